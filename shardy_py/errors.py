@@ -1,0 +1,62 @@
+"""Every error of the package: a stable code, a message, the place and the fix."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Diagnostic:
+    """One problem with the input, as data.
+
+    Args:
+        code: Stable identifier, for example ``unknown-axis``.
+        message: What is wrong, in one sentence.
+        location: Where, in MLIR's notation (``file:line:column``), or "".
+        op: The name of the op concerned, or "".
+        hint: What the user can do about it, or "".
+    """
+
+    code: str
+    message: str
+    location: str = ""
+    op: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.location}: " if self.location else ""
+        subject = f"'{self.op}' op: " if self.op else ""
+        advice = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{place}error: {subject}{self.message} [{self.code}]{advice}"
+
+
+class ShardyError(Exception):
+    """The base of all errors a caller may want to catch; carries its diagnostics."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__("\n".join(str(item) for item in diagnostics))
+        self.diagnostics = diagnostics
+
+
+class ParseError(ShardyError):
+    """Text that is not a valid value or module."""
+
+
+class VerificationError(ShardyError):
+    """A value or module that breaks an invariant."""
+
+
+class RuleError(ShardyError):
+    """A sharding rule that does not fit its op."""
+
+
+class PluginError(ShardyError):
+    """A plugin that cannot be loaded or contradicts another one."""
+
+
+class UnsupportedError(ShardyError):
+    """A valid program that cannot be propagated, or an input of an unknown kind."""
+
+
+class OptionError(ShardyError):
+    """An unknown option or an invalid value for one."""

@@ -1,0 +1,63 @@
+"""Attribute values of ops, as plain Python where there is an obvious form.
+
+An attribute is one of: bool, int, float, str; a tuple (arrays, dense arrays of integers or booleans); a dict
+(dictionaries); a value of `shardy_py.sharding`; a type of `shardy_py.ir.types`; or one of the classes here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+Attribute = Any
+
+
+@frozen(cache_hash=True)
+class SymbolRef:
+    """A reference to a symbol, for example the callee of a call."""
+
+    name: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or f"@{self.name}"
+
+
+@frozen(cache_hash=True)
+class RawAttribute:
+    """An attribute of a dialect the frontend does not decode, in MLIR's notation.
+
+    For example ``#stablehlo.dot<lhs_contracting_dimensions = [1], ...>``.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen(cache_hash=True)
+class DenseElements:
+    """A dense integer elements attribute with its values, row-major.
+
+    Only small ones are decoded; large constants stay a `RawAttribute`.
+    """
+
+    shape: tuple[int, ...]
+    values: tuple[int, ...]
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
+class Unit:
+    """The unit attribute: present or not."""
+
+    def __str__(self) -> str:
+        return "unit"
+
+
+UNIT = Unit()

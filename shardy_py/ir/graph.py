@@ -1,0 +1,370 @@
+"""The op graph: programs, regions, blocks, ops, values.
+
+The graph is the one mutable structure of the package: prepare and finish rewrite it in place between the two
+ends of a run. Everything else is a frozen value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from typing import Any
+
+from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.types import TensorType, Type
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+
+
+class Value:
+    """A result of an op, an argument of a block, or a result of a function.
+
+    Attributes:
+        id: A number unique in its program; the key of the sharding table.
+        type: The type.
+        owner: The op of a result, the block of an argument, the function op of a function result.
+        index: The position among the owner's results or arguments.
+        uses: Every (user op, operand number), oldest first. MLIR keeps them newest first and the reference visits
+            users in that order, so the order is part of the program.
+        handle: What the frontend needs to find the value again.
+    """
+
+    __slots__ = ("handle", "id", "index", "owner", "type", "uses")
+
+    def __init__(self, id_: int, type_: Type, owner: Op | Block, index: int) -> None:
+        self.id = id_
+        self.type = type_
+        self.owner = owner
+        self.index = index
+        self.uses: list[tuple[Op, int]] = []
+        self.handle: Any = None
+
+    @property
+    def defining_op(self) -> Op | None:
+        """The op this is a result of, or None for a block argument."""
+        return self.owner if isinstance(self.owner, Op) else None
+
+    @property
+    def is_block_argument(self) -> bool:
+        """Whether this is an argument of a block."""
+        return isinstance(self.owner, Block)
+
+    @property
+    def owning_op(self) -> Op:
+        """The defining op, or the op around the block of an argument."""
+        if isinstance(self.owner, Op):
+            return self.owner
+        parent = self.owner.parent_op
+        if parent is None:
+            raise ValueError("the block of this argument belongs to no op")
+        return parent
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of a static tensor.
+
+        Raises:
+            TypeError: the value is not a tensor with static sizes.
+        """
+        if isinstance(self.type, TensorType) and self.type.is_static:
+            return self.type.shape  # type: ignore[return-value]
+        raise TypeError(f"{self.type} has no static shape")
+
+    @property
+    def users(self) -> list[Op]:
+        """The ops that use the value, newest use first, one entry per use."""
+        return [op for op, _ in reversed(self.uses)]
+
+    @property
+    def has_one_use(self) -> bool:
+        """Whether there is exactly one use."""
+        return len(self.uses) == 1
+
+    def replace_all_uses_with(self, new: Value, *, except_op: Op | None = None) -> None:
+        """Make every user (but ``except_op``) use ``new``.
+
+        Uses move newest first, which reverses their order, as in MLIR.
+        """
+        kept: list[tuple[Op, int]] = []
+        for op, number in reversed(self.uses):
+            if op is except_op:
+                kept.append((op, number))
+                continue
+            op.operands[number] = new
+            new.uses.append((op, number))
+        kept.reverse()
+        self.uses = kept
+
+    def __repr__(self) -> str:
+        kind = "arg" if self.is_block_argument else "result"
+        return f"<{kind} {self.index} of {self.owner!r}: {self.type}>"
+
+
+class Op:
+    """An operation.
+
+    Attributes:
+        id: A number unique in its program.
+        name: The full name, for example ``stablehlo.add``.
+        operands: The operand values; change them with `set_operand` only.
+        results: The result values.
+        attributes: Name to attribute; a frontend may decode it on demand.
+        regions: The regions.
+        parent: The block it stands in, or None.
+        location: The source location in MLIR's notation.
+        function_results: For a function, one value per result, to carry its sharding.
+        handle: What the frontend needs to find the op again; None for an op made here.
+    """
+
+    __slots__ = (
+        "attributes",
+        "function_results",
+        "handle",
+        "id",
+        "name",
+        "next",
+        "operands",
+        "parent",
+        "prev",
+        "program",
+        "regions",
+        "results",
+    )
+
+    def __init__(
+        self,
+        program: Program,
+        name: str,
+        operands: Iterable[Value] = (),
+        result_types: Iterable[Type] = (),
+        attributes: MutableMapping[str, Attribute] | None = None,
+        regions: Iterable[Region] = (),
+        *,
+        register_uses: bool = True,
+    ) -> None:
+        self.program = program
+        self.id = program.next_op_id()
+        self.name = name
+        self.operands = list(operands)
+        self.results = [
+            Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)
+        ]
+        self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
+        self.regions = list(regions)
+        for region in self.regions:
+            region.parent = self
+        self.parent: Block | None = None
+        self.prev: Op | None = None
+        self.next: Op | None = None
+        self.function_results: list[Value] = []
+        self.handle: Any = None
+        if register_uses:
+            self.register_uses()
+
+    def register_uses(self) -> None:
+        """Enter the operands into the use lists; once, after the ops of the regions did so."""
+        for number, value in enumerate(self.operands):
+            value.uses.append((self, number))
+
+    @property
+    def location(self) -> str:
+        """The source location in MLIR's notation, or ""."""
+        return self.program.locate(self)
+
+    @property
+    def parent_op(self) -> Op | None:
+        """The op whose region this op stands in."""
+        return self.parent.parent_op if self.parent else None
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    def set_operand(self, number: int, value: Value) -> None:
+        """Replace one operand, keeping the use lists right."""
+        self.operands[number].uses.remove((self, number))
+        self.operands[number] = value
+        value.uses.append((self, number))
+
+    def drop_uses(self) -> None:
+        """Leave the use lists of all operands."""
+        for number, value in enumerate(self.operands):
+            value.uses.remove((self, number))
+
+    def erase(self) -> None:
+        """Take the op and everything in it out of the program.
+
+        Raises:
+            ValueError: a result is still used.
+        """
+        for value in self.results:
+            if value.uses:
+                raise ValueError(f"{value!r} is still used by {value.uses[-1][0]!r}")
+        for region in self.regions:
+            for block in region.blocks:
+                for op in reversed(list(block.ops)):
+                    for value in op.results:
+                        value.uses.clear()
+                    op.erase()
+        self.drop_uses()
+        self.operands = []
+        if self.parent:
+            self.parent.remove(self)
+
+    def walk(self) -> Iterator[Op]:
+        """Iterate over this op and all ops inside, each before those in its regions."""
+        yield self
+        for region in self.regions:
+            for block in region.blocks:
+                for op in block.ops:
+                    yield from op.walk()
+
+    def __repr__(self) -> str:
+        return f"<{self.name} #{self.id}>"
+
+
+class Block:
+    """A list of ops with arguments."""
+
+    __slots__ = ("arguments", "first", "handle", "last", "parent")
+
+    def __init__(self, program: Program, argument_types: Iterable[Type] = ()) -> None:
+        self.arguments = [
+            Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(argument_types)
+        ]
+        self.parent: Region | None = None
+        self.first: Op | None = None
+        self.last: Op | None = None
+        self.handle: Any = None
+
+    @property
+    def parent_op(self) -> Op | None:
+        """The op around this block."""
+        return self.parent.parent if self.parent else None
+
+    @property
+    def ops(self) -> Iterator[Op]:
+        """Iterate over the ops; the one just given may be erased or moved."""
+        op = self.first
+        while op is not None:
+            following = op.next
+            yield op
+            op = following
+
+    @property
+    def terminator(self) -> Op | None:
+        """The last op."""
+        return self.last
+
+    def append(self, op: Op) -> Op:
+        """Add an op at the end."""
+        return self.insert_after(self.last, op)
+
+    def insert_after(self, anchor: Op | None, op: Op) -> Op:
+        """Insert an op after ``anchor``, at the start where that is None."""
+        if anchor is not None and anchor.parent is not self:
+            raise ValueError(f"{anchor!r} is not in this block")
+        following = anchor.next if anchor else self.first
+        op.parent, op.prev, op.next = self, anchor, following
+        if anchor:
+            anchor.next = op
+        else:
+            self.first = op
+        if following:
+            following.prev = op
+        else:
+            self.last = op
+        return op
+
+    def insert_before(self, anchor: Op, op: Op) -> Op:
+        """Insert an op before ``anchor``."""
+        if anchor.parent is not self:
+            raise ValueError(f"{anchor!r} is not in this block")
+        return self.insert_after(anchor.prev, op)
+
+    def remove(self, op: Op) -> None:
+        """Unlink an op; its uses stay."""
+        if op.prev:
+            op.prev.next = op.next
+        else:
+            self.first = op.next
+        if op.next:
+            op.next.prev = op.prev
+        else:
+            self.last = op.prev
+        op.parent = op.prev = op.next = None
+
+
+class Region:
+    """A list of blocks."""
+
+    __slots__ = ("blocks", "handle", "parent")
+
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self.blocks = list(blocks)
+        self.parent: Op | None = None
+        self.handle: Any = None
+        for block in self.blocks:
+            block.parent = self
+
+    @property
+    def block(self) -> Block:
+        """The only block."""
+        (block,) = self.blocks
+        return block
+
+
+class Program:
+    """A module: its ops, and beside them the table of shardings.
+
+    Attributes:
+        body: The block of the module, with functions, meshes and other symbols.
+        attributes: The attributes of the module.
+        shardings: Value id to tensor sharding. Results of functions have ids, too (`Op.function_results`).
+        origin: Whatever the frontend needs to write the program back.
+    """
+
+    def __init__(self) -> None:
+        self._ops = 0
+        self._values = 0
+        self.body = Block(self)
+        self.attributes: MutableMapping[str, Attribute] = {}
+        self.shardings: dict[int, TensorSharding] = {}
+        self.origin: Any = None
+        self.locate: Callable[[Op], str] = lambda op: ""
+
+    def next_op_id(self) -> int:
+        """Return a new op id."""
+        self._ops += 1
+        return self._ops - 1
+
+    def next_value_id(self) -> int:
+        """Return a new value id."""
+        self._values += 1
+        return self._values - 1
+
+    def new_function_results(self, function: Op, types: Iterable[Type]) -> None:
+        """Give a function one value per result, to carry its sharding."""
+        function.function_results = [
+            Value(self.next_value_id(), type_, function, index) for index, type_ in enumerate(types)
+        ]
+
+    def walk(self) -> Iterator[Op]:
+        """Iterate over all ops, each before those in its regions."""
+        for op in self.body.ops:
+            yield from op.walk()
+
+    @property
+    def functions(self) -> dict[str, Op]:
+        """Name to function op, in order."""
+        return {op.attributes["sym_name"]: op for op in self.body.ops if op.name == "func.func"}
+
+    @property
+    def meshes(self) -> dict[str, Mesh]:
+        """Name to mesh, in order."""
+        return {op.attributes["sym_name"]: op.attributes["mesh"] for op in self.body.ops if op.name == "sdy.mesh"}
+
+    def sharding(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of a value, or None."""
+        return self.shardings.get(value.id)

@@ -1,0 +1,157 @@
+"""What a dialect says about its ops: trait markers and the two protocols.
+
+These names mirror Shardy's `ShardingRuleOpInterface` and `ShardableDataFlowOpInterface`. A definition that a plugin
+registers for an op name implements them; the op concerned is the first argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Value
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+
+
+@frozen
+class Trait:
+    """A marker an op may have; traits are compared by name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ConstantLike = Trait("ConstantLike")
+"""The op makes a constant: no operands, one result, no side effects."""
+Elementwise = Trait("Elementwise")
+"""Every element of the results depends on the same element of the operands only."""
+ConstantFoldable = Trait("ConstantFoldable")
+"""The op is folded when its operands are constant, so it is copied per use together with them."""
+Pure = Trait("Pure")
+"""The op has no side effects: it is erased when nobody uses its results."""
+RecursiveMemoryEffects = Trait("RecursiveMemoryEffects")
+"""The side effects of the op are those of the ops in its regions."""
+IsTerminator = Trait("IsTerminator")
+"""The op ends its block."""
+PassThrough = Trait("PassThrough")
+"""Moves data without computing (reshape, transpose, host offload): as early as elementwise ops."""
+ForwardPassThrough = Trait("ForwardPassThrough")
+"""As PassThrough, from operands to results only (dynamic slices)."""
+Broadcast = Trait("Broadcast")
+"""Repeats its operand along new dimensions; propagates forward last."""
+
+
+@frozen
+class OpOperand:
+    """One operand of one op."""
+
+    op: Op
+    number: int
+
+    @property
+    def value(self) -> Value:
+        """The value used."""
+        return self.op.operands[self.number]
+
+
+class DataFlowShardingTransformType(Enum):
+    """When `ShardableDataFlowOpInterface.transform_target_sharding` is called."""
+
+    BEFORE_EDGE_PROPAGATION = "before"
+    AFTER_EDGE_PROPAGATION = "after"
+
+
+@runtime_checkable
+class ShardingRuleOpInterface(Protocol):
+    """An op that gives its own sharding rule."""
+
+    def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
+        """Return the rule, or None where there is nothing to propagate."""
+        ...
+
+
+class ShardableDataFlowOpInterface(Protocol):
+    """A region op, or another op, through which several values flow that must be sharded alike.
+
+    One edge ties its sources (operands of the op or of terminators in its regions) to its targets (block arguments
+    and results). One target is the edge's owner and stands for all of them. Subclasses write at least
+    `get_edge_sources`, `get_edge_owner_from_target` and `get_edge_owner_from_source`; the rest has defaults.
+    """
+
+    def get_block_argument_edge_owners(self, op: Op) -> Sequence[Value]:
+        """Return the block arguments that own an edge. Default: none."""
+        return ()
+
+    def get_op_result_edge_owners(self, op: Op) -> Sequence[Value]:
+        """Return the results that own an edge. Default: all of them."""
+        return op.results
+
+    def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
+        """Return the sources of the edge of ``owner``, in the order in which they are considered."""
+        raise NotImplementedError
+
+    def get_edge_owner_from_target(self, op: Op, target: Value) -> Value | None:
+        """Return the owner of the edge that has ``target``, or None where no edge has it."""
+        raise NotImplementedError
+
+    def get_edge_owner_from_source(self, op: Op, source: OpOperand) -> Value | None:
+        """Return the owner of the edge that has ``source``, or None where no edge has it."""
+        raise NotImplementedError
+
+    def get_non_edge_owner_targets(self, op: Op, owner: Value) -> Sequence[Value]:
+        """Return the targets of the edge of ``owner`` besides the owner itself. Default: none."""
+        return ()
+
+    def get_block_argument_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
+        """Return the shardings the op holds for its block argument edge owners, or () for none."""
+        return ()
+
+    def set_block_argument_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
+        """Store shardings for the block argument edge owners on the op."""
+
+    def get_op_result_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
+        """Return the shardings the op holds for its result edge owners, or (). Default: ``sdy.sharding``."""
+        attribute = op.attributes.get("sdy.sharding")
+        return attribute.shardings if attribute is not None else ()
+
+    def set_op_result_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
+        """Store shardings for the result edge owners on the op. Default: ``sdy.sharding``."""
+        from shardy_py.sharding.tensor import TensorShardingPerValue
+
+        op.attributes["sdy.sharding"] = TensorShardingPerValue(tuple(shardings))
+
+    def transform_target_sharding(
+        self, op: Op, target: Value, sharding: TensorSharding, transform: DataFlowShardingTransformType
+    ) -> TensorSharding:
+        """Return the sharding of ``target`` as seen from the sources, or back again. Default: the same."""
+        return sharding
+
+    def should_keep_edge_owner_shardings_divisible(self, op: Op) -> bool:
+        """Return whether the shardings of the owners must divide the sizes evenly. Default: no."""
+        return False
+
+
+class OpSemantics(Protocol):
+    """All a stage asks about ops; a `Registry` is one, tests write their own."""
+
+    def has_trait(self, op: Op, trait: Trait) -> bool:
+        """Return whether an op has a trait."""
+        ...
+
+    def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
+        """Return the registered rule of an op, or None."""
+        ...
+
+    def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:
+        """Return what describes the op's data flow edges, or None."""
+        ...
+
+    def get_sharding_attribute(self, op: Op) -> str:
+        """Return the attribute that holds the sharding of the op's result; ``sdy.sharding`` by default."""
+        ...

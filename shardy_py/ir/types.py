@@ -1,0 +1,72 @@
+"""Types of values: what propagation needs of them, and their text."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+
+@frozen(cache_hash=True)
+class TensorType:
+    """A shaped type.
+
+    Args:
+        shape: One size per dimension; None for a dynamic one.
+        element_type: The element type in MLIR's notation, for example ``f32``.
+        text: The whole type in MLIR's notation.
+    """
+
+    shape: tuple[int | None, ...]
+    element_type: str
+    text: str = field(default="", eq=True)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.text:
+            sizes = "".join(f"{'?' if size is None else size}x" for size in self.shape)
+            object.__setattr__(self, "text", f"tensor<{sizes}{self.element_type}>")
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every size is known."""
+        return None not in self.shape
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen(cache_hash=True)
+class OpaqueType:
+    """Any type without a shape (tokens, tuples, types of unknown dialects, unranked tensors)."""
+
+    text: str
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether this is the builtin tuple type."""
+        return self.text.startswith("tuple<")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Type = TensorType | OpaqueType
+
+
+def tensor(*shape: int | None, dtype: str = "f32") -> TensorType:
+    """Return a ranked tensor type.
+
+    >>> str(tensor(8, 16))
+    'tensor<8x16xf32>'
+    """
+    return TensorType(shape, dtype)
+
+
+def static_shape(type_: Type) -> tuple[int, ...] | None:
+    """Return the sizes of a shaped type whose sizes are all known, else None."""
+    if isinstance(type_, TensorType) and type_.is_static:
+        return type_.shape  # type: ignore[return-value]
+    return None

@@ -1,0 +1,105 @@
+"""Sharding rules: how the dimensions of operands and results share factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from attrs import frozen
+
+DimMapping = tuple[int, ...]
+"""The factors of one dimension, major first."""
+
+TensorMapping = tuple[DimMapping, ...]
+"""One dimension mapping per dimension of a tensor."""
+
+_FIRST, _LAST = ord("i"), ord("z")
+
+
+class FactorKind(Enum):
+    """What sharding a factor costs.
+
+    ``PASS_THROUGH`` nothing; ``REDUCTION`` an all-reduce; ``NEED_REPLICATION`` the factor has to be
+    gathered before the op; ``PERMUTATION`` a collective permute.
+    """
+
+    PASS_THROUGH = "pass_through"
+    REDUCTION = "reduction"
+    NEED_REPLICATION = "need_replication"
+    PERMUTATION = "permutation"
+
+
+def factor_symbol(index: int) -> str:
+    """Return the symbol of a factor: i, j, ... z, z_1, z_2, ...
+
+    >>> factor_symbol(0), factor_symbol(18)
+    ('i', 'z_1')
+    """
+    if index <= _LAST - _FIRST:
+        return chr(_FIRST + index)
+    return f"z_{index - (_LAST - _FIRST)}"
+
+
+@frozen(cache_hash=True)
+class OpShardingRule:
+    """The factors of an op, their sizes and kinds, and where each dimension uses them.
+
+    Args:
+        factor_sizes: The size of every factor; a factor is named by its index.
+        operand_mappings: One tensor mapping per operand; empty for operands without a shape.
+        result_mappings: One tensor mapping per result.
+        reduction_factors: Sorted indices of the factors of that kind; likewise the next two.
+        blocked_propagation_factors: Factors along which shardings do not propagate.
+        is_custom: Whether a user gave the rule; such a rule survives propagation.
+    """
+
+    factor_sizes: tuple[int, ...]
+    operand_mappings: tuple[TensorMapping, ...]
+    result_mappings: tuple[TensorMapping, ...]
+    reduction_factors: tuple[int, ...] = ()
+    need_replication_factors: tuple[int, ...] = ()
+    permutation_factors: tuple[int, ...] = ()
+    blocked_propagation_factors: tuple[int, ...] = ()
+    is_custom: bool = False
+
+    @property
+    def num_factors(self) -> int:
+        """The number of factors."""
+        return len(self.factor_sizes)
+
+    def kind(self, factor: int) -> FactorKind:
+        """Return the kind of a factor."""
+        if factor in self.reduction_factors:
+            return FactorKind.REDUCTION
+        if factor in self.need_replication_factors:
+            return FactorKind.NEED_REPLICATION
+        if factor in self.permutation_factors:
+            return FactorKind.PERMUTATION
+        return FactorKind.PASS_THROUGH
+
+    def is_pass_through(self, factor: int) -> bool:
+        """Return whether sharding the factor needs no communication."""
+        return self.kind(factor) is FactorKind.PASS_THROUGH
+
+    def __str__(self) -> str:
+        operands = ", ".join(_mapping(mapping) for mapping in self.operand_mappings)
+        results = ", ".join(_mapping(mapping) for mapping in self.result_mappings)
+        sizes = ", ".join(f"{factor_symbol(index)}={size}" for index, size in enumerate(self.factor_sizes))
+        return (
+            f"<({operands})->({results})"
+            + (f" {{{sizes}}}" if sizes else "")
+            + _factors("reduction", self.reduction_factors)
+            + _factors("need_replication", self.need_replication_factors)
+            + _factors("permutation", self.permutation_factors)
+            + _factors("blocked_propagation", self.blocked_propagation_factors)
+            + (", custom>" if self.is_custom else ">")
+        )
+
+
+def _mapping(mapping: TensorMapping) -> str:
+    return "[" + ", ".join("".join(factor_symbol(factor) for factor in dim) for dim in mapping) + "]"
+
+
+def _factors(keyword: str, factors: Iterable[int]) -> str:
+    body = ", ".join(factor_symbol(factor) for factor in factors)
+    return f" {keyword}={{{body}}}" if body else ""
