@@ -1,0 +1,1 @@
+"""Sharding propagation for tensor programs of any dialect."""

@@ -1,0 +1,1 @@
+"""The calls a program makes: propagate a module, look at the result."""

@@ -1,0 +1,1 @@
+"""The op graph that every frontend fills and every stage reads."""

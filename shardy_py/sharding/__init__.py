@@ -1,0 +1,1 @@
+"""The vocabulary: meshes, axes, shardings and sharding rules, as frozen values."""
