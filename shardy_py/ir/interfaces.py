@@ -41,6 +41,8 @@ IsTerminator = Trait("IsTerminator")
 """The op ends its block."""
 PassThrough = Trait("PassThrough")
 """Moves data without computing (reshape, transpose, host offload): as early as elementwise ops."""
+PropagationBarrier = Trait("PropagationBarrier")
+"""Propagates only in the direction its ``allowed_direction`` attribute names."""
 ForwardPassThrough = Trait("ForwardPassThrough")
 """As PassThrough, from operands to results only (dynamic slices)."""
 Broadcast = Trait("Broadcast")
@@ -137,8 +139,34 @@ class ShardableDataFlowOpInterface(Protocol):
         return False
 
 
+@frozen
+class RuleOptions:
+    """What a rule function may depend on besides its op.
+
+    Args:
+        conservative: Leave out factors that could be sharded unevenly (upstream's conservative propagation).
+        extended: Give rules to ops that the reference leaves without one although they obviously have one.
+    """
+
+    conservative: bool = False
+    extended: bool = False
+
+
 class OpSemantics(Protocol):
     """All a stage asks about ops; a `Registry` is one, tests write their own."""
+
+    @property
+    def options(self) -> RuleOptions:
+        """What the rules depend on besides their op."""
+        ...
+
+    def with_options(self, options: RuleOptions) -> OpSemantics:
+        """Return the same semantics under other rule options."""
+        ...
+
+    def get_traits(self, op: Op) -> frozenset[Trait]:
+        """Return all traits of an op; cheap, it is called once per op."""
+        ...
 
     def has_trait(self, op: Op, trait: Trait) -> bool:
         """Return whether an op has a trait."""
