@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,19 @@ from attrs import field, frozen
 if TYPE_CHECKING:
     from shardy_py.sharding.mesh import Mesh
 
+_PLAIN = re.compile(r'[ !#-\[\]-~]*').fullmatch
+
+def _escape(char: str) -> str:
+    if char == "\\":
+        return "\\\\"
+    if char != '"' and " " <= char <= "~":
+        return char
+    return "".join(f"\\{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
+
 
 def quote(name: str) -> str:
-    """Return a string in MLIR's quoted form."""
-    escaped = "".join(
-        c if c.isprintable() and c.isascii() and c not in '"\\' else "".join(f"\\{b:02X}" for b in c.encode())
-        for c in name
-    )
-    return f'"{escaped}"'
+    """Return a string in MLIR's quoted form: a doubled backslash, all other special bytes as two hex digits."""
+    return f'"{name}"' if _PLAIN(name) else '"' + "".join(_escape(char) for char in name) + '"'
 
 
 @frozen(order=True)

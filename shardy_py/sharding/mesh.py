@@ -25,8 +25,9 @@ class MeshAxis:
 
 def _drop_iota(device_ids: tuple[int, ...], axes: tuple[MeshAxis, ...]) -> tuple[int, ...]:
     """Return () for the identity order, which is the default; anything else unchanged."""
-    total = prod(axis.size for axis in axes)
-    return () if axes and device_ids == tuple(range(total)) else device_ids
+    if not axes or len(device_ids) != prod(axis.size for axis in axes):
+        return device_ids
+    return () if all(index == device for index, device in enumerate(device_ids)) else device_ids
 
 
 @define(frozen=True, slots=False, cache_hash=True, repr=False)
@@ -90,6 +91,12 @@ class Mesh:
             raise VerificationError(
                 Diagnostic("unknown-axis", f"unknown axis {quote(name)} in mesh {self}", hint=f"its axes are {known}")
             ) from None
+
+    def equals(self, other: Mesh, *, ignore_device_ids: bool = False) -> bool:
+        """Return whether both are the same mesh, on request whatever the order of their devices."""
+        if not ignore_device_ids:
+            return self == other
+        return self.is_maximal == other.is_maximal and self.axes == other.axes
 
     def sort_key(self, axis: AxisRef) -> tuple[int, int, int]:
         """Return the key that sorts axis references in mesh order, sub-axes by pre-size."""

@@ -81,6 +81,22 @@ class OpShardingRule:
         """Return whether sharding the factor needs no communication."""
         return self.kind(factor) is FactorKind.PASS_THROUGH
 
+    @property
+    def mappings(self) -> tuple[TensorMapping, ...]:
+        """The mappings of the operands, then of the results."""
+        return self.operand_mappings + self.result_mappings
+
+    def is_batching(self, factor: int) -> bool:
+        """Return whether the factor is pass-through and in every tensor that has a dimension."""
+        return self.is_pass_through(factor) and all(
+            any(factor in dim for dim in mapping) for mapping in self.mappings if mapping
+        )
+
+    @property
+    def has_compound_dims(self) -> bool:
+        """Whether some dimension is made of several factors."""
+        return any(len(dim) > 1 for mapping in self.mappings for dim in mapping)
+
     def __str__(self) -> str:
         operands = ", ".join(_mapping(mapping) for mapping in self.operand_mappings)
         results = ", ".join(_mapping(mapping) for mapping in self.result_mappings)

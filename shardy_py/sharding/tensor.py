@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from attrs import evolve, frozen
 
-from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axes import AxisRef, axes_size, quote
 from shardy_py.sharding.mesh import Mesh
 
 ReductionOp = Literal["sum", "max", "min"]
+
+_BARE_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*").fullmatch
 
 
 @frozen(cache_hash=True)
@@ -29,6 +32,10 @@ class DimensionSharding:
     def priority_or_default(self) -> int:
         """The user priority; 0, the highest, where none is given."""
         return 0 if self.priority is None else self.priority
+
+    def sharded_size(self, mesh: Mesh) -> int:
+        """Return the number of parts the dimension is split into."""
+        return axes_size(self.axes, mesh)
 
     def __str__(self) -> str:
         parts = [str(axis) for axis in self.axes] + ([] if self.is_closed else ["?"])
@@ -87,26 +94,57 @@ class TensorSharding:
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether no dimension is sharded and nothing is unreduced."""
-        return not self.unreduced_axes and not any(dim.axes for dim in self.dim_shardings)
+        """Whether no dimension is sharded; unreduced axes do not matter."""
+        return not any(dim.axes for dim in self.dim_shardings)
+
+    @property
+    def is_fully_closed(self) -> bool:
+        """Whether every dimension is closed."""
+        return all(dim.is_closed for dim in self.dim_shardings)
 
     @property
     def is_fully_open(self) -> bool:
         """Whether no axis is mentioned and every dimension is open."""
         return self.empty_axes and not any(dim.is_closed for dim in self.dim_shardings)
 
-    def is_equivalent(self, other: TensorSharding | None) -> bool:
-        """Return whether both place the same data on every device (open and closed aside)."""
-        if self.is_fully_replicated:
-            return other is None or other.is_fully_replicated
+    def is_equivalent(self, other: TensorSharding | None, *, ignore_unreduced_axes: bool = False) -> bool:
+        """Return whether both place the same data on every device (open and closed aside).
+
+        Args:
+            other: The sharding to compare with; None stands for no sharding, which is fully replicated.
+            ignore_unreduced_axes: Whether to compare only the dimensions.
+        """
+        unreduced = () if ignore_unreduced_axes else self.unreduced_axes
+        other_unreduced = () if ignore_unreduced_axes or other is None else other.unreduced_axes
+        if self.is_fully_replicated and not unreduced:
+            return other is None or (other.is_fully_replicated and not other_unreduced)
         if other is None:
             return False
         return (
             self.mesh == other.mesh
-            and self.unreduced_axes == other.unreduced_axes
-            and (not self.unreduced_axes or self.reduction_op == other.reduction_op)
+            and unreduced == other_unreduced
+            and (not unreduced or self.reduction_op == other.reduction_op)
             and [dim.axes for dim in self.dim_shardings] == [dim.axes for dim in other.dim_shardings]
         )
+
+    def closed_like(self) -> TensorSharding:
+        """Return this sharding with every dimension closed and no replicated axes."""
+        return evolve(
+            self, dim_shardings=tuple(evolve(dim, is_closed=True) for dim in self.dim_shardings), replicated_axes=()
+        )
+
+    def open_like(self) -> TensorSharding:
+        """Return this sharding with every dimension open."""
+        return self.map_dims(lambda dim: evolve(dim, is_closed=False))
+
+    def local_shape(self, shape: Sequence[int | None], mesh: Mesh) -> tuple[int | None, ...]:
+        """Return the shape of the part one device holds, rounded up where a dimension does not divide.
+
+        >>> TensorSharding("mesh", (DimensionSharding((AxisRef("x"),)), CLOSED)).local_shape((6, 8), Mesh.of(x=4))
+        (2, 8)
+        """
+        sizes = zip(shape, self.dim_shardings, strict=True)
+        return tuple(None if size is None else -(-size // dim.sharded_size(mesh)) for size, dim in sizes)
 
     def map_dims(self, function: Callable[[DimensionSharding], DimensionSharding]) -> TensorSharding:
         """Return this sharding with ``function`` applied to every dimension."""
@@ -142,13 +180,12 @@ class ManualAxes:
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "{" + ", ".join(str(AxisRef(name)) for name in self.names) + "}"
+        return "{" + ", ".join(quote(name) for name in self.names) + "}"
 
 
 def symbol(name: str) -> str:
     """Return a symbol reference as MLIR prints it: ``@mesh``, quoted where it has to be."""
-    bare = name and not name[0].isdigit() and all(c.isascii() and (c.isalnum() or c in "_$.") for c in name)
-    return f"@{name}" if bare else "@" + str(AxisRef(name))
+    return f"@{name}" if _BARE_SYMBOL(name) else f"@{quote(name)}"
 
 
 def _named(keyword: str, axes: Iterable[AxisRef]) -> str:

@@ -1,0 +1,230 @@
+"""Building sharding rules factor by factor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
+
+Shape = tuple[int, ...]
+"""The sizes of a tensor; () for a scalar and for anything that is not a tensor."""
+
+Dims = Sequence[int | None]
+"""One dimension per tensor; None where the tensor has no part in the factor."""
+
+
+class HasShardableValues(Protocol):
+    """An op as far as a rule needs it: values, each with a type that may have a shape."""
+
+    @property
+    def operands(self) -> Sequence[Any]:
+        """The operand values."""
+        ...
+
+    @property
+    def results(self) -> Sequence[Any]:
+        """The result values."""
+        ...
+
+
+def tensor_shape(value: Any) -> Shape:
+    """Return the sizes of a value's type, () where it has none (tokens, tuples)."""
+    return tuple(getattr(value.type, "shape", ()))
+
+
+class OpShardingRuleBuilder:
+    """Collects factors and where they lie; `build` makes the rule.
+
+    A dimension left without a factor gets one of its own of size 1, so that nothing propagates through it.
+
+    >>> builder = OpShardingRuleBuilder([(8, 32), (32, 16)], [(8, 16)])
+    >>> builder.add_factor([0, None], [0], 8).add_factor([None, 1], [1], 16) is builder
+    True
+    >>> str(builder.add_factor([1, 0], [None], 32, kind=FactorKind.REDUCTION).build())
+    '<([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}>'
+    """
+
+    __slots__ = ("_blocked", "_by_kind", "_operands", "_results", "_sizes")
+
+    def __init__(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> None:
+        self._operands: list[list[list[int]]] = [[[] for _ in shape] for shape in operand_shapes]
+        self._results: list[list[list[int]]] = [[[] for _ in shape] for shape in result_shapes]
+        self._sizes: list[int] = []
+        self._blocked: list[int] = []
+        self._by_kind: dict[FactorKind, list[int]] = {kind: [] for kind in FactorKind}
+
+    @classmethod
+    def for_op(cls, op: HasShardableValues) -> OpShardingRuleBuilder:
+        """Start a rule for the operands and results of an op."""
+        return cls(map(tensor_shape, op.operands), map(tensor_shape, op.results))
+
+    def add_factor(
+        self,
+        operand_dims: Dims,
+        result_dims: Dims,
+        size: int,
+        *,
+        kind: FactorKind = FactorKind.PASS_THROUGH,
+        blocked: bool = False,
+    ) -> OpShardingRuleBuilder:
+        """Add a factor and append it to one dimension of each tensor that takes part.
+
+        A factor of size 1 is not appended to a dimension that already has a factor: it would say nothing.
+
+        Args:
+            operand_dims: One dimension per operand, None for operands without the factor.
+            result_dims: Likewise for the results.
+            size: The size of the factor.
+            kind: What sharding the factor costs.
+            blocked: Whether shardings do not propagate along the factor.
+
+        Returns:
+            The builder itself.
+        """
+        factor = self._new_factor(size, kind, blocked)
+        for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
+            for mapping, dim in zip(mappings, dims, strict=True):
+                if dim is not None and not (size == 1 and mapping[dim]):
+                    mapping[dim].append(factor)
+        return self
+
+    def add_factor_all(
+        self, dim: int, size: int, *, kind: FactorKind = FactorKind.PASS_THROUGH, blocked: bool = False
+    ) -> OpShardingRuleBuilder:
+        """Add a factor to the same dimension of all operands and results but scalars."""
+        factor = self._new_factor(size, kind, blocked)
+        _append_everywhere(self._operands, dim, factor)
+        _append_everywhere(self._results, dim, factor)
+        return self
+
+    def add_factor_all_operands(
+        self, dim: int, size: int, *, kind: FactorKind = FactorKind.PASS_THROUGH, blocked: bool = False
+    ) -> OpShardingRuleBuilder:
+        """Add a factor to the same dimension of all operands but scalars, and to no result."""
+        _append_everywhere(self._operands, dim, self._new_factor(size, kind, blocked))
+        return self
+
+    def add_factor_all_results(
+        self, dim: int, size: int, *, kind: FactorKind = FactorKind.PASS_THROUGH, blocked: bool = False
+    ) -> OpShardingRuleBuilder:
+        """Add a factor to the same dimension of all results but scalars, and to no operand."""
+        _append_everywhere(self._results, dim, self._new_factor(size, kind, blocked))
+        return self
+
+    def add_pointwise(
+        self,
+        shape: Sequence[int],
+        *,
+        where: Callable[[int], bool] | None = None,
+        kind: Callable[[int], FactorKind] | None = None,
+        blocked: Callable[[FactorKind], bool] | None = None,
+    ) -> OpShardingRuleBuilder:
+        """Add one factor per dimension of ``shape``, each on that dimension of all operands and results but scalars.
+
+        Args:
+            shape: The sizes of the factors.
+            where: The dimensions to take; default all.
+            kind: The kind of a dimension's factor; default pass-through.
+            blocked: Whether factors of a kind are blocked; default none.
+        """
+        for dim, size in enumerate(shape):
+            if where is None or where(dim):
+                factor_kind = FactorKind.PASS_THROUGH if kind is None else kind(dim)
+                is_blocked = blocked is not None and blocked(factor_kind)
+                self.add_factor_all(dim, size, kind=factor_kind, blocked=is_blocked)
+        return self
+
+    def add_pointwise_with_mismatch(
+        self, in_shape: Sequence[int], out_shape: Sequence[int], *, kind: FactorKind, blocked: bool = False
+    ) -> OpShardingRuleBuilder:
+        """Add one factor per dimension, of the given kind where the two sizes differ.
+
+        A factor has the size of the dimension in ``in_shape``.
+        """
+        for dim, (in_size, out_size) in enumerate(zip(in_shape, out_shape, strict=True)):
+            if in_size == out_size:
+                self.add_factor_all(dim, in_size)
+            else:
+                self.add_factor_all(dim, in_size, kind=kind, blocked=blocked)
+        return self
+
+    def build(self, *, custom: bool = False) -> OpShardingRule:
+        """Return the rule; the builder stays as it is.
+
+        Args:
+            custom: Whether the rule counts as given by a user.
+        """
+        sizes = list(self._sizes)
+        operands = tuple(_filled(mapping, sizes) for mapping in self._operands)
+        results = tuple(_filled(mapping, sizes) for mapping in self._results)
+        return OpShardingRule(
+            factor_sizes=tuple(sizes),
+            operand_mappings=operands,
+            result_mappings=results,
+            reduction_factors=tuple(self._by_kind[FactorKind.REDUCTION]),
+            need_replication_factors=tuple(self._by_kind[FactorKind.NEED_REPLICATION]),
+            permutation_factors=tuple(self._by_kind[FactorKind.PERMUTATION]),
+            blocked_propagation_factors=tuple(self._blocked),
+            is_custom=custom,
+        )
+
+    def _new_factor(self, size: int, kind: FactorKind, blocked: bool) -> int:
+        factor = len(self._sizes)
+        self._sizes.append(size)
+        self._by_kind[kind].append(factor)
+        if blocked:
+            self._blocked.append(factor)
+        return factor
+
+
+def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: int = 1) -> OpShardingRule:
+    """Return the rule of an op all of whose tensors have one shape and are sharded alike.
+
+    >>> str(identity_rule((8, 4), num_operands=2))
+    '<([i, j], [i, j])->([i, j]) {i=8, j=4}>'
+    """
+    mapping = tuple((dim,) for dim in range(len(shape)))
+    return OpShardingRule(tuple(shape), (mapping,) * num_operands, (mapping,) * num_results)
+
+
+def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
+    """Return the rule that shards dimension ``d`` of all operands and results alike.
+
+    Sizes are those of the first result; scalars have no part. Operands may be scalars.
+
+    Args:
+        op: The op; anything with operands and results whose types may have a shape.
+
+    Returns:
+        The rule, or None where the first result is no tensor or another tensor has more dimensions than it.
+    """
+    if not op.results or not hasattr(op.results[0].type, "shape"):
+        return None
+    shape = tensor_shape(op.results[0])
+    operand_ranks = [len(tensor_shape(value)) for value in op.operands]
+    result_ranks = [len(tensor_shape(value)) for value in op.results]
+    if max(operand_ranks + result_ranks) > len(shape):
+        return None
+    mappings = [tuple((dim,) for dim in range(rank)) for rank in range(len(shape) + 1)]
+    return OpShardingRule(
+        shape, tuple(mappings[rank] for rank in operand_ranks), tuple(mappings[rank] for rank in result_ranks)
+    )
+
+
+def _append_everywhere(mappings: Iterable[list[list[int]]], dim: int, factor: int) -> None:
+    for mapping in mappings:
+        if mapping:
+            mapping[dim].append(factor)
+
+
+def _filled(mapping: Iterable[list[int]], sizes: list[int]) -> TensorMapping:
+    """Freeze a tensor mapping; dimensions without a factor get a fresh one of size 1, added to ``sizes``."""
+    dims: list[DimMapping] = []
+    for factors in mapping:
+        if not factors:
+            dims.append((len(sizes),))
+            sizes.append(1)
+        else:
+            dims.append(tuple(factors))
+    return tuple(dims)
