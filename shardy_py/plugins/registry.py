@@ -1,0 +1,317 @@
+"""The registry: a frozen value that answers all questions about ops from the definitions of the dialects."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.interfaces import RuleOptions, ShardableDataFlowOpInterface, Trait
+from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
+from shardy_py.sharding.rule import OpShardingRule
+
+RULE_ATTRIBUTE = "sdy.sharding_rule"
+DEFAULT_OPTIONS = RuleOptions()
+_UNKNOWN = object()
+
+
+@frozen
+class PluginInfo:
+    """What became of one plugin.
+
+    Args:
+        name: The name of its entry point, or the one it was given.
+        origin: The distribution and version it comes from, or "".
+        dialects: The names of its dialects.
+        ops: How many op definitions it has.
+        status: ``loaded``, ``blocked`` or ``broken``.
+        problem: Why it is broken.
+    """
+
+    name: str
+    origin: str = ""
+    dialects: tuple[str, ...] = ()
+    ops: int = 0
+    status: str = "loaded"
+    problem: Diagnostic | None = None
+
+
+@frozen
+class _Resolved:
+    """A definition made ready for look-ups: globs applied, the form of the rule found out."""
+
+    traits: frozenset[Trait] = frozenset()
+    predicates: tuple[TraitsOf, ...] = ()
+    rule: Any = None
+    takes_options: bool = False
+    contextual: bool = False
+    data_flow: ShardableDataFlowOpInterface | None = None
+    sharding_attribute: str = "sdy.sharding"
+
+
+class _RuleMemo:
+    """The rules already made for the ops of one program.
+
+    It forgets them with the program: attribute keys may hold a frontend's native objects alive.
+    """
+
+    __slots__ = ("_program", "rules")
+
+    def __init__(self) -> None:
+        self._program: weakref.ref[Program] | None = None
+        self.rules: dict[Any, OpShardingRule | None] = {}
+
+    def of(self, program: Program) -> dict[Any, OpShardingRule | None]:
+        """Return the rules of a program."""
+        if self._program is None or self._program() is not program:
+            rules: dict[Any, OpShardingRule | None] = {}
+            self._program = weakref.ref(program, lambda _: rules.clear())
+            self.rules = rules
+        return self.rules
+
+
+@frozen
+class Registry:
+    """The definitions of all plugins; implements `shardy_py.ir.interfaces.OpSemantics`.
+
+    Args:
+        definitions: One per op name or glob, sorted by name.
+        owners: For each op name, who defines it (``plugin 'x', dialect 'y'``).
+        options: What rules depend on besides their op.
+        plugins: What became of each plugin, sorted by name.
+    """
+
+    definitions: tuple[OpDefinition, ...] = ()
+    owners: Mapping[str, str] = field(factory=dict)
+    options: RuleOptions = DEFAULT_OPTIONS
+    plugins: tuple[PluginInfo, ...] = ()
+    _resolved: dict[str, _Resolved] = field(factory=dict, init=False, eq=False, repr=False)
+    _by_name: dict[str, OpDefinition] = field(init=False, eq=False, repr=False)
+    _memo: _RuleMemo = field(factory=_RuleMemo, init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {item.name: item for item in self.definitions})
+
+    @classmethod
+    def of(
+        cls,
+        dialects: Iterable[Dialect] = (),
+        *,
+        options: RuleOptions = DEFAULT_OPTIONS,
+    ) -> Registry:
+        """Return a registry of the given dialects, without looking for plugins.
+
+        Raises:
+            PluginError: two dialects define the same op.
+        """
+        return cls.build([(f"dialect {dialect.name!r}", dialect) for dialect in dialects], options=options)
+
+    @classmethod
+    def build(
+        cls,
+        owned: Iterable[tuple[str, Dialect]],
+        *,
+        options: RuleOptions = DEFAULT_OPTIONS,
+        plugins: Iterable[PluginInfo] = (),
+    ) -> Registry:
+        """Return a registry of dialects with the words that name their owners in errors.
+
+        Raises:
+            PluginError: an op is defined more than once; all such ops are named, each with its owners.
+        """
+        claims: dict[str, list[tuple[str, OpDefinition]]] = {}
+        for owner, dialect in owned:
+            for definition in dialect.definitions:
+                claims.setdefault(definition.name, []).append((owner, definition))
+        names = sorted(claims)
+        clashes = [name for name in names if len(claims[name]) > 1]
+        if clashes:
+            raise PluginError(*(_clash(name, [owner for owner, _ in claims[name]]) for name in clashes))
+        return cls(
+            definitions=tuple(claims[name][0][1] for name in names),
+            owners={name: claims[name][0][0] for name in names},
+            options=options,
+            plugins=tuple(sorted(plugins, key=lambda item: item.name)),
+        )
+
+    @classmethod
+    def from_entry_points(
+        cls,
+        *,
+        plugins: Iterable[object] = (),
+        blocked: Iterable[str] = (),
+        options: RuleOptions = DEFAULT_OPTIONS,
+        skip_broken: bool = False,
+    ) -> Registry:
+        """Return a registry of all installed plugins; the order in which they are found does not matter.
+
+        Args:
+            plugins: More plugins: modules or objects with hook implementations.
+            blocked: Names of plugins that are not even imported.
+            options: What rules depend on besides their op.
+            skip_broken: Whether a plugin that fails is recorded in `plugins` instead of raised.
+
+        Raises:
+            PluginError: a plugin is broken, or two define the same op.
+        """
+        from shardy_py.plugins.manager import load_dialects
+
+        owned, infos = load_dialects(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
+        return cls.build(owned, options=options, plugins=infos)
+
+    def with_options(self, options: RuleOptions) -> Registry:
+        """Return the same registry under other rule options."""
+        return self if options == self.options else evolve(self, options=options)
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The names of all defined ops, sorted; without globs."""
+        return tuple(item.name for item in self.definitions if not item.is_glob)
+
+    def find(self, name: str) -> OpDefinition | None:
+        """Return the definition of an op name, or None."""
+        return self._by_name.get(name)
+
+    def get_traits(self, op: Op) -> frozenset[Trait]:
+        """Return all traits of an op: of its name, of matching globs, and of predicates."""
+        resolved = self._resolve(op.name)
+        if not resolved.predicates:
+            return resolved.traits
+        return resolved.traits.union(*(traits_of(op) for traits_of in resolved.predicates))
+
+    def has_trait(self, op: Op, trait: Trait) -> bool:
+        """Return whether an op has a trait."""
+        return trait in self.get_traits(op)
+
+    def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:
+        """Return what describes the op's data-flow edges, or None."""
+        return self._resolve(op.name).data_flow
+
+    def get_sharding_attribute(self, op: Op) -> str:
+        """Return the attribute that holds the sharding of the op's results."""
+        return self._resolve(op.name).sharding_attribute
+
+    def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
+        """Return the rule of an op: the one written on it, else the one its definition gives, or None.
+
+        Ops of the same name, types and attributes share one rule, unless their definition is contextual.
+
+        Raises:
+            RuleError: the plugin's function fails or returns a rule that does not fit the op.
+        """
+        resolved = self._resolve(op.name)
+        if resolved.contextual:
+            return self._make_rule(op, resolved)
+        key = (
+            op.name,
+            tuple([value.type for value in op.operands]),
+            tuple([value.type for value in op.results]),
+            _attribute_key(op.attributes),
+        )
+        rules = self._memo.of(op.program)
+        rule = rules.get(key, _UNKNOWN)
+        if rule is _UNKNOWN:
+            rule = rules[key] = self._make_rule(op, resolved)
+        return rule  # type: ignore[return-value]
+
+    def _make_rule(self, op: Op, resolved: _Resolved) -> OpShardingRule | None:
+        written = op.attributes.get(RULE_ATTRIBUTE)
+        if written is not None:
+            return written
+        if resolved.rule is None:
+            return None
+        try:
+            rule = resolved.rule(op, self.options) if resolved.takes_options else resolved.rule(op)
+        except ShardyError:
+            raise
+        except Exception as error:
+            raise RuleError(self._failure(op, f"the rule function raised {type(error).__name__}: {error}")) from error
+        if rule is not None:
+            self._check(op, rule)
+        return rule
+
+    def _check(self, op: Op, rule: object) -> None:
+        if not isinstance(rule, OpShardingRule):
+            raise RuleError(self._failure(op, f"the rule function returned {rule!r}, not an OpShardingRule"))
+        given = (len(rule.operand_mappings), len(rule.result_mappings))
+        if given != (len(op.operands), len(op.results)):
+            raise RuleError(
+                self._failure(
+                    op,
+                    f"the rule has {given[0]} operands and {given[1]} results,"
+                    f" the op {len(op.operands)} and {len(op.results)}",
+                )
+            )
+
+    def _failure(self, op: Op, message: str) -> Diagnostic:
+        owner = self.owners.get(op.name, "an unknown owner")
+        return Diagnostic("rule-failed", message, location=op.location, op=op.name, hint=f"defined by {owner}")
+
+    def _resolve(self, name: str) -> _Resolved:
+        found = self._resolved.get(name)
+        if found is None:
+            found = self._resolved[name] = self._resolve_definition(name)
+        return found
+
+    def _resolve_definition(self, name: str) -> _Resolved:
+        globs = [item for item in self.definitions if item.is_glob and fnmatchcase(name, item.name)]
+        own = self._by_name.get(name)
+        matching = ([own] if own else []) + globs
+        traits = frozenset(trait for item in matching for trait in item.traits)
+        predicates = tuple(item.traits_of for item in matching if item.traits_of)
+        if own is None:
+            return _Resolved(traits, predicates)
+        rule = getattr(own.rule, "get_sharding_rule", own.rule)
+        return _Resolved(
+            traits,
+            predicates,
+            rule,
+            rule is not None and _takes_options(rule),
+            own.contextual,
+            own.data_flow,
+            own.sharding_attribute,
+        )
+
+
+def _clash(name: str, owners: list[str]) -> Diagnostic:
+    return Diagnostic(
+        "op-clash",
+        f"the op is defined by {' and by '.join(sorted(owners))}",
+        op=name,
+        hint="block one of the plugins by its name, or uninstall it",
+    )
+
+
+def _takes_options(rule: Any) -> bool:
+    """Return whether a rule function has a second required parameter, or one named ``options``."""
+    try:
+        parameters = list(inspect.signature(rule).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    positional = [item for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
+    if len(positional) < 2:
+        return False
+    return positional[1].default is inspect.Parameter.empty or positional[1].name == "options"
+
+
+def _attribute_key(attributes: Mapping[str, Any]) -> Any:
+    """Return a hashable key of all attributes: the frontend's own where it has one."""
+    key = getattr(attributes, "key", None)
+    if key is not None:
+        return key
+    return tuple([(name, _freeze(attributes[name])) for name in sorted(attributes)])
+
+
+def _freeze(attribute: Any) -> Any:
+    """Return an attribute as a hashable value that tells 1, 1.0 and True apart."""
+    if isinstance(attribute, Mapping):
+        return tuple([(name, _freeze(attribute[name])) for name in sorted(attribute)])
+    if isinstance(attribute, (tuple, list)):
+        return tuple([_freeze(item) for item in attribute])
+    return (type(attribute), attribute)

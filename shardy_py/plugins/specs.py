@@ -1,0 +1,23 @@
+"""The hooks a plugin may implement. They are called while a registry is built, never per op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pluggy
+
+from shardy_py.plugins.dialect import Dialect
+
+PROJECT = "shardy"
+ENTRY_POINT_GROUP = "shardy_py.dialects"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def shardy_register_dialects() -> Sequence[Dialect]:  # type: ignore[empty-body]
+    """Return the dialects of the plugin.
+
+    Called once for each registry that is built, before any program is read.
+    """
