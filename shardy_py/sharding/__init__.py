@@ -1,1 +1,52 @@
 """The vocabulary: meshes, axes, shardings and sharding rules, as frozen values."""
+
+from shardy_py.sharding.axes import AxisRef, SubAxis
+from shardy_py.sharding.mesh import Mesh, MeshAxis
+from shardy_py.sharding.parse import (
+    format_attribute,
+    parse_attribute,
+    parse_axis_ref,
+    parse_dim_sharding,
+    parse_manual_axes,
+    parse_mesh,
+    parse_op_sharding_rule,
+    parse_tensor_sharding,
+    parse_tensor_sharding_per_value,
+)
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.tensor import (
+    CLOSED,
+    OPEN,
+    DimensionSharding,
+    ManualAxes,
+    TensorSharding,
+    TensorShardingPerValue,
+)
+
+__all__ = [
+    # meshes and axes
+    "AxisRef",
+    "Mesh",
+    "MeshAxis",
+    "SubAxis",
+    # shardings
+    "CLOSED",
+    "OPEN",
+    "DimensionSharding",
+    "ManualAxes",
+    "TensorSharding",
+    "TensorShardingPerValue",
+    # rules
+    "FactorKind",
+    "OpShardingRule",
+    # text
+    "format_attribute",
+    "parse_attribute",
+    "parse_axis_ref",
+    "parse_dim_sharding",
+    "parse_manual_axes",
+    "parse_mesh",
+    "parse_op_sharding_rule",
+    "parse_tensor_sharding",
+    "parse_tensor_sharding_per_value",
+]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r'[ !#-\[\]-~]*').fullmatch
 
+
 def _escape(char: str) -> str:
     if char == "\\":
         return "\\\\"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from itertools import pairwise
 
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge, make_axis, prefix_without_overlap
 from shardy_py.sharding.mesh import Mesh
@@ -22,7 +23,7 @@ class PrefixStatus(Enum):
     NOT_A_PREFIX = "not-a-prefix"
 
 
-def prefix_status(first: Sequence[AxisRef], second: Sequence[AxisRef]) -> PrefixStatus:
+def prefix_status(first: AxisList, second: AxisList) -> PrefixStatus:
     """Return whether ``second`` starts with ``first``; the last axis may be a prefix of its counterpart.
 
     >>> from shardy_py.sharding.axes import SubAxis
@@ -39,7 +40,7 @@ def prefix_status(first: Sequence[AxisRef], second: Sequence[AxisRef]) -> Prefix
     return PrefixStatus.STRICT_PREFIX
 
 
-def is_strict_prefix(first: Sequence[AxisRef], second: Sequence[AxisRef]) -> bool:
+def is_strict_prefix(first: AxisList, second: AxisList) -> bool:
     """Return whether ``second`` starts with ``first`` and goes on."""
     return prefix_status(first, second) is PrefixStatus.STRICT_PREFIX
 
@@ -135,5 +136,5 @@ def split_axes(axes: Iterable[AxisRef], mesh: Mesh) -> AxisList:
         ordered = sorted(points)
         if len(ordered) == 1:
             result.append(AxisRef(name))
-        result += [make_axis(name, pre, end // pre, mesh) for pre, end in zip(ordered, ordered[1:], strict=False)]
+        result += [make_axis(name, pre, end // pre, mesh) for pre, end in pairwise(ordered)]
     return tuple(result)
