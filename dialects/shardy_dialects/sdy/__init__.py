@@ -1,0 +1,58 @@
+"""The ops of the sdy dialect itself: constraints, barriers, region ops, edges, collectives."""
+
+from __future__ import annotations
+
+from shardy_dialects.sdy.region_ops import ManualComputationDataFlow, RegionDataFlow
+from shardy_py.plugins import (
+    ConstantLike,
+    Dialect,
+    Elementwise,
+    IsTerminator,
+    PassThrough,
+    PropagationBarrier,
+    Pure,
+    RecursiveMemoryEffects,
+    hookimpl,
+)
+from shardy_py.sharding.rule_builder import pointwise_rule
+
+sdy = Dialect("sdy")
+
+# These three compute nothing per element, but they must propagate as early as elementwise ops do. Only the
+# constraint has a rule: a reshard is there to keep its two sides apart, a barrier to let through one direction.
+sdy.op("sdy.sharding_constraint", traits=[Elementwise], rule=pointwise_rule, sharding_attribute="sharding")
+sdy.op("sdy.reshard", traits=[Elementwise, Pure], sharding_attribute="sharding")
+sdy.op("sdy.propagation_barrier", traits=[Elementwise, PropagationBarrier, Pure])
+
+# Not ConstantLike in upstream either by trait, but by meaning: it is what constants become once they are split.
+sdy.op("sdy.constant", traits=[ConstantLike, Pure])
+
+sdy.op("sdy.mesh")
+sdy.op("sdy.sharding_group")
+sdy.op("sdy.return", traits=[IsTerminator, Pure])
+
+sdy.op("sdy.manual_computation", traits=[RecursiveMemoryEffects], data_flow=ManualComputationDataFlow())
+sdy.op("sdy.named_computation", traits=[RecursiveMemoryEffects], data_flow=RegionDataFlow())
+
+# An edge may stand on a value nobody uses, so it is not pure: it would vanish.
+sdy.op("sdy.data_flow_edge", traits=[PassThrough], sharding_attribute="sharding")
+sdy.op("sdy.func_data_flow_edge", traits=[PassThrough])
+
+COLLECTIVES = (
+    "all_gather",
+    "all_reduce",
+    "all_slice",
+    "all_to_all",
+    "collective_permute",
+    "reduce_scatter",
+    "replicated_to_unreduced",
+    "sharded_to_unreduced",
+)
+for _name in COLLECTIVES:
+    sdy.op(f"sdy.{_name}", sharding_attribute="out_sharding")
+
+
+@hookimpl
+def shardy_register_dialects() -> list[Dialect]:
+    """Return the dialect sdy."""
+    return [sdy]
