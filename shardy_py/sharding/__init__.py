@@ -22,6 +22,9 @@ from shardy_py.sharding.tensor import (
     TensorSharding,
     TensorShardingPerValue,
 )
+from shardy_py.sharding.verify import NoShape, verify_mesh, verify_tensor_sharding, verify_tensor_shardings
+from shardy_py.sharding.verify_manual import ManualValues, verify_manual_computation_shardings
+from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 
 __all__ = [
     # meshes and axes
@@ -49,4 +52,12 @@ __all__ = [
     "parse_op_sharding_rule",
     "parse_tensor_sharding",
     "parse_tensor_sharding_per_value",
+    # invariants
+    "ManualValues",
+    "NoShape",
+    "verify_manual_computation_shardings",
+    "verify_mesh",
+    "verify_op_sharding_rule",
+    "verify_tensor_sharding",
+    "verify_tensor_shardings",
 ]

@@ -1,0 +1,290 @@
+"""The invariants of meshes and tensor shardings, each broken one as a diagnostic.
+
+Codes are stable. All problems are collected, except those that only follow from one already found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from itertools import pairwise
+
+from shardy_py.errors import Diagnostic
+from shardy_py.sharding.axes import AxisRef, quote
+from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, TensorShardingPerValue, symbol
+
+
+class NoShape(Enum):
+    """Why a value has no shape to compare a sharding with."""
+
+    NOT_SHAPED = "not shaped"
+    UNRANKED = "unranked"
+
+
+Shape = Sequence[int | None]
+"""One size per dimension; None for a dynamic one."""
+
+
+def verify_mesh(mesh: Mesh) -> list[Diagnostic]:
+    """Return what is wrong with a mesh.
+
+    >>> [item.code for item in verify_mesh(Mesh.of(x=0))]
+    ['axis-size']
+    """
+    return [*_axis_problems(mesh), *_device_problems(mesh)]
+
+
+def _axis_problems(mesh: Mesh) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for index, axis in enumerate(mesh.axes):
+        if axis.size < 1:
+            message = f"axis {index}: axis size must be at least 1, got: {axis}"
+            yield Diagnostic("axis-size", message, hint="remove the axis or give it the number of devices along it")
+        if axis.name in seen:
+            message = f"axis {index}: duplicate axis name: {quote(axis.name)}"
+            yield Diagnostic("duplicate-axis-name", message, hint="give every axis of a mesh its own name")
+        seen.add(axis.name)
+
+
+def _device_problems(mesh: Mesh) -> Iterator[Diagnostic]:
+    ids = mesh.device_ids
+    negative = [device for device in ids if device < 0]
+    if negative:
+        message = f"device id must be non-negative, got: {negative[0]} at position {ids.index(negative[0])}"
+        yield Diagnostic("device-ids", message, hint="number the devices from 0")
+        return
+    if not mesh.axes and len(ids) > 1:
+        message = f"axes is empty and device_ids has more than one element: {list(ids)}"
+        yield Diagnostic("device-ids", message, hint="name the axes, or keep one device id for a maximal mesh")
+        return
+    if not mesh.axes or not ids:
+        return
+    if len(ids) != mesh.total_size:
+        message = "total product of axis sizes must match total number of device ids, got: "
+        message += f"{mesh.total_size} != {len(ids)}"
+        yield Diagnostic("device-ids", message, hint=f"list each of the devices 0 to {mesh.total_size - 1} once")
+    elif sorted(ids) != list(range(len(ids))):
+        message = f"sorted device ids must be iota(product(axes)), got: {sorted(ids)}"
+        yield Diagnostic("device-ids", message, hint=f"list each of the devices 0 to {len(ids) - 1} once")
+
+
+def verify_tensor_sharding(
+    sharding: TensorSharding,
+    mesh: Mesh | None,
+    shape: Shape | NoShape | None = None,
+    *,
+    check_divisibility: bool = False,
+    bound_axes: Collection[str] = (),
+) -> list[Diagnostic]:
+    """Return what is wrong with a sharding.
+
+    Args:
+        sharding: The sharding.
+        mesh: The mesh it is on; None where no mesh of that name exists.
+        shape: The shape of the value, or why it has none; None leaves the shape out of account.
+        check_divisibility: Whether every static dimension must divide evenly.
+        bound_axes: The manual axes of the manual computations around the value.
+    """
+    if mesh is None:
+        name = symbol(str(sharding.mesh))
+        hint = f"add a mesh of that name: sdy.mesh {name} = <[\"x\"=2]>"
+        return [Diagnostic("unknown-mesh", f"unknown mesh: {name}", hint=hint)]
+    if mesh.is_maximal:
+        return list(_maximal(sharding))
+    problem = _shape_problem(sharding, shape)
+    if problem is not None:
+        return [problem]
+    lists = _axis_lists(sharding)
+    found = [*_priorities(sharding), *_unknown_axes(lists, mesh), *_bound(lists, bound_axes)]
+    known = [(place, [axis for axis in axes if mesh.has_axis(axis.name)]) for place, axes in lists]
+    found += [*_duplicates(known), *_mergeable(known, mesh), *_unsorted(known, mesh)]
+    found += [*_invalid_sub_axes(known, mesh), *_overlaps(known)]
+    if check_divisibility and not found and isinstance(shape, Sequence):
+        found += _not_divisible(sharding, mesh, shape)
+    return found
+
+
+def _maximal(sharding: TensorSharding) -> Iterator[Diagnostic]:
+    if sharding.rank or sharding.replicated_axes or sharding.unreduced_axes:
+        message = "a maximal sharding can only have a sharding with rank 0 and no replicated or unreduced axes"
+        yield Diagnostic("maximal-sharding", f"{message}, got: {sharding}", hint="write it with an empty list: []")
+
+
+def _shape_problem(sharding: TensorSharding, shape: Shape | NoShape | None) -> Diagnostic | None:
+    if shape is None:
+        return None
+    if shape is NoShape.UNRANKED:
+        hint = "give the tensor a rank or remove the sharding"
+        return Diagnostic("unranked-tensor", "only ranked tensors can have a sharding", hint=hint)
+    if isinstance(shape, NoShape):
+        if not (sharding.rank or sharding.replicated_axes or sharding.unreduced_axes):
+            return None
+        message = "non-shaped tensors can only have a sharding with rank 0 and no replicated or unreduced axes"
+        return Diagnostic("non-shaped-value", f"{message}, got: {sharding}", hint="remove the sharding")
+    if sharding.rank == len(shape):
+        return None
+    message = f"sharding doesn't match tensor rank: {sharding.rank} != {len(shape)}"
+    hint = f"write {len(shape)} dimension shardings, {{}} for a dimension that is not sharded"
+    return Diagnostic("sharding-rank", message, hint=hint)
+
+
+Places = Sequence[tuple[str, Sequence[AxisRef]]]
+
+
+def _axis_lists(sharding: TensorSharding) -> Places:
+    """Return every list of axes of a sharding with the words for where it is."""
+    return [
+        *((f"dim {index}", dim.axes) for index, dim in enumerate(sharding.dim_shardings)),
+        ("replicated axes", sharding.replicated_axes),
+        ("unreduced axes", sharding.unreduced_axes),
+    ]
+
+
+def _priorities(sharding: TensorSharding) -> Iterator[Diagnostic]:
+    for index, dim in enumerate(sharding.dim_shardings):
+        if dim.priority is None:
+            continue
+        if dim.priority < 0:
+            yield Diagnostic("priority", f"dim {index} has a negative priority: {dim}", hint="priorities start at p0")
+        if dim.is_closed and not dim.axes:
+            message = f"dim {index} is empty and closed but has a priority: {dim}"
+            yield Diagnostic("priority", message, hint=f"write {{}} or {{?}}p{dim.priority}")
+
+
+def _unknown_axes(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
+    for place, axes in lists:
+        for axis in axes:
+            if not mesh.has_axis(axis.name):
+                names = ", ".join(quote(item.name) for item in mesh.axes) or "none"
+                message = f"{place}: unknown axis name: {quote(axis.name)}"
+                yield Diagnostic("unknown-axis", message, hint=f"the axes of the mesh are {names}")
+
+
+def _bound(lists: Places, bound_axes: Collection[str]) -> Iterator[Diagnostic]:
+    for place, axes in lists:
+        for axis in axes:
+            if axis.name in bound_axes:
+                message = f"{place}: operates on axis {quote(axis.name)} which is already bound by a manual computation"
+                yield Diagnostic("bound-axis", message, hint="leave the axis out: shapes inside are local to it")
+
+
+def _duplicates(lists: Places) -> Iterator[Diagnostic]:
+    seen: dict[AxisRef, str] = {}
+    for place, axes in lists:
+        for axis in axes:
+            if axis in seen:
+                message = f"{place}: duplicate axis ref: {axis}, already in {seen[axis]}"
+                yield Diagnostic("duplicate-axis", message, hint="use every axis at most once in a sharding")
+            seen.setdefault(axis, place)
+
+
+def _mergeable(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
+    for place, axes in lists:
+        for first, second in pairwise(axes):
+            if first.can_merge(second):
+                # The mesh decides whether the whole is the full axis; invalid sub-axes never are.
+                whole = first.merge(second, mesh)
+                message = f"{place}: two consecutive sub-axes can be merged: {first}, {second}"
+                yield Diagnostic("mergeable-sub-axes", message, hint=f"write {whole}")
+
+
+def _unsorted(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
+    for place, axes in lists:
+        ordered = sorted(axes, key=mesh.sort_key)
+        if not place.startswith("dim") and list(axes) != ordered:
+            hint = "the order is " + ", ".join(str(axis) for axis in ordered)
+            yield Diagnostic("axes-order", f"{place} are not ordered w.r.t. mesh", hint=hint)
+
+
+def _invalid_sub_axes(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
+    for place, axes in lists:
+        for axis in axes:
+            problem = _sub_axis_problem(axis, mesh.axis_size(axis.name))
+            if problem is not None:
+                code, message, hint = problem
+                yield Diagnostic(code, f"{place}: {message}: {axis}", hint=hint)
+
+
+def _sub_axis_problem(axis: AxisRef, full_size: int) -> tuple[str, str, str] | None:
+    sub_axis = axis.sub_axis
+    if sub_axis is None:
+        return None
+    if sub_axis.pre_size < 1:
+        return "sub-axis-pre-size", "sub-axis pre-size must be at least 1", "the first sub-axis has pre-size 1"
+    if sub_axis.size <= 1:
+        return "sub-axis-size", "sub-axis sizes must be greater than 1", "leave a sub-axis of one device out"
+    if full_size % sub_axis.next_pre_size:
+        message = f"sub-axis next pre-size {sub_axis.next_pre_size} doesn't divide the size of the full axis"
+        message += f" {full_size}"
+        return "sub-axis-divisibility", message, f"pre-size times size has to divide {full_size}"
+    if sub_axis.size == full_size:
+        return "sub-axis-is-full", "sub-axis size is equal to the full axis size", f"write {quote(axis.name)}"
+    return None
+
+
+def _overlaps(lists: Places) -> Iterator[Diagnostic]:
+    entries = [(axis, place) for place, axes in lists for axis in axes]
+    for index, (axis, place) in enumerate(entries):
+        for other, other_place in entries[:index]:
+            if axis == other or not axis.overlaps(other):
+                continue
+            if axis.sub_axis is None or other.sub_axis is None:
+                message = f"both sub-axis and full-axis are used for axis name: {quote(axis.name)}"
+            else:
+                message = f"overlapping sub-axes: {other}, {axis}"
+            where = place if place == other_place else f"{other_place} and {place}"
+            yield Diagnostic("overlapping-axes", f"{where}: {message}", hint="use every part of an axis at most once")
+
+
+def _not_divisible(sharding: TensorSharding, mesh: Mesh, shape: Shape) -> Iterator[Diagnostic]:
+    for index, (size, dim) in enumerate(zip(shape, sharding.dim_shardings, strict=True)):
+        parts = dim.sharded_size(mesh)
+        if size is not None and size % parts:
+            message = f"dim {index} with size {size} is not divisible by its sharded size {parts}"
+            yield Diagnostic("not-divisible", message, hint=f"shard it on fewer axes than {dim}, or pad the dimension")
+
+
+def verify_dim_sharding(dim: DimensionSharding, mesh: Mesh) -> list[Diagnostic]:
+    """Return what is wrong with one dimension sharding; it is called dim 0 in the messages."""
+    return verify_tensor_sharding(TensorSharding(mesh, (dim,)), mesh)
+
+
+def verify_tensor_shardings(
+    shardings: TensorShardingPerValue | Sequence[TensorSharding],
+    meshes: Mapping[str, Mesh] | Callable[[TensorSharding], Mesh | None],
+    shapes: Sequence[Shape | NoShape | None],
+    *,
+    kind: str = "result",
+    bound_axes: Collection[str] = (),
+) -> list[Diagnostic]:
+    """Return what is wrong with the shardings of several values.
+
+    Args:
+        shardings: One per value. An op without values may have one that is fully replicated or maximal.
+        meshes: The meshes by name, or a function that looks them up.
+        shapes: One per value, as in `verify_tensor_sharding`.
+        kind: The word for a value in the messages.
+        bound_axes: As in `verify_tensor_sharding`.
+    """
+    items = shardings.shardings if isinstance(shardings, TensorShardingPerValue) else shardings
+    lookup = meshes if callable(meshes) else lambda sharding: resolve_mesh(sharding.mesh, meshes)
+    if not shapes and len(items) == 1:
+        mesh = lookup(items[0])
+        if mesh is None:
+            return _placed(f"{kind} - ", verify_tensor_sharding(items[0], mesh))
+        if mesh.is_maximal or items[0].is_fully_replicated:
+            return _placed(f"{kind} - ", _maximal(items[0]))
+    if len(items) != len(shapes):
+        message = f"{kind} shardings don't match number of values: {len(items)} shardings vs {len(shapes)} values"
+        return [Diagnostic("sharding-count", message, hint="write one sharding per value")]
+    found: list[Diagnostic] = []
+    for index, (sharding, shape) in enumerate(zip(items, shapes, strict=True)):
+        place = f"{kind} - " if len(items) == 1 else f"{kind} {index} - "
+        found += _placed(place, verify_tensor_sharding(sharding, lookup(sharding), shape, bound_axes=bound_axes))
+    return found
+
+
+def _placed(place: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return [Diagnostic(item.code, place + item.message, item.location, item.op, item.hint) for item in diagnostics]
