@@ -1,0 +1,91 @@
+"""Move the shardings of data-flow edges back to the ops they belong to, and take the edge ops out again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.tensor import TensorSharding
+
+_ORIGINS = "sharding_origins"
+_EDGES = "propagation_edges"
+
+
+@frozen
+class SinkDataFlowEdgesPass:
+    """Replace every ``sdy.data_flow_edge`` by its owner, which takes over the sharding.
+
+    Args:
+        sink_debug_sharding_origins: Collect the edges' ``sdy.sharding_origins`` on the data-flow op.
+        sink_debug_propagation_edge_sharding: Collect the edges' ``sdy.propagation_edges`` likewise.
+    """
+
+    name: ClassVar[str] = "sdy-sink-data-flow-edges"
+
+    sink_debug_sharding_origins: bool = False
+    sink_debug_propagation_edge_sharding: bool = False
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Sink the edges of all ops of a program."""
+        semantics = context.semantics
+        edges: list[Op] = []
+        for op in program.walk():
+            if op.name == DATA_FLOW_EDGE:
+                edges.append(op)
+                continue
+            data_flow = semantics.get_data_flow(op)
+            if data_flow is None:
+                continue
+            self._sink(program, op, "block_arg", data_flow.get_block_argument_edge_owners(op))
+            self._sink(program, op, "result", data_flow.get_op_result_edge_owners(op))
+        for edge in edges:
+            _replace_by_owner(program, edge)
+
+    def _sink(self, program: Program, op: Op, kind: str, owners: Sequence[Value]) -> None:
+        edges = [edge_user(owner) for owner in owners]
+        _sink_shardings(program, owners, edges)
+        if self.sink_debug_sharding_origins:
+            _collect_debug_info(op, kind, _ORIGINS, edges)
+        if self.sink_debug_propagation_edge_sharding:
+            _collect_debug_info(op, kind, _EDGES, edges)
+
+
+def _sink_shardings(program: Program, owners: Sequence[Value], edges: Sequence[Op | None]) -> None:
+    """Give the owners the shardings of their edges.
+
+    The op holds all of them in one attribute: as soon as one edge has a sharding, the others get a fully open one
+    over the same mesh, even in place of a sharding the owner had.
+    """
+    table = program.shardings
+    found = [table.get(edge.results[0].id) if edge else None for edge in edges]
+    mesh = next((sharding.mesh for sharding in found if sharding is not None), None)
+    if mesh is None:
+        return
+    for owner, sharding in zip(owners, found, strict=True):
+        rank = owner.type.rank if isinstance(owner.type, TensorType) else 0
+        table[owner.id] = TensorSharding.fully_open(mesh, rank) if sharding is None else sharding
+
+
+def _collect_debug_info(op: Op, kind: str, info: str, edges: Sequence[Op | None]) -> None:
+    found = [edge.attributes.get(f"sdy.{info}") for edge in edges if edge]
+    op.attributes[f"sdy.{kind}_{info}"] = tuple(
+        item for item in found if item is not None and not _is_empty(info, item)
+    )
+
+
+def _is_empty(info: str, value: Attribute) -> bool:
+    """Return whether a list of propagation edges has none; an empty dictionary of origins does count."""
+    return info == _EDGES and str(value).endswith("<[]>")
+
+
+def _replace_by_owner(program: Program, edge: Op) -> None:
+    program.shardings.pop(edge.results[0].id, None)
+    edge.results[0].replace_all_uses_with(edge.operands[0])
+    edge.erase()

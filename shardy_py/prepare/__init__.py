@@ -1,0 +1,1 @@
+"""Passes that ready a program for propagation."""
