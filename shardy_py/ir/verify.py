@@ -1,0 +1,196 @@
+"""Checking that a program is well formed: links, uses, dominance, terminators, symbols, calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import IsTerminator, OpSemantics
+from shardy_py.sharding.tensor import symbol
+
+
+def verify(program: Program, semantics: OpSemantics | None = None) -> None:
+    """Check a program; all problems are collected before the error is raised.
+
+    Args:
+        program: The program.
+        semantics: Says which ops are terminators; without it terminators are not checked.
+
+    Raises:
+        VerificationError: the program is not well formed.
+    """
+    problems = list(diagnose(program, semantics))
+    if problems:
+        raise VerificationError(*problems)
+
+
+def diagnose(program: Program, semantics: OpSemantics | None = None) -> Iterator[Diagnostic]:
+    """Yield all problems of a program, in program order within each check."""
+    ops = list(program.walk())
+    yield from _check_links(program)
+    yield from _check_uses(ops)
+    yield from _check_dominance(program)
+    yield from _check_symbols(program)
+    yield from _check_functions(program)
+    yield from _check_calls(program, ops)
+    yield from _check_shardings(program, ops)
+    if semantics is not None:
+        yield from _check_terminators(program, semantics)
+
+
+def _problem(code: str, message: str, op: Op, *, hint: str = "") -> Diagnostic:
+    return Diagnostic(code, message, location=op.location, op=op.name, hint=hint)
+
+
+def _blocks(program: Program) -> Iterator[Block]:
+    yield program.body
+    for op in program.walk():
+        for region in op.regions:
+            yield from region.blocks
+
+
+def _check_links(program: Program) -> Iterator[Diagnostic]:
+    """Check that blocks, regions and ops agree on who is inside whom."""
+    for block in _blocks(program):
+        previous = None
+        for op in block.ops:
+            if op.parent is not block or op.prev is not previous:
+                yield _problem("broken-links", "the op does not know where it stands", op)
+            previous = op
+        if block.last is not previous:
+            yield Diagnostic("broken-links", "a block does not end with its last op")
+    for op in program.walk():
+        if any(region.parent is not op for region in op.regions):
+            yield _problem("broken-links", "a region does not know its op", op)
+
+
+def _check_uses(ops: list[Op]) -> Iterator[Diagnostic]:
+    """Check that use lists and operands say the same."""
+    listed: dict[int, Counter[tuple[int, int]]] = {}
+    for value, op in _values(ops):
+        listed[value.id] = Counter((user.id, number) for user, number in value.uses)
+        for user, number in value.uses:
+            if number >= len(user.operands) or user.operands[number] is not value:
+                yield _problem("broken-uses", f"{value!r} lists a use that {user!r} does not have", op)
+    for op in ops:
+        for number, value in enumerate(op.operands):
+            if value.id in listed and listed[value.id][op.id, number] != 1:
+                yield _problem("broken-uses", f"operand {number} does not list this use exactly once", op)
+
+
+def _values(ops: list[Op]) -> Iterator[tuple[Value, Op]]:
+    for op in ops:
+        for value in op.results:
+            yield value, op
+        for region in op.regions:
+            for block in region.blocks:
+                for value in block.arguments:
+                    yield value, op
+
+
+def _check_dominance(program: Program) -> Iterator[Diagnostic]:
+    """Check that every operand is visible where it is used: defined before, in this block or one around it.
+
+    In regions with several blocks only the order within a block is checked.
+    """
+    positions = {op.id: index for index, op in enumerate(program.walk())}
+    for op in program.walk():
+        for number, value in enumerate(op.operands):
+            if not _is_visible(value, op, positions):
+                yield _problem("use-before-definition", f"operand {number} is not defined before its use", op)
+
+
+def _is_visible(value: Value, user: Op, positions: dict[int, int]) -> bool:
+    """Return whether the ancestor of the user in the block of the value comes after the value."""
+    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    anchor: Op | None = user
+    while anchor is not None and anchor.parent is not home:
+        if home is not None and anchor.parent is not None and anchor.parent.parent is home.parent:
+            return True
+        anchor = anchor.parent_op
+    if anchor is None:
+        return False
+    return isinstance(value.owner, Block) or positions.get(value.owner.id, -1) < positions.get(anchor.id, -1)
+
+
+def _check_symbols(program: Program) -> Iterator[Diagnostic]:
+    seen: dict[str, Op] = {}
+    for op in program.body.ops:
+        name = op.attributes.get("sym_name")
+        if name is None:
+            continue
+        if name in seen:
+            yield _problem("duplicate-symbol", f"{symbol(name)} is defined twice", op, hint=seen[name].location)
+        seen.setdefault(name, op)
+
+
+def _check_functions(program: Program) -> Iterator[Diagnostic]:
+    """Check that what a function returns is what its results say."""
+    for name, function in program.functions.items():
+        for region in function.regions:
+            for block in region.blocks:
+                yield from _check_return(name, function, block)
+
+
+def _check_return(name: str, function: Op, block: Block) -> Iterator[Diagnostic]:
+    terminator = block.terminator
+    if terminator is None:
+        yield _problem("missing-terminator", f"function {symbol(name)} has a block without ops", function)
+    elif terminator.name == "func.return":
+        returned = [str(value.type) for value in terminator.operands]
+        declared = [str(value.type) for value in function.function_results]
+        if returned != declared:
+            message = f"returns ({', '.join(returned)}), but {symbol(name)} has the results ({', '.join(declared)})"
+            yield _problem("return-mismatch", message, terminator)
+
+
+def _check_calls(program: Program, ops: list[Op]) -> Iterator[Diagnostic]:
+    functions = program.functions
+    for op in ops:
+        callee = callee_of(op)
+        if callee is None:
+            continue
+        function = functions.get(callee)
+        if function is None:
+            known = ", ".join(symbol(name) for name in functions)
+            yield _problem("unknown-function", f"there is no function {symbol(callee)}", op, hint=f"there are {known}")
+        else:
+            yield from _check_call(op, callee, function)
+
+
+def _check_call(call: Op, callee: str, function: Op) -> Iterator[Diagnostic]:
+    blocks = function.regions[0].blocks if function.regions else []
+    if blocks:
+        yield from _compare(
+            call, f"operands of the call and the arguments of {symbol(callee)}", call.operands, blocks[0].arguments
+        )
+    yield from _compare(
+        call, f"results of the call and those of {symbol(callee)}", call.results, function.function_results
+    )
+
+
+def _compare(call: Op, what: str, actual: list[Value], expected: list[Value]) -> Iterator[Diagnostic]:
+    given = [str(value.type) for value in actual]
+    wanted = [str(value.type) for value in expected]
+    if given != wanted:
+        yield _problem("call-mismatch", f"the {what} differ: ({', '.join(given)}) and ({', '.join(wanted)})", call)
+
+
+def _check_shardings(program: Program, ops: list[Op]) -> Iterator[Diagnostic]:
+    """Check that the table of shardings is about values of this program."""
+    known = {value.id for value, _ in _values(ops)}
+    known.update(value.id for op in ops for value in op.function_results)
+    for number in sorted(program.shardings.keys() - known):
+        yield Diagnostic("stale-sharding", f"a sharding is kept for the value {number}, which is not in the program")
+
+
+def _check_terminators(program: Program, semantics: OpSemantics) -> Iterator[Diagnostic]:
+    for op in program.walk():
+        if op.parent is None or op.parent is program.body:
+            continue
+        ends = semantics.has_trait(op, IsTerminator)
+        if ends and op is not op.parent.last:
+            yield _problem("misplaced-terminator", "ops follow in the same block", op)
