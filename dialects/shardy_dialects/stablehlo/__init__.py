@@ -1,0 +1,66 @@
+"""StableHLO and CHLO: the sharding rules, traits and data flow of their ops."""
+
+from __future__ import annotations
+
+from shardy_dialects.stablehlo import (
+    broadcast,
+    chlo,
+    collectives,
+    convolution,
+    custom_calls,
+    data_flow,
+    dot,
+    elementwise,
+    gather_scatter,
+    linalg,
+    normalization,
+    rearranging,
+    reduction,
+    reshape,
+    rng,
+    slicing,
+    sorting,
+    without_rule,
+)
+from shardy_py.plugins import Dialect, hookimpl
+
+FAMILIES = (
+    broadcast,
+    collectives,
+    convolution,
+    custom_calls,
+    data_flow,
+    dot,
+    elementwise,
+    gather_scatter,
+    linalg,
+    normalization,
+    rearranging,
+    reduction,
+    reshape,
+    rng,
+    slicing,
+    sorting,
+    without_rule,
+)
+
+
+def stablehlo_dialect() -> Dialect:
+    """Return the definitions of the StableHLO ops."""
+    dialect = Dialect("stablehlo")
+    for family in FAMILIES:
+        family.register(dialect)
+    return dialect
+
+
+def chlo_dialect() -> Dialect:
+    """Return the definitions of the CHLO ops."""
+    dialect = Dialect("chlo")
+    chlo.register(dialect)
+    return dialect
+
+
+@hookimpl
+def shardy_register_dialects() -> list[Dialect]:
+    """Give the dialects to the registry."""
+    return [stablehlo_dialect(), chlo_dialect()]

@@ -1,0 +1,105 @@
+"""Reading the attributes of the dialect, which arrive as text in MLIR's notation.
+
+For example ``#stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], ...>``.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from attrs import frozen
+
+_INTEGER = re.compile(r"-?\d+")
+_LIST = re.compile(r"(\w+)\s*=\s*\[([^\]]*)\]")
+_NUMBER = re.compile(r"(\w+)\s*=\s*(-?\d+)")
+_CONVOLUTION = re.compile(r"\[([^\]]*)\]\s*x\s*\[([^\]]*)\]\s*->\s*\[([^\]]*)\]")
+_ENUM = re.compile(r"#\w+<\s*\w+\s+(\w+)\s*>")
+
+Dims = tuple[int, ...]
+
+
+@frozen
+class DimensionNumbers:
+    """The named lists and numbers of a dimension-numbers attribute; what is absent is empty or 0."""
+
+    lists: dict[str, Dims]
+    numbers: dict[str, int]
+
+    def dims(self, name: str) -> Dims:
+        """Return a list of dimensions."""
+        return self.lists.get(name, ())
+
+    def number(self, name: str) -> int:
+        """Return a number."""
+        return self.numbers.get(name, 0)
+
+
+@frozen
+class ConvolutionDims:
+    """Which dimension of the three tensors of a convolution is which; spatial ones in the order of their labels."""
+
+    input_batch: int
+    input_feature: int
+    input_spatial: Dims
+    kernel_input_feature: int
+    kernel_output_feature: int
+    kernel_spatial: Dims
+    output_batch: int
+    output_feature: int
+    output_spatial: Dims
+
+
+@lru_cache(maxsize=4096)
+def parse_dimension_numbers(text: str) -> DimensionNumbers:
+    """Read the attribute of a dot, gather, scatter or ragged dot.
+
+    >>> numbers = parse_dimension_numbers("#stablehlo.gather<offset_dims = [1, 2], index_vector_dim = 1>")
+    >>> numbers.dims("offset_dims"), numbers.number("index_vector_dim"), numbers.dims("collapsed_slice_dims")
+    ((1, 2), 1, ())
+    """
+    lists = {name: tuple(map(int, _INTEGER.findall(body))) for name, body in _LIST.findall(text)}
+    return DimensionNumbers(lists, {name: int(number) for name, number in _NUMBER.findall(text)})
+
+
+@lru_cache(maxsize=1024)
+def parse_convolution_dims(text: str) -> ConvolutionDims:
+    """Read the dimension numbers of a convolution.
+
+    >>> dims = parse_convolution_dims("#stablehlo.conv<[b, f, 1, 0]x[o, i, 0, 1]->[b, 0, 1, f]>")
+    >>> dims.input_feature, dims.input_spatial, dims.kernel_output_feature, dims.output_spatial
+    (1, (3, 2), 0, (1, 2))
+
+    Raises:
+        ValueError: the text is something else.
+    """
+    match = _CONVOLUTION.search(text)
+    if match is None:
+        raise ValueError(f"not the dimension numbers of a convolution: {text}")
+    lhs, rhs, out = ([label.strip() for label in group.split(",")] for group in match.groups())
+    return ConvolutionDims(
+        lhs.index("b"),
+        lhs.index("f"),
+        _spatial(lhs),
+        rhs.index("i"),
+        rhs.index("o"),
+        _spatial(rhs),
+        out.index("b"),
+        out.index("f"),
+        _spatial(out),
+    )
+
+
+def parse_enum(text: str) -> str:
+    """Return the case of an enum attribute; a bare word is its own case.
+
+    >>> parse_enum("#stablehlo<transpose NO_TRANSPOSE>")
+    'NO_TRANSPOSE'
+    """
+    match = _ENUM.fullmatch(text.strip())
+    return match.group(1) if match else text.strip()
+
+
+def _spatial(labels: list[str]) -> Dims:
+    numbered = sorted((int(label), dim) for dim, label in enumerate(labels) if label.isdigit())
+    return tuple(dim for _, dim in numbered)

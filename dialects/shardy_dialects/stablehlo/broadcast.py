@@ -1,0 +1,43 @@
+"""Broadcasts: dimensions of the operand keep their factor, new and expanded dimensions have their own."""
+
+from __future__ import annotations
+
+from shardy_dialects.stablehlo.definitions import attribute, define
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Broadcast, ConstantFoldable, Dialect, Pure
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+
+
+def broadcast_in_dim_rule(op: Op) -> OpShardingRule:
+    """Tie each operand dimension to its result dimension unless its size 1 is expanded."""
+    return _broadcast(op, attribute(op, "broadcast_dimensions", ()))
+
+
+def broadcast_rule(op: Op) -> OpShardingRule:
+    """Tie the operand to the last dimensions of the result."""
+    rank, out_rank = len(tensor_shape(op.operands[0])), len(tensor_shape(op.results[0]))
+    return _broadcast(op, tuple(range(out_rank - rank, out_rank)))
+
+
+def _broadcast(op: Op, dimensions: tuple[int, ...]) -> OpShardingRule:
+    in_shape = tensor_shape(op.operands[0])
+    in_dims = {out_dim: in_dim for in_dim, out_dim in enumerate(dimensions)}
+    others: list[int | None] = [None] * (len(op.operands) - 1)
+    builder = OpShardingRuleBuilder.for_op(op)
+    for out_dim, out_size in enumerate(tensor_shape(op.results[0])):
+        in_dim = in_dims.get(out_dim)
+        if in_dim is not None and in_shape[in_dim] == 1 and out_size != 1:
+            builder.add_factor([in_dim, *others], [None], 1)
+            in_dim = None
+        builder.add_factor([in_dim, *others], [out_dim], out_size)
+    return builder.build()
+
+
+def register(dialect: Dialect) -> None:
+    """Define the broadcasts."""
+    define(
+        dialect, "stablehlo.broadcast_in_dim", broadcast_in_dim_rule, traits=(Pure, Broadcast, ConstantFoldable)
+    )
+    define(dialect, "stablehlo.broadcast", broadcast_rule, extended=True)
+    define(dialect, "stablehlo.dynamic_broadcast_in_dim", broadcast_in_dim_rule, extended=True)

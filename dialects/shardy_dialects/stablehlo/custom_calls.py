@@ -1,0 +1,158 @@
+"""Custom calls with a known target; all others have no rule unless one is written on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from shardy_dialects.stablehlo.definitions import attribute, define
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, PassThrough, Pure, Trait
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
+
+OFFLOAD_TARGETS = ("MoveToDevice", "MoveToHost")
+
+POINTWISE_TARGETS = (
+    *OFFLOAD_TARGETS,
+    "Cholesky",
+    "CompactWyHelper",
+    "InspectSharding",
+    "InvertDiagBlocksLowerTriangular",
+    "InvertDiagBlocksUpperTriangular",
+    "LayoutConstraint",
+    "X64SplitHigh",
+    "X64SplitLow",
+    "_SPMDInternalOp_MultiPad",
+    "_SPMDInternalOp_MultiRotate",
+    "_SPMDInternalOp_MultiSlice",
+    "_SPMDInternalOp_RotateRight",
+    "_SPMDInternalOp_Wrap",
+    "annotate_device_placement",
+    "mhlo.erf",
+    "xla.megascale.provide_metadata",
+)
+
+
+def eigh_rule(op: Op) -> OpShardingRule | None:
+    """Pass the batch through, and both dimensions of the matrices; the eigenvalues have the last one."""
+    if not _has_arity(op, 1, 2):
+        return None
+    shape = tensor_shape(op.operands[0])
+    rows, columns = len(shape) - 2, len(shape) - 1
+    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-2])
+    builder.add_factor([rows], [rows, None], shape[rows])
+    builder.add_factor([columns], [columns, rows], shape[columns])
+    return builder.build()
+
+
+def qr_rule(op: Op) -> OpShardingRule | None:
+    """Pass the batch through, replicate the matrices and the vector of the second result."""
+    if not _has_arity(op, 1, 2):
+        return None
+    shape, vector_shape = tensor_shape(op.operands[0]), tensor_shape(op.results[1])
+    rows, columns = len(shape) - 2, len(shape) - 1
+    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-2])
+    builder.add_factor([rows], [rows, None], shape[rows], kind=FactorKind.NEED_REPLICATION)
+    builder.add_factor([columns], [columns, None], shape[columns], kind=FactorKind.NEED_REPLICATION)
+    builder.add_factor([None], [None, rows], vector_shape[rows], kind=FactorKind.NEED_REPLICATION)
+    return builder.build()
+
+
+def householder_product_rule(op: Op) -> OpShardingRule | None:
+    """Pass the batch through, replicate the matrices and the vector of the second operand."""
+    if not _has_arity(op, 2, 1):
+        return None
+    shape, vector_shape = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
+    rows, columns = len(shape) - 2, len(shape) - 1
+    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-2])
+    builder.add_factor([rows, None], [rows], shape[rows], kind=FactorKind.NEED_REPLICATION)
+    builder.add_factor([columns, None], [columns], shape[columns], kind=FactorKind.NEED_REPLICATION)
+    builder.add_factor([None, rows], [None], vector_shape[rows], kind=FactorKind.NEED_REPLICATION)
+    return builder.build()
+
+
+def top_k_rule(op: Op) -> OpShardingRule | None:
+    """Pass all dimensions through but the one the result has less of, along which nothing propagates."""
+    if not _has_arity(op, 1, 2):
+        return None
+    builder = OpShardingRuleBuilder.for_op(op)
+    builder.add_pointwise_with_mismatch(
+        tensor_shape(op.operands[0]), tensor_shape(op.results[0]), kind=FactorKind.NEED_REPLICATION, blocked=True
+    )
+    return builder.build()
+
+
+def partial_reduce_rule(op: Op) -> OpShardingRule | None:
+    """Give the rule of an approximate top-k of values and their indices, with two initial scalars."""
+    if not _has_arity(op, 4, 2):
+        return None
+    builder = OpShardingRuleBuilder.for_op(op)
+    out_shape = tensor_shape(op.results[0])
+    for dim, (size, out_size) in enumerate(zip(tensor_shape(op.operands[0]), out_shape, strict=True)):
+        if size == out_size:
+            builder.add_factor_all(dim, size)
+            continue
+        builder.add_factor([dim, dim, None, None], [None, None], size)
+        builder.add_factor([None] * 4, [dim, dim], out_size, kind=FactorKind.NEED_REPLICATION, blocked=True)
+    return builder.build()
+
+
+def x64_combine_rule(op: Op) -> OpShardingRule | None:
+    """Give the pointwise rule, but block the initial state of a random number generator, which is replicated.
+
+    Its 64-bit form could not be resharded.
+    """
+    users = op.results[0].users if op.results else []
+    if not any(user.name == "stablehlo.rng_bit_generator" for user in users):
+        return pointwise_rule(op)
+    builder = OpShardingRuleBuilder.for_op(op)
+    for size in tensor_shape(op.results[0])[:1]:
+        builder.add_factor_all(0, size, kind=FactorKind.NEED_REPLICATION, blocked=True)
+    return builder.build()
+
+
+RULES: Mapping[str, Callable[[Op], OpShardingRule | None]] = MappingProxyType(
+    {
+        **dict.fromkeys(POINTWISE_TARGETS, pointwise_rule),
+        "ApproxTopK": partial_reduce_rule,
+        "Eigh": eigh_rule,
+        "PartialReduce": partial_reduce_rule,
+        "ProductOfElementaryHouseholderReflectors": householder_product_rule,
+        "Qr": qr_rule,
+        "QrDecompositionBlock": qr_rule,
+        "X64Combine": x64_combine_rule,
+        "mhlo.topk": top_k_rule,
+    }
+)
+"""Custom call target to rule."""
+
+
+def custom_call_rule(op: Op) -> OpShardingRule | None:
+    """Return the rule of the call's target, or None for an unknown target."""
+    rule = RULES.get(attribute(op, "call_target_name", ""))
+    return rule(op) if rule else None
+
+
+def custom_call_traits(op: Op) -> Iterable[Trait]:
+    """Return the traits: pure unless it says otherwise; host offload passes through."""
+    if not attribute(op, "has_side_effect", False):
+        yield Pure
+    if attribute(op, "call_target_name") in OFFLOAD_TARGETS:
+        yield PassThrough
+
+
+def _has_arity(op: Op, num_operands: int, num_results: int) -> bool:
+    return len(op.operands) == num_operands and len(op.results) == num_results
+
+
+def register(dialect: Dialect) -> None:
+    """Define the custom call; its rule may look at users."""
+    define(
+        dialect,
+        "stablehlo.custom_call",
+        custom_call_rule,
+        traits=(),
+        traits_of=custom_call_traits,
+        contextual=True,
+    )

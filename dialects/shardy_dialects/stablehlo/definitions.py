@@ -1,0 +1,82 @@
+"""How the families of this dialect define their ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attrs import field, frozen
+
+from shardy_py.ir.graph import Op
+from shardy_py.ir.types import TensorType
+from shardy_py.plugins import Dialect, Pure, RuleOptions, Trait, TraitsOf
+from shardy_py.sharding.rule import OpShardingRule
+
+RuleFunction = Callable[[Op], OpShardingRule | None]
+RuleFunctionOfOptions = Callable[[Op, RuleOptions], OpShardingRule | None]
+
+
+@frozen
+class StaticRule:
+    """A rule function that is asked only about ops all of whose tensors have static shapes.
+
+    Args:
+        function: The rule, a function of the op.
+        of_options: The rule as a function of the op and the options; one of the two is given.
+        extended: Whether the reference has no rule for the op, so that there is one under an option only.
+    """
+
+    function: RuleFunction | None = None
+    of_options: RuleFunctionOfOptions | None = field(default=None, kw_only=True)
+    extended: bool = field(default=False, kw_only=True)
+
+    def get_sharding_rule(self, op: Op, options: RuleOptions) -> OpShardingRule | None:
+        """Return the rule, or None for an op with dynamic shapes or, without the option, of an extended rule."""
+        if self.extended and not options.extended:
+            return None
+        if not has_static_shapes(op):
+            return None
+        if self.of_options is not None:
+            return self.of_options(op, options)
+        return self.function(op) if self.function is not None else None
+
+
+def has_static_shapes(op: Op) -> bool:
+    """Return whether no operand or result has a dynamic dimension; values without a shape do not count."""
+    return not any(
+        isinstance(value.type, TensorType) and not value.type.is_static for value in (*op.operands, *op.results)
+    )
+
+
+def define(
+    dialect: Dialect,
+    names: str | Iterable[str],
+    rule: RuleFunction | None = None,
+    *,
+    of_options: RuleFunctionOfOptions | None = None,
+    extended: bool = False,
+    traits: Iterable[Trait] = (Pure,),
+    traits_of: TraitsOf | None = None,
+    contextual: bool = False,
+) -> None:
+    """Define ops that share a rule and traits.
+
+    Args:
+        dialect: Where to.
+        names: One full op name or several.
+        rule: See `StaticRule`; likewise the next two.
+        of_options: See there.
+        extended: See there.
+        traits: The traits; most ops have no side effects.
+        traits_of: Traits that depend on the op.
+        contextual: Whether the rule looks at producers, users or regions.
+    """
+    has_rule = rule is not None or of_options is not None
+    static_rule = StaticRule(rule, of_options=of_options, extended=extended) if has_rule else None
+    for name in (names,) if isinstance(names, str) else names:
+        dialect.op(name, traits=traits, rule=static_rule, traits_of=traits_of, contextual=contextual)
+
+
+def attribute(op: Op, name: str, default: Any = None) -> Any:
+    """Return an attribute of an op, or ``default`` where it is absent."""
+    return op.attributes.get(name, default)

@@ -1,0 +1,35 @@
+"""Ops that put elements elsewhere without changing their number: transpose and reverse."""
+
+from __future__ import annotations
+
+from shardy_dialects.stablehlo.definitions import attribute, define
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, PassThrough, Pure
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+
+
+def transpose_rule(op: Op) -> OpShardingRule:
+    """Tie each result dimension to the operand dimension it comes from."""
+    shape = tensor_shape(op.operands[0])
+    builder = OpShardingRuleBuilder.for_op(op)
+    for out_dim, in_dim in enumerate(attribute(op, "permutation", ())):
+        builder.add_factor([in_dim], [out_dim], shape[in_dim])
+    return builder.build()
+
+
+def reverse_rule(op: Op) -> OpShardingRule:
+    """Permute along the reversed dimensions, pass the others through."""
+    reversed_dims = attribute(op, "dimensions", ())
+    builder = OpShardingRuleBuilder.for_op(op)
+    builder.add_pointwise(
+        tensor_shape(op.results[0]),
+        kind=lambda dim: FactorKind.PERMUTATION if dim in reversed_dims else FactorKind.PASS_THROUGH,
+    )
+    return builder.build()
+
+
+def register(dialect: Dialect) -> None:
+    """Define the rearranging ops."""
+    define(dialect, "stablehlo.transpose", transpose_rule, traits=(Pure, PassThrough))
+    define(dialect, "stablehlo.reverse", reverse_rule)

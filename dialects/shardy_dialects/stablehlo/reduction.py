@@ -1,0 +1,97 @@
+"""Reductions over whole dimensions and over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shardy_dialects.stablehlo.definitions import attribute, define
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, RecursiveMemoryEffects, RuleOptions
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+
+
+def reduce_rule(op: Op) -> OpShardingRule:
+    """Reduce along the given dimensions of all inputs, pass the others through to all results."""
+    count = len(op.results)
+    init_values: list[int | None] = [None] * (len(op.operands) - count)
+    reduced = attribute(op, "dimensions", ())
+    builder = OpShardingRuleBuilder.for_op(op)
+    out_dim = 0
+    for dim, size in enumerate(tensor_shape(op.operands[0])):
+        inputs = [dim] * count
+        if dim in reduced:
+            builder.add_factor([*inputs, *init_values], [None] * count, size, kind=FactorKind.REDUCTION)
+        else:
+            builder.add_factor([*inputs, *init_values], [out_dim] * count, size)
+            out_dim += 1
+    return builder.build()
+
+
+def reduce_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:
+    """Shard along the number of windows, which needs a halo exchange unless windows and elements are the same."""
+    is_pass_through = _window_predicate(op)
+    builder = OpShardingRuleBuilder.for_op(op)
+    builder.add_pointwise(
+        tensor_shape(op.results[0]),
+        kind=lambda dim: FactorKind.PASS_THROUGH if is_pass_through(dim) else FactorKind.PERMUTATION,
+        blocked=lambda kind: options.conservative and kind is FactorKind.PERMUTATION,
+    )
+    return builder.build()
+
+
+def select_and_scatter_rule(op: Op, options: RuleOptions) -> OpShardingRule:
+    """Shard operand and result along windows and replicate the source, unless windows and elements are the same."""
+    is_pass_through = _window_predicate(op)
+    source_shape = tensor_shape(op.operands[1])
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim, size in enumerate(tensor_shape(op.results[0])):
+        if is_pass_through(dim):
+            builder.add_factor_all(dim, size)
+            continue
+        builder.add_factor(
+            [None, dim, None],
+            [None],
+            source_shape[dim],
+            kind=FactorKind.NEED_REPLICATION,
+            blocked=options.conservative,
+        )
+        builder.add_factor(
+            [dim, None, None], [dim], size, kind=FactorKind.PERMUTATION, blocked=options.conservative
+        )
+    return builder.build()
+
+
+def _window_predicate(op: Op) -> Callable[[int], bool]:
+    """Return whether windows along a dimension are single elements in their order: size 1, stride 1, no padding."""
+    sizes: Sequence[int] = attribute(op, "window_dimensions") or ()
+    strides: Sequence[int] = attribute(op, "window_strides") or ()
+    padding = _padding(op)
+
+    def is_pass_through(dim: int) -> bool:
+        unpadded = not padding or (padding[2 * dim] == 0 and padding[2 * dim + 1] == 0)
+        return unpadded and (not strides or strides[dim] == 1) and (not sizes or sizes[dim] == 1)
+
+    return is_pass_through
+
+
+def _padding(op: Op) -> Sequence[int]:
+    """Return the low and high padding of each dimension in a row, or () where there is none."""
+    padding = attribute(op, "padding")
+    if padding is None:
+        return ()
+    values: Sequence[int] = padding.values
+    # A splat may come with its one value only.
+    return values if len(values) != 1 else tuple(values) * (2 * len(tensor_shape(op.operands[0])))
+
+
+def register(dialect: Dialect) -> None:
+    """Define the reductions."""
+    define(dialect, "stablehlo.reduce", reduce_rule, traits=(RecursiveMemoryEffects,))
+    define(dialect, "stablehlo.reduce_window", of_options=reduce_window_rule, traits=(RecursiveMemoryEffects,))
+    define(
+        dialect,
+        "stablehlo.select_and_scatter",
+        of_options=select_and_scatter_rule,
+        traits=(RecursiveMemoryEffects,),
+    )

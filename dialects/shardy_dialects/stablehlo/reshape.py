@@ -1,0 +1,133 @@
+"""Reshapes: the sizes of both shapes are split into common factors wherever their products meet."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from attrs import mutable
+
+from shardy_dialects.stablehlo.definitions import define
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import ConstantFoldable, Dialect, PassThrough, Pure
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, tensor_shape
+
+
+@mutable
+class _Side:
+    """How far one of the two shapes has been split into factors, major first.
+
+    Attributes:
+        shape: The sizes.
+        dim: The dimension being split.
+        sizes: The product of the sizes up to and with that dimension, once its splitting began.
+        factors: The product of the factors so far.
+    """
+
+    shape: Shape
+    dim: int = 0
+    sizes: int = 1
+    factors: int = 1
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all dimensions are split."""
+        return self.dim >= len(self.shape)
+
+    @property
+    def is_at_one(self) -> bool:
+        """Whether the next dimension has size 1."""
+        return not self.is_done and self.shape[self.dim] == 1
+
+    @property
+    def rest(self) -> int:
+        """What is left to split of the current dimension."""
+        return self.sizes // self.factors
+
+    def enter(self) -> None:
+        """Begin with the next dimension if the one before is split."""
+        if not self.is_done and self.sizes == self.factors:
+            self.sizes *= self.shape[self.dim]
+
+    def leave(self) -> None:
+        """Go on to the next dimension if this one is split."""
+        if not self.is_done and self.sizes == self.factors:
+            self.dim += 1
+
+    def catch_up_factor(self, ahead: _Side, common: int) -> int:
+        """Return the next factor of this side, which is behind the other one.
+
+        It is what makes both meet if that divides the rest; else what leaves the greatest common divisor for later.
+        """
+        gap, remainder = divmod(ahead.factors, self.factors)
+        if remainder == 0 and self.rest % gap == 0:
+            return gap
+        return self.rest // common if self.rest > common else self.rest
+
+
+def reshape_rule(op: Op) -> OpShardingRule | None:
+    """Split both shapes into factors, common ones where the products of the sizes meet.
+
+    An empty tensor has no rule: there is nothing to shard.
+    """
+    in_shape = tensor_shape(op.operands[0])
+    if prod(in_shape) == 0:
+        return None
+    others: list[int | None] = [None] * (len(op.operands) - 1)
+    builder = OpShardingRuleBuilder.for_op(op)
+    for in_dim, out_dim, size in split_factors(in_shape, tensor_shape(op.results[0])):
+        builder.add_factor([in_dim, *others], [out_dim], size)
+    return builder.build()
+
+
+def split_factors(in_shape: Shape, out_shape: Shape) -> list[tuple[int | None, int | None, int]]:
+    """Return (operand dimension, result dimension, size) of each factor of a reshape.
+
+    >>> split_factors((8, 4), (2, 16))
+    [(0, 0, 2), (0, 1, 4), (1, 1, 4)]
+    """
+    source, target = _Side(in_shape), _Side(out_shape)
+    factors: list[tuple[int | None, int | None, int]] = []
+    while not (source.is_done and target.is_done):
+        if source.is_at_one:
+            factors.append((source.dim, None, 1))
+            source.dim += 1
+        elif target.is_at_one:
+            factors.append((None, target.dim, 1))
+            target.dim += 1
+        else:
+            source.enter()
+            target.enter()
+            factors.extend(_next_factors(source, target))
+            source.leave()
+            target.leave()
+    return factors
+
+
+def _next_factors(source: _Side, target: _Side) -> list[tuple[int | None, int | None, int]]:
+    common = gcd(source.rest, target.rest)
+    if source.factors == target.factors and common > 1:
+        source.factors *= common
+        target.factors *= common
+        return [(source.dim, target.dim, common)]
+    if source.factors == target.factors:
+        return [_take_source(source, source.rest), _take_target(target, target.rest)]
+    if source.factors < target.factors:
+        return [_take_source(source, source.catch_up_factor(target, common))]
+    return [_take_target(target, target.catch_up_factor(source, common))]
+
+
+def _take_source(source: _Side, size: int) -> tuple[int, None, int]:
+    source.factors *= size
+    return source.dim, None, size
+
+
+def _take_target(target: _Side, size: int) -> tuple[None, int, int]:
+    target.factors *= size
+    return None, target.dim, size
+
+
+def register(dialect: Dialect) -> None:
+    """Define the reshapes."""
+    define(dialect, "stablehlo.reshape", reshape_rule, traits=(Pure, PassThrough, ConstantFoldable))
+    define(dialect, "stablehlo.dynamic_reshape", reshape_rule, extended=True)

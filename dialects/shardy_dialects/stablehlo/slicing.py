@@ -1,0 +1,134 @@
+"""Slices, updates of slices, padding and concatenation."""
+
+from __future__ import annotations
+
+from shardy_dialects.stablehlo.definitions import attribute, define
+from shardy_py.ir.graph import Op, Value
+from shardy_py.plugins import ConstantFoldable, Dialect, ForwardPassThrough, Pure, RuleOptions
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+
+SLICE = "stablehlo.slice"
+
+
+def static_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:
+    """Give the rule of a slice or a pad: dimensions of another size need a permutation, conservatively they block.
+
+    The offsets are known, so that it is known how to shift the data of a sharded dimension.
+    """
+    builder = OpShardingRuleBuilder(
+        [tensor_shape(value) for value in op.operands], [tensor_shape(value) for value in op.results]
+    )
+    return _mismatch(builder, op, FactorKind.PERMUTATION, blocked=options.conservative).build()
+
+
+def dynamic_slice_rule(op: Op) -> OpShardingRule:
+    """Pass unsliced dimensions through; nothing propagates along sliced ones."""
+    return _mismatch(OpShardingRuleBuilder.for_op(op), op, FactorKind.NEED_REPLICATION, blocked=True).build()
+
+
+def dynamic_update_slice_rule(op: Op) -> OpShardingRule:
+    """Keep operand and result sharded along updated dimensions; the update is replicated there.
+
+    Every device writes the part of the update that falls into its shard. With constant indices it is known which
+    part that is, and the update may be sharded, too.
+    """
+    indices = op.operands[2:]
+    no_dims: list[int | None] = [None] * len(indices)
+    kind = FactorKind.PASS_THROUGH if all(map(_is_constant, indices)) else FactorKind.NEED_REPLICATION
+    builder = OpShardingRuleBuilder.for_op(op)
+    update_shape = tensor_shape(op.operands[1])
+    for dim, (size, update_size) in enumerate(zip(tensor_shape(op.operands[0]), update_shape, strict=True)):
+        if size == update_size:
+            builder.add_factor_all(dim, size)
+        else:
+            builder.add_factor([dim, None, *no_dims], [dim], size)
+            builder.add_factor([None, dim, *no_dims], [None], update_size, kind=kind)
+    return builder.build()
+
+
+def concatenate_rule(op: Op, options: RuleOptions) -> OpShardingRule:
+    """Pass all dimensions through but the concatenated one, which conservatively has no factor at all."""
+    dimension = attribute(op, "dimension", 0)
+    kind = FactorKind.PERMUTATION if _joins_slices(op) else FactorKind.NEED_REPLICATION
+    builder = OpShardingRuleBuilder.for_op(op)
+    builder.add_pointwise(
+        tensor_shape(op.results[0]),
+        where=lambda dim: not options.conservative or dim != dimension,
+        kind=lambda dim: kind if dim == dimension else FactorKind.PASS_THROUGH,
+    )
+    return builder.build()
+
+
+def set_dimension_size_rule(op: Op) -> OpShardingRule:
+    """Pass all dimensions through but the one that gets another size."""
+    dimension = attribute(op, "dimension", 0)
+    builder = OpShardingRuleBuilder.for_op(op)
+    builder.add_pointwise(
+        tensor_shape(op.operands[0]),
+        kind=lambda dim: FactorKind.NEED_REPLICATION if dim == dimension else FactorKind.PASS_THROUGH,
+    )
+    return builder.build()
+
+
+def get_dimension_size_rule(op: Op) -> OpShardingRule:
+    """Let the operand be sharded in any way: only its type matters."""
+    builder = OpShardingRuleBuilder.for_op(op)
+    return builder.add_pointwise(tensor_shape(op.operands[0])).build()
+
+
+def _mismatch(
+    builder: OpShardingRuleBuilder, op: Op, kind: FactorKind, *, blocked: bool
+) -> OpShardingRuleBuilder:
+    """Add one factor per dimension of the first operand; the other operands have no part."""
+    others: list[int | None] = [None] * (len(op.operands) - 1)
+    for dim, (size, out_size) in enumerate(
+        zip(tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)
+    ):
+        if size == out_size:
+            builder.add_factor([dim, *others], [dim], size)
+        else:
+            builder.add_factor([dim, *others], [dim], size, kind=kind, blocked=blocked)
+    return builder
+
+
+def _joins_slices(op: Op) -> bool:
+    """Return whether a concatenation only rearranges: all operands are slices, or of one tensor and some a slice."""
+    are_slices = [_is_slice(operand) for operand in op.operands]
+    if all(are_slices):
+        return True
+    sources = {_before_slice(operand).id for operand in op.operands}
+    return any(are_slices) and len(sources) == 1
+
+
+def _is_slice(value: Value) -> bool:
+    return value.defining_op is not None and value.defining_op.name == SLICE
+
+
+def _before_slice(value: Value) -> Value:
+    producer = value.defining_op
+    return producer.operands[0] if producer is not None and producer.name == SLICE else value
+
+
+def _is_constant(value: Value) -> bool:
+    return value.defining_op is not None and value.defining_op.name.endswith(".constant")
+
+
+def register(dialect: Dialect) -> None:
+    """Define the slicing ops."""
+    define(dialect, SLICE, of_options=static_window_rule, traits=(Pure, ConstantFoldable))
+    define(dialect, "stablehlo.pad", of_options=static_window_rule)
+    define(dialect, "stablehlo.dynamic_pad", of_options=static_window_rule, extended=True)
+    define(dialect, "stablehlo.dynamic_slice", dynamic_slice_rule, traits=(Pure, ForwardPassThrough))
+    define(dialect, "stablehlo.real_dynamic_slice", dynamic_slice_rule, extended=True)
+    # These two look at the producers of their operands.
+    define(
+        dialect,
+        "stablehlo.dynamic_update_slice",
+        dynamic_update_slice_rule,
+        traits=(Pure, ForwardPassThrough),
+        contextual=True,
+    )
+    define(dialect, "stablehlo.concatenate", of_options=concatenate_rule, contextual=True)
+    define(dialect, "stablehlo.set_dimension_size", set_dimension_size_rule, extended=True)
+    define(dialect, "stablehlo.get_dimension_size", get_dimension_size_rule, extended=True)
