@@ -1,0 +1,26 @@
+"""The propagation engine: compile a program, solve the problem, apply the solution."""
+
+from shardy_py.propagation.compile import compile_program
+from shardy_py.propagation.engine import PropagationOptions, apply_solution, propagate_program
+from shardy_py.propagation.factors import Direction, Strategy
+from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.schedule import DEFAULT, FLAT, Entry, Level, Schedule, Selector
+from shardy_py.propagation.solve import Solution, solve
+
+__all__ = [
+    "DEFAULT",
+    "FLAT",
+    "Direction",
+    "Entry",
+    "Level",
+    "Problem",
+    "PropagationOptions",
+    "Schedule",
+    "Selector",
+    "Solution",
+    "Strategy",
+    "apply_solution",
+    "compile_program",
+    "propagate_program",
+    "solve",
+]

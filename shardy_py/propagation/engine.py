@@ -1,0 +1,112 @@
+"""Propagation over a program: compile, solve, and put the result back into the table."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.graph import Program
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.propagation.compile import check_types, compile_program, main_function
+from shardy_py.propagation.factors import Strategy
+from shardy_py.propagation.groups import sync_sharding_groups
+from shardy_py.propagation.problem import NO_RULE, Problem
+from shardy_py.propagation.removal import erase_ops
+from shardy_py.propagation.schedule import DEFAULT, Schedule
+from shardy_py.propagation.solve import Solution, Strategies, solve
+from shardy_py.sharding.rule import OpShardingRule
+
+RULE_ATTRIBUTE = "sdy.sharding_rule"
+StrategyName = Literal["basic", "aggressive", "basic-then-aggressive"]
+
+STRATEGIES: dict[StrategyName, Strategies] = {
+    "basic": (Strategy.BASIC,),
+    "aggressive": (Strategy.AGGRESSIVE,),
+    "basic-then-aggressive": (Strategy.BASIC, Strategy.AGGRESSIVE),
+}
+
+
+@frozen
+class PropagationOptions:
+    """How to propagate.
+
+    Args:
+        schedule: The op priorities; None for every op at once.
+        strategy: Which factor propagation each level runs.
+        user_priorities: Whether priorities on dimension shardings count.
+        conservative: Whether ops may not introduce sub-axes or uneven shards.
+        keep_sharding_rules: Whether rules stay on the ops as ``sdy.sharding_rule``.
+    """
+
+    schedule: Schedule | None = DEFAULT
+    strategy: StrategyName = "basic-then-aggressive"
+    user_priorities: bool = True
+    conservative: bool = False
+    keep_sharding_rules: bool = False
+
+
+DEFAULT_OPTIONS = PropagationOptions()
+
+
+def propagate_program(
+    program: Program,
+    semantics: OpSemantics,
+    options: PropagationOptions = DEFAULT_OPTIONS,
+    *,
+    warnings: list[Diagnostic] | None = None,
+) -> Solution:
+    """Propagate the shardings of a program's table, in place.
+
+    Ops nobody uses are erased, as the reference does.
+
+    Args:
+        program: The program.
+        semantics: What the dialects say about the ops.
+        options: How to propagate.
+        warnings: Receives what is worth knowing but no error.
+
+    Raises:
+        UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
+    """
+    check_types(program)
+    main_function(program)
+    semantics = semantics.with_options(evolve(semantics.options, conservative=options.conservative))
+    sync_sharding_groups(program, semantics, warnings if warnings is not None else [])
+    problem = compile_program(program, semantics, conservative=options.conservative)
+    solution = solve(
+        problem,
+        schedule=options.schedule,
+        strategies=STRATEGIES[options.strategy],
+        user_priorities=options.user_priorities,
+    )
+    apply_solution(program, solution)
+    settle_rules(program, problem, keep=options.keep_sharding_rules)
+    if problem.removal is not None:
+        erase_ops(problem.removal)
+    return solution
+
+
+def apply_solution(program: Program, solution: Solution) -> None:
+    """Put the shardings of a solution into the program's table."""
+    problem = solution.problem
+    for value, before, after in zip(problem.slot_values, problem.initial, solution.shardings, strict=False):
+        sharding = problem.table.values[after]
+        if sharding is not None and before != after:
+            program.shardings[value.id] = sharding
+
+
+def settle_rules(program: Program, problem: Problem, *, keep: bool) -> None:
+    """Leave the rules of all ops as attributes, or remove those that no user gave."""
+    if not keep:
+        for op in program.walk():
+            rule = op.attributes.get(RULE_ATTRIBUTE)
+            if isinstance(rule, OpShardingRule) and not rule.is_custom:
+                del op.attributes[RULE_ATTRIBUTE]
+        return
+    for op, index in zip(problem.step_ops, problem.step_groups, strict=True):
+        group = problem.groups[index]
+        is_own = group.fixed is None and not op.name.endswith("data_flow_edge")
+        if is_own and group.rule != NO_RULE and RULE_ATTRIBUTE not in op.attributes:
+            op.attributes[RULE_ATTRIBUTE] = problem.transitions.rules[group.rule]

@@ -1,0 +1,87 @@
+"""Which steps have to be visited again when a sharding changes, in the reference's order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
+from shardy_py.propagation.slots import DATA_FLOW_EDGE, Slots, edge_user, entry_block
+
+CALL, FUNCTION, RETURN = "func.call", "func.func", "func.return"
+
+
+class Notifications:
+    """Computes, per value, the steps that a change of its sharding puts back on the worklist.
+
+    These are: for an edge the users of the targets it stands for, the step that makes the value, then its users,
+    newest use first. A use by a terminator or by a data flow op stands for the edge that begins there, a use by a call
+    for the uses of the callee's argument, a returned value for the uses of the callers' results.
+    """
+
+    def __init__(self, program: Program, semantics: OpSemantics, slots: Slots, step_of: Mapping[int, int]) -> None:
+        self._semantics = semantics
+        self._slots = slots
+        self._step_of = step_of
+        self._functions = program.functions
+        self._callers: dict[str, list[Op]] = {}
+        for op in program.walk():
+            if op.name == CALL:
+                self._callers.setdefault(op.attributes["callee"].name, []).append(op)
+
+    def of(self, value: Value) -> tuple[int, ...]:
+        """Return the steps to put back when the sharding of ``value`` changes, in order."""
+        steps: dict[int, None] = {}
+        op = value.defining_op
+        if op is not None and op.name == DATA_FLOW_EDGE and op.id in self._slots.edges:
+            edge = self._slots.edges[op.id]
+            for target in edge.data_flow.get_non_edge_owner_targets(edge.owner_op, edge.owner):
+                self._add_users(target, steps, set())
+        self._add(value.owning_op, steps)
+        self._add_users(value, steps, set())
+        return tuple(steps)
+
+    def _add(self, op: Op, steps: dict[int, None]) -> None:
+        step = self._step_of.get(op.id)
+        if step is not None:
+            steps.setdefault(step)
+
+    def _add_users(self, value: Value, steps: dict[int, None], seen: set[int]) -> None:
+        if value.id in seen:
+            return
+        seen.add(value.id)
+        for user, number in reversed(value.uses):
+            step = self._step_of.get(user.id)
+            if step is not None:
+                steps.setdefault(step)
+            elif not self._add_edge(user, number, steps):
+                self._add_beyond(user, number, steps, seen)
+
+    def _add_edge(self, user: Op, number: int, steps: dict[int, None]) -> bool:
+        """Add the edge that begins at a use; return whether there is one."""
+        is_terminator = IsTerminator in self._semantics.get_traits(user)
+        flow_op = user.parent_op if is_terminator else user
+        data_flow = self._slots.data_flow.get(flow_op.id) if flow_op else None
+        if flow_op is None or data_flow is None:
+            return False
+        owner = data_flow.get_edge_owner_from_source(flow_op, OpOperand(user, number))
+        edge = edge_user(owner) if owner else None
+        if edge is None:
+            return False
+        self._add(edge, steps)
+        return True
+
+    def _add_beyond(self, user: Op, number: int, steps: dict[int, None], seen: set[int]) -> None:
+        """Follow a use into a callee, or out of it to the callers."""
+        if user.name == CALL:
+            callee = self._functions.get(user.attributes["callee"].name)
+            block = entry_block(callee) if callee else None
+            if block:
+                self._add_users(block.arguments[number], steps, seen)
+        elif user.name == RETURN:
+            function = user.parent_op
+            if function is not None and function.name == FUNCTION:
+                for call in self._callers.get(function.attributes["sym_name"], ()):
+                    self._add_users(call.results[number], steps, seen)
+        elif user.parent_op is not None and user is user.parent.last:  # type: ignore[union-attr]
+            self._add(user.parent_op, steps)

@@ -1,0 +1,101 @@
+"""The compiled form of a program: steps over integer slots, ready to be solved any number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.interfaces import Trait
+from shardy_py.propagation.factors import Direction
+from shardy_py.propagation.transitions import ShardingTable, Transitions
+from shardy_py.sharding.tensor import TensorSharding
+
+if TYPE_CHECKING:
+    from shardy_py.propagation.removal import RemovalPlan
+
+NO_RULE = -1
+
+
+@define(frozen=True)
+class StepGroup:
+    """Steps that behave alike under every schedule without predicates.
+
+    Attributes:
+        name: The op's name.
+        traits: The op's traits.
+        rule: The rule id, or `NO_RULE` for an op that only matters because it may be erased.
+        multi_use: Whether an operand that is not a scalar has not exactly one use.
+        fixed: The direction that overrides the schedule (barriers), or None.
+        is_elementwise: Whether the op counts as elementwise.
+        conservative: Whether conservative propagation applies (to ops, not to edges).
+    """
+
+    name: str
+    traits: frozenset[Trait]
+    rule: int
+    multi_use: bool
+    fixed: Direction | None = None
+    is_elementwise: bool = False
+    conservative: bool = False
+
+
+Transform = tuple[Callable[[TensorSharding], TensorSharding], Callable[[TensorSharding], TensorSharding]]
+"""How the sharding of an edge's target looks from the sources, and back."""
+
+
+@define
+class Problem:
+    """All that solving needs, as flat lists indexed by step or slot.
+
+    Attributes:
+        transitions: Distinct rules, interned shardings, memoised outcomes.
+        slot_values: Slot to the value that stands for it.
+        initial: Slot to the id of the sharding it starts with; one more entry, always 0, for values without slot.
+        siblings: Slot of one of several results of an op to the (slot, rank) of the others.
+        step_ops: Step to op.
+        step_slots: Step to the slots of its operands and results; -1 for a value without slot.
+        step_groups: Step to the index of its `StepGroup`.
+        groups: The distinct step groups.
+        transforms: Step to the transform of its last slot, where it has one.
+        function_results: (rule id, slot of the returned value, slot of the function result) of the main function.
+        notify: Slot to the steps to visit again when it changes, in the order in which they are put back.
+        tied: Slot to all slots of its sharding group.
+        removal: Which steps belong to ops without uses, or None where there are none.
+        is_priority_slot: Whether user priorities on the slot count.
+    """
+
+    transitions: Transitions
+    slot_values: list[Value]
+    initial: list[int]
+    siblings: dict[int, tuple[tuple[int, int], ...]]
+    step_ops: list[Op] = field(factory=list)
+    step_slots: list[tuple[int, ...]] = field(factory=list)
+    step_groups: list[int] = field(factory=list)
+    groups: list[StepGroup] = field(factory=list)
+    transforms: dict[int, Transform] = field(factory=dict)
+    function_results: list[tuple[int, int, int]] = field(factory=list)
+    notify: list[tuple[int, ...]] = field(factory=list)
+    tied: dict[int, tuple[int, ...]] = field(factory=dict)
+    removal: RemovalPlan | None = None
+    _group_ids: dict[StepGroup, int] = field(factory=dict)
+
+    @property
+    def table(self) -> ShardingTable:
+        """The interned shardings."""
+        return self.transitions.table
+
+    @property
+    def num_steps(self) -> int:
+        """The number of steps."""
+        return len(self.step_ops)
+
+    def intern_group(self, group: StepGroup) -> int:
+        """Return the index of a step group."""
+        found = self._group_ids.get(group)
+        if found is None:
+            found = self._group_ids[group] = len(self.groups)
+            self.groups.append(group)
+        return found

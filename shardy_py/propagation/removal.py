@@ -1,0 +1,162 @@
+"""Ops nobody uses: the reference's rewrite driver erases them while it propagates.
+
+They still matter until they are gone: they carry shardings, and they count as uses of their operands. So the first
+fixpoint of a solve erases them one by one, exactly when the reference would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import define, field
+
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
+from shardy_py.propagation.slots import entry_block
+
+
+@define
+class RemovalPlan:
+    """What erasing ops needs to know, by op id.
+
+    Attributes:
+        ops: The ops that end up erased, without those inside another one, in program order.
+        step_to_op: Step to the op that it may erase.
+        users: Value id to its users with their number of uses; for every value an erased op uses or makes.
+        step_of: Op id to step.
+    """
+
+    ops: list[Op]
+    step_to_op: dict[int, Op] = field(factory=dict)
+    users: dict[int, dict[int, int]] = field(factory=dict)
+    step_of: Mapping[int, int] = field(factory=dict)
+
+
+def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
+    """Return the ops that nothing with an effect depends on, outermost only, in program order."""
+    found: list[Op] = []
+    unused: set[int] = set()
+    for function in reversed(list(program.body.ops)):
+        block = entry_block(function)
+        if block is not None and function.name == "func.func":
+            _find_in_block(block, semantics, unused, found)
+    found.reverse()
+    return found
+
+
+def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:
+    op = block.last
+    while op is not None:
+        if all(user.id in unused for value in op.results for user, _ in value.uses) and _is_removable(op, semantics):
+            unused.update(inner.id for inner in op.walk())
+            found.append(op)
+        else:
+            for region in op.regions:
+                for inner_block in reversed(region.blocks):
+                    _find_in_block(inner_block, semantics, unused, found)
+        op = op.prev
+
+
+def _is_removable(op: Op, semantics: OpSemantics) -> bool:
+    traits = semantics.get_traits(op)
+    return IsTerminator not in traits and _has_no_effects(op, semantics)
+
+
+def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
+    traits = semantics.get_traits(op)
+    if Pure in traits and not op.regions:
+        return True
+    if RecursiveMemoryEffects in traits:
+        return all(
+            _has_no_effects(inner, semantics) for region in op.regions for block in region.blocks for inner in block.ops
+        )
+    return Pure in traits
+
+
+def plan_removal(ops: list[Op], step_of: Mapping[int, int]) -> RemovalPlan | None:
+    """Return the plan to erase ``ops``, or None where there are none."""
+    if not ops:
+        return None
+    plan = RemovalPlan(ops, step_of=step_of)
+    for op in ops:
+        plan.step_to_op[step_of[op.id]] = op
+        for inner in op.walk():
+            for value in (*inner.operands, *inner.results):
+                if value.id not in plan.users:
+                    counts = plan.users[value.id] = {}
+                    for user, _ in value.uses:
+                        counts[user.id] = counts.get(user.id, 0) + 1
+    return plan
+
+
+class Removal:
+    """The state of erasing during one solve."""
+
+    def __init__(self, plan: RemovalPlan) -> None:
+        self.plan = plan
+        self.users = {value: dict(counts) for value, counts in plan.users.items()}
+        self.erased: set[int] = set()
+
+    def is_unused(self, step: int) -> bool:
+        """Return whether the step's op can be erased now."""
+        op = self.plan.step_to_op.get(step)
+        return op is not None and not any(self.users[value.id] for value in op.results)
+
+    def use_count(self, value: Value) -> int:
+        """Return the current number of uses of a value."""
+        counts = self.users.get(value.id)
+        return len(value.uses) if counts is None else sum(counts.values())
+
+    def erase(self, step: int) -> Erasure:
+        """Erase a step's op with everything in it."""
+        gone: list[int] = []
+        put_back: list[int] = []
+        touched: dict[int, None] = {}
+        for op in _post_order(self.plan.step_to_op[step]):
+            if op.id in self.plan.step_of:
+                gone.append(self.plan.step_of[op.id])
+            for value in op.operands:
+                producer = value.defining_op
+                others = len(self.users[value.id]) - (op.id in self.users[value.id])
+                # A producer with at most one other user may be unused, or have one use, from now on.
+                if producer is not None and others <= 1 and producer.id in self.plan.step_of:
+                    put_back.append(self.plan.step_of[producer.id])
+            for value in op.operands:
+                if self.users[value.id].pop(op.id, None) is not None:
+                    touched.update(dict.fromkeys(self.users[value.id]))
+        self.erased.update(gone)
+        steps = [self.plan.step_of[op_id] for op_id in touched if op_id in self.plan.step_of]
+        return Erasure(
+            gone,
+            [candidate for candidate in put_back if candidate not in self.erased],
+            [candidate for candidate in steps if candidate not in self.erased],
+        )
+
+
+@define(frozen=True)
+class Erasure:
+    """What erasing one op changed, as steps.
+
+    Attributes:
+        gone: Those erased.
+        put_back: Those to visit again, in order.
+        touched: Those whose operands lost a use.
+    """
+
+    gone: list[int]
+    put_back: list[int]
+    touched: list[int]
+
+
+def _post_order(op: Op) -> Iterator[Op]:
+    for region in op.regions:
+        for block in reversed(region.blocks):
+            for inner in reversed(list(block.ops)):
+                yield from _post_order(inner)
+    yield op
+
+
+def erase_ops(plan: RemovalPlan) -> None:
+    """Take the ops out of the program."""
+    for op in reversed(plan.ops):
+        op.erase()

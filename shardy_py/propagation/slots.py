@@ -1,0 +1,110 @@
+"""Slots: one number per place that holds a sharding.
+
+Values that an edge ties together share one slot (the edge's); values that cannot be sharded have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import define, field
+
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
+
+DATA_FLOW_EDGE = "sdy.data_flow_edge"
+FUNC_DATA_FLOW_EDGE = "sdy.func_data_flow_edge"
+NO_SLOT = -1
+
+
+@define
+class Slots:
+    """The slots of a program.
+
+    Attributes:
+        of_value: Value id to slot.
+        values: Slot to the value that stands for it.
+        edges: Every ``sdy.data_flow_edge`` with the op and the owner it belongs to, by op id.
+        data_flow: The data flow interface of every op that has one, by op id.
+    """
+
+    of_value: dict[int, int] = field(factory=dict)
+    values: list[Value] = field(factory=list)
+    edges: dict[int, EdgeInfo] = field(factory=dict)
+    data_flow: dict[int, ShardableDataFlowOpInterface] = field(factory=dict)
+
+    def get(self, value: Value) -> int:
+        """Return the slot of a value, or `NO_SLOT`."""
+        return self.of_value.get(value.id, NO_SLOT)
+
+    def add(self, value: Value) -> int:
+        """Return the slot of a value, a new one where it has none."""
+        slot = self.of_value.get(value.id)
+        if slot is None:
+            slot = self.of_value[value.id] = len(self.values)
+            self.values.append(value)
+        return slot
+
+
+@define(frozen=True)
+class EdgeInfo:
+    """What an ``sdy.data_flow_edge`` belongs to."""
+
+    owner_op: Op
+    owner: Value
+    data_flow: ShardableDataFlowOpInterface
+
+
+def edge_user(owner: Value) -> Op | None:
+    """Return the data flow edge of an owner: its only user, or None."""
+    if len(owner.uses) == 1 and owner.uses[0][0].name == DATA_FLOW_EDGE:
+        return owner.uses[0][0]
+    return None
+
+
+def entry_block(function: Op) -> Block | None:
+    """Return the body of a function, or None for a declaration."""
+    for region in function.regions:
+        for block in region.blocks:
+            return block
+    return None
+
+
+def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
+    """Return the slots of all values."""
+    slots = Slots()
+    for op in program.walk():
+        if op.name == "func.func":
+            _add_function(op, slots)
+            continue
+        data_flow = semantics.get_data_flow(op)
+        if data_flow is not None:
+            _add_data_flow_op(op, data_flow, slots)
+        for value in op.results:
+            slots.add(value)
+    return slots
+
+
+def _add_function(function: Op, slots: Slots) -> None:
+    block = entry_block(function)
+    for argument in block.arguments if block else ():
+        slots.add(argument)
+    for value in function.function_results:
+        slots.add(value)
+
+
+def _add_data_flow_op(op: Op, data_flow: ShardableDataFlowOpInterface, slots: Slots) -> None:
+    slots.data_flow[op.id] = data_flow
+    for owner in _edge_owners(op, data_flow):
+        edge = edge_user(owner)
+        slot = slots.add(edge.results[0] if edge else owner)
+        if edge:
+            slots.edges[edge.id] = EdgeInfo(op, owner, data_flow)
+        slots.of_value[owner.id] = slot
+        for target in data_flow.get_non_edge_owner_targets(op, owner):
+            slots.of_value[target.id] = slot
+
+
+def _edge_owners(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Value]:
+    yield from data_flow.get_block_argument_edge_owners(op)
+    yield from data_flow.get_op_result_edge_owners(op)

@@ -1,0 +1,243 @@
+"""The priority hierarchy as nested loops: user priorities > op-priority levels > strategies > fixpoint."""
+
+from __future__ import annotations
+
+from attrs import define, evolve
+
+from shardy_py.propagation.compile import has_multi_use
+from shardy_py.propagation.factors import Direction, Strategy
+from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
+from shardy_py.propagation.removal import Removal
+from shardy_py.propagation.schedule import Schedule, factor_directions, matching_entries
+from shardy_py.propagation.transitions import NO_SHARDING, Directions, Outcome
+from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
+
+Strategies = tuple[Strategy, ...]
+BASIC_THEN_AGGRESSIVE: Strategies = (Strategy.BASIC, Strategy.AGGRESSIVE)
+
+
+@define(frozen=True)
+class Solution:
+    """The sharding id of every slot after propagation."""
+
+    problem: Problem
+    shardings: list[int]
+
+
+def solve(
+    problem: Problem,
+    *,
+    schedule: Schedule | None,
+    strategies: Strategies = BASIC_THEN_AGGRESSIVE,
+    user_priorities: bool = True,
+) -> Solution:
+    """Propagate to the fixpoint.
+
+    Args:
+        problem: The compiled program; it is not changed and may be solved again.
+        schedule: The op priorities; None for every op in both directions at once.
+        strategies: The factor propagation strategies, in the order in which each level runs them.
+        user_priorities: Whether priorities on dimension shardings count; if not they are carried along.
+    """
+    solver = _Solver(problem, schedule, strategies)
+    if not user_priorities:
+        solver.run_levels()
+        return Solution(problem, solver.current)
+    rounds = start_priorities(problem, solver.current)
+    solver.run_levels()
+    for one in rounds:
+        _apply_round(problem, solver, one)
+        solver.run_levels()
+    return Solution(problem, solver.current)
+
+
+def _apply_round(problem: Problem, solver: _Solver, one: PriorityRound) -> None:
+    for slot, update in one.updates:
+        sharding = problem.table.values[solver.current[slot]]
+        if sharding is not None:
+            solver.current[slot] = problem.table.intern(update(sharding))
+
+
+class _Solver:
+    """The state of one solve."""
+
+    def __init__(self, problem: Problem, schedule: Schedule | None, strategies: Strategies) -> None:
+        self.problem = problem
+        self.schedule = schedule
+        self.strategies = strategies
+        self.current = list(problem.initial)
+        self.step_groups = list(problem.step_groups)
+        self.removal = Removal(problem.removal) if problem.removal else None
+        self._predicated = schedule is not None and any(entry.selector.is_predicated for _, entry in schedule.entries)
+        self._matches: dict[object, tuple[int, ...]] = {}
+        self._alive = bytearray(b"\x01") * problem.num_steps
+
+    def run_levels(self) -> None:
+        """Run every level, each with every strategy, to its fixpoint."""
+        for level in range(len(self.schedule.levels) if self.schedule else 1):
+            for strategy in self.strategies:
+                self._sync_function_results(strategy)
+                self._fixpoint(level, strategy)
+                self._sync_function_results(strategy)
+
+    def _assign(self, slot: int, sharding_id: int) -> None:
+        """Set a slot; results that had no sharding beside it become open, as one attribute holds them all."""
+        current = self.current
+        was_missing = current[slot] == NO_SHARDING
+        current[slot] = sharding_id
+        if was_missing and slot in self.problem.siblings:
+            for other, rank in self.problem.siblings[slot]:
+                if current[other] == NO_SHARDING:
+                    current[other] = self.problem.table.fully_open_like(sharding_id, rank)
+
+    def _sync_function_results(self, strategy: Strategy) -> None:
+        """Propagate between the values the main function returns and its results."""
+        problem, current = self.problem, self.current
+        for rule_id, operand, result in problem.function_results:
+            ids = (current[operand], current[result])
+            directions = (Direction.BOTH,) * problem.transitions.rules[rule_id].num_factors
+            for position, new in problem.transitions.outcome(rule_id, directions, strategy, ids):
+                if position == 1:
+                    current[result] = new
+                    continue
+                self._assign(operand, new)
+                for member in problem.tied.get(operand, ()):
+                    if member != operand:
+                        self._assign(member, new)
+
+    def _fixpoint(self, level: int, strategy: Strategy) -> None:
+        """Visit steps, last put back first, until nothing changes."""
+        problem, current, groups = self.problem, self.current, self.step_groups
+        step_slots, notify, tied = problem.step_slots, problem.notify, problem.tied
+        stack = [step for step in range(problem.num_steps - 1, -1, -1) if self._alive[step]]
+        waiting = bytearray(self._alive)
+        memo: dict[tuple[int, tuple[int, ...]], Outcome] = {}
+        visit = self._make_visit(level, strategy)
+        removal = self.removal
+        while stack:
+            step = stack.pop()
+            if not waiting[step]:
+                continue
+            waiting[step] = 0
+            if removal is not None and removal.is_unused(step):
+                self._erase(step, stack, waiting)
+                continue
+            slots = step_slots[step]
+            key = (groups[step], tuple([current[slot] for slot in slots]))
+            outcome = memo.get(key)
+            if outcome is None or step in problem.transforms:
+                outcome = visit(step, key[1])
+                if step not in problem.transforms:
+                    memo[key] = outcome
+            for position, new in outcome:
+                slot = slots[position]
+                if slot < 0:
+                    continue
+                self._assign(slot, new)
+                for other in notify[slot]:
+                    if not waiting[other] and other != step and self._alive[other]:
+                        waiting[other] = 1
+                        stack.append(other)
+                for member in tied.get(slot, ()):
+                    if member == slot:
+                        continue
+                    self._assign(member, new)
+                    for other in notify[member]:
+                        if not waiting[other] and other != step and self._alive[other]:
+                            waiting[other] = 1
+                            stack.append(other)
+        # Every op without uses is gone after the first fixpoint.
+        self.removal = None
+
+    def _erase(self, step: int, stack: list[int], waiting: bytearray) -> None:
+        """Erase the op of a step, as the reference's driver does when it meets an op without uses."""
+        removal = self.removal
+        assert removal is not None, "only called while ops are being erased"
+        erasure = removal.erase(step)
+        for gone in erasure.gone:
+            self._alive[gone] = 0
+            waiting[gone] = 0
+        for other in erasure.put_back:
+            if not waiting[other]:
+                waiting[other] = 1
+                stack.append(other)
+        for other in erasure.touched:
+            self._set_multi_use(other, removal)
+
+    def _set_multi_use(self, step: int, removal: Removal) -> None:
+        group = self.problem.groups[self.step_groups[step]]
+        multi_use = has_multi_use(self.problem.step_ops[step], removal.use_count)
+        if multi_use != group.multi_use:
+            self.step_groups[step] = self.problem.intern_group(evolve(group, multi_use=multi_use))
+
+    def _make_visit(self, level: int, strategy: Strategy):  # type: ignore[no-untyped-def]
+        """Return the function that computes what a visit of a step changes at a level."""
+        problem, transitions = self.problem, self.problem.transitions
+        directions_of: dict[object, Directions] = {}
+
+        def visit(step: int, ids: tuple[int, ...]) -> Outcome:
+            index = self.step_groups[step]
+            group = problem.groups[index]
+            if group.rule == NO_RULE:
+                return ()
+            key = (index, step) if self._predicated else index
+            directions = directions_of.get(key)
+            if directions is None:
+                directions = directions_of[key] = self._directions(step, group, level)
+            transform = problem.transforms.get(step)
+            if transform is not None:
+                return self._visit_transformed(step, ids, directions, strategy)
+            return transitions.outcome(
+                group.rule,
+                directions,
+                strategy,
+                ids,
+                is_elementwise=group.is_elementwise,
+                conservative=group.conservative,
+            )
+
+        return visit
+
+    def _visit_transformed(
+        self, step: int, ids: tuple[int, ...], directions: Directions, strategy: Strategy
+    ) -> Outcome:
+        """Visit an edge whose target looks different from its sources."""
+        problem, table = self.problem, self.problem.table
+        group = problem.groups[self.step_groups[step]]
+        before, after = problem.transforms[step]
+        target = table.values[ids[-1]]
+        seen = (*ids[:-1], table.intern(before(target)) if target is not None else NO_SHARDING)
+        outcome = problem.transitions.outcome(
+            group.rule, directions, strategy, seen, is_elementwise=group.is_elementwise
+        )
+        last = len(ids) - 1
+        result = []
+        for position, new in outcome:
+            sharding = table.values[new]
+            if position == last and sharding is not None:
+                new = table.intern(after(sharding))
+            result.append((position, new))
+        return tuple(result)
+
+    def _directions(self, step: int, group: StepGroup, level: int) -> Directions:
+        """Return the direction of every factor of a step at a level."""
+        rule = self.problem.transitions.rules[group.rule]
+        if group.fixed is not None:
+            directions: Directions = (group.fixed,) * rule.num_factors
+        elif self.schedule is None:
+            directions = (Direction.BOTH,) * rule.num_factors
+        else:
+            entries = self._entries(step, group)
+            directions = factor_directions(self.schedule, entries, level, rule, multi_use=group.multi_use)
+        blocked = rule.blocked_propagation_factors
+        if not blocked:
+            return directions
+        return tuple(Direction.NONE if factor in blocked else direction for factor, direction in enumerate(directions))
+
+    def _entries(self, step: int, group: StepGroup) -> tuple[int, ...]:
+        assert self.schedule is not None, "only asked where there is a schedule"
+        key: object = step if self._predicated else (group.name, group.traits)
+        found = self._matches.get(key)
+        if found is None:
+            found = self._matches[key] = matching_entries(self.schedule, self.problem.step_ops[step], group.traits)
+        return found

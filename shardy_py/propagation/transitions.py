@@ -1,0 +1,162 @@
+"""Shardings and rules as small integers, and what one step makes of its shardings, computed once.
+
+What a visit of a step does depends on its rule, directions, strategy and shardings only. A program repeats the same
+few hundred combinations over and over, so the outcome is kept under that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shardy_py.propagation.aggressive import propagate_aggressive
+from shardy_py.propagation.basic import propagate_basic
+from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy
+from shardy_py.propagation.projection import project, unproject
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+
+Directions = tuple[Direction, ...]
+Outcome = tuple[tuple[int, int], ...]
+"""The (slot position in the step, new sharding id) of every tensor that changes, operands first."""
+
+NO_SHARDING = 0
+"""The id of a missing sharding."""
+
+
+class ShardingTable:
+    """Interned shardings: equal shardings have the same id."""
+
+    __slots__ = ("_ids", "_open", "meshes", "values")
+
+    def __init__(self, meshes: Mapping[str, Mesh]) -> None:
+        self.meshes = meshes
+        self.values: list[TensorSharding | None] = [None]
+        self._ids: dict[TensorSharding, int] = {}
+        self._open: dict[tuple[str | Mesh, int], int] = {}
+
+    def intern(self, sharding: TensorSharding | None) -> int:
+        """Return the id of a sharding; 0 for None."""
+        if sharding is None:
+            return NO_SHARDING
+        found = self._ids.get(sharding)
+        if found is None:
+            found = self._ids[sharding] = len(self.values)
+            self.values.append(sharding)
+        return found
+
+    def mesh_of(self, sharding: TensorSharding) -> Mesh:
+        """Return the mesh of a sharding, looked up by name unless it is inlined."""
+        mesh = sharding.mesh
+        return mesh if isinstance(mesh, Mesh) else self.meshes[mesh]
+
+    def fully_open_like(self, sharding_id: int, rank: int) -> int:
+        """Return the id of the fully open sharding of a rank on the mesh of another sharding."""
+        sharding = self.values[sharding_id]
+        assert sharding is not None, "the sharding that was just set exists"
+        key = (sharding.mesh, rank)
+        if key not in self._open:
+            self._open[key] = self.intern(TensorSharding.fully_open(sharding.mesh, rank))
+        return self._open[key]
+
+    def common_mesh(self, ids: Sequence[int]) -> tuple[str | Mesh, Mesh] | None:
+        """Return the mesh (as written, and itself) that all shardings share, or None.
+
+        Shardings on empty meshes agree with any other.
+        """
+        name: str | Mesh | None = None
+        mesh: Mesh | None = None
+        for sharding_id in ids:
+            sharding = self.values[sharding_id]
+            if sharding is None:
+                continue
+            other = self.mesh_of(sharding)
+            if mesh is None or mesh.is_empty:
+                name, mesh = sharding.mesh, other
+            elif not other.is_empty and other != mesh:
+                return None
+        if name is None or mesh is None:
+            return None
+        return name, mesh
+
+
+class Transitions:
+    """The outcomes of steps, computed on demand and kept."""
+
+    __slots__ = ("_memo", "_rule_ids", "conservative", "rules", "table")
+
+    def __init__(self, table: ShardingTable, *, conservative: bool = False) -> None:
+        self.table = table
+        self.conservative = conservative
+        self.rules: list[OpShardingRule] = []
+        self._rule_ids: dict[OpShardingRule, int] = {}
+        self._memo: dict[tuple[object, ...], Outcome] = {}
+
+    def intern_rule(self, rule: OpShardingRule) -> int:
+        """Return the id of a rule."""
+        found = self._rule_ids.get(rule)
+        if found is None:
+            found = self._rule_ids[rule] = len(self.rules)
+            self.rules.append(rule)
+        return found
+
+    def outcome(
+        self,
+        rule_id: int,
+        directions: Directions,
+        strategy: Strategy,
+        ids: tuple[int, ...],
+        *,
+        is_elementwise: bool = False,
+        conservative: bool = False,
+    ) -> Outcome:
+        """Return what a visit changes.
+
+        Args:
+            rule_id: The rule.
+            directions: One direction per factor, blocked factors included.
+            strategy: Basic or aggressive.
+            ids: The shardings of operands and results.
+            is_elementwise: Whether the op counts as elementwise.
+            conservative: Whether sub-axes may not be introduced.
+        """
+        key = (rule_id, directions, strategy, ids, is_elementwise, conservative)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = self._compute(rule_id, directions, strategy, ids, is_elementwise, conservative)
+        return found
+
+    def _compute(
+        self,
+        rule_id: int,
+        directions: Directions,
+        strategy: Strategy,
+        ids: tuple[int, ...],
+        is_elementwise: bool,
+        conservative: bool,
+    ) -> Outcome:
+        common = self.table.common_mesh(ids)
+        if common is None or common[1].is_maximal:
+            return ()
+        name, mesh = common
+        rule = self.rules[rule_id]
+        sizes = rule.factor_sizes
+        mappings = (*rule.operand_mappings, *rule.result_mappings)
+        values = self.table.values
+        tensors = [
+            project(values[sharding_id], mapping, sizes, mesh)
+            for sharding_id, mapping in zip(ids, mappings, strict=True)
+        ]
+        split = len(rule.operand_mappings)
+        context = StepContext(sizes, directions, mesh, conservative, is_elementwise)
+        propagate = propagate_basic if strategy is Strategy.BASIC else propagate_aggressive
+        updated = propagate(Projection(tensors[:split], tensors[split:]), context)
+        changes = []
+        for position, changed in enumerate(updated):
+            if not changed:
+                continue
+            new = unproject(tensors[position], mappings[position], sizes, name, mesh)
+            old = values[ids[position]]
+            if new != old and not (old is None and new.empty_axes):
+                changes.append((position, self.table.intern(new)))
+        return tuple(changes)
