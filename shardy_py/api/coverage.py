@@ -1,0 +1,157 @@
+"""The coverage report: which ops have no sharding rule, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from shardy_py.api.stubs import stub_rules
+from shardy_py.api.summary import is_counted, is_sharded, sharding_of
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import ConstantLike, OpSemantics
+from shardy_py.ir.types import TensorType
+
+_CALL = "func.call"
+
+
+@frozen
+class MissingRule:
+    """One op kind without a sharding rule.
+
+    Args:
+        name: The op name.
+        count: How often it occurs with a tensor of at least one dimension.
+        unsharded: How many values stayed without an axis although another value at the same op has one.
+        example: The types at the first occurrence, for example ``(tensor<8xf32>) -> tensor<8xf32>``.
+        location: Where that is.
+        stub: The text of a plugin with a guessed rule to start from.
+    """
+
+    name: str
+    count: int
+    unsharded: int
+    example: str
+    location: str
+    stub: str
+
+
+@frozen
+class Coverage:
+    """How far the rules reach.
+
+    Args:
+        ops: How many ops could propagate: with a tensor of at least one dimension, constants and terminators aside.
+        missing: The op kinds without a rule, those that cost most values first.
+        stubs: The text of one plugin with a guessed rule for each of them.
+    """
+
+    ops: int
+    missing: tuple[MissingRule, ...]
+    stubs: str
+
+    @property
+    def covered(self) -> int:
+        """How many of `ops` have a rule or data-flow edges."""
+        return self.ops - sum(item.count for item in self.missing)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no rule is missing."""
+        return not self.missing
+
+
+def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[str, list[Op]]]:
+    """Return how many ops could propagate, and those without a rule by name, in program order."""
+    total = 0
+    uncovered: dict[str, list[Op]] = {}
+    for op in program.walk():
+        if not _could_propagate(op, semantics):
+            continue
+        total += 1
+        if not _is_covered(op, semantics):
+            uncovered.setdefault(op.name, []).append(op)
+    return total, uncovered
+
+
+def report_coverage(program: Program, semantics: OpSemantics) -> Coverage:
+    """Look at a propagated program and report the ops without a rule."""
+    total, uncovered = find_uncovered(program, semantics)
+    missing = [_missing(program, name, ops, semantics) for name, ops in uncovered.items()]
+    missing.sort(key=lambda item: (-item.unsharded, -item.count, item.name))
+    return Coverage(total, tuple(missing), stub_rules(uncovered[item.name][0] for item in missing))
+
+
+def require_coverage(program: Program, semantics: OpSemantics) -> None:
+    """Refuse a program with ops that have no rule.
+
+    Raises:
+        UnsupportedError: there are some; one diagnostic for each op kind.
+    """
+    _, uncovered = find_uncovered(program, semantics)
+    if uncovered:
+        raise UnsupportedError(*(_refusal(name, ops) for name, ops in uncovered.items()))
+
+
+def signature(op: Op) -> str:
+    """Return the types of an op in MLIR's notation.
+
+    Functions of MLIR print several results in parentheses and one without.
+    """
+    results = ", ".join(str(value.type) for value in op.results)
+    operands = ", ".join(str(value.type) for value in op.operands)
+    return f"({operands}) -> {results}" if len(op.results) == 1 else f"({operands}) -> ({results})"
+
+
+def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
+    if not is_counted(op, semantics) or semantics.has_trait(op, ConstantLike):
+        return False
+    # What the core itself handles: constraints, groups and other ops that only carry shardings.
+    if op.name.startswith("sdy."):
+        return False
+    return any(_has_dims(value) for value in (*op.operands, *op.results))
+
+
+def _is_covered(op: Op, semantics: OpSemantics) -> bool:
+    if op.name == _CALL or semantics.get_data_flow(op) is not None:
+        return True
+    return semantics.get_sharding_rule(op) is not None
+
+
+def _has_dims(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.rank > 0
+
+
+def _missing(program: Program, name: str, ops: list[Op], semantics: OpSemantics) -> MissingRule:
+    first = ops[0]
+    return MissingRule(
+        name=name,
+        count=len(ops),
+        unsharded=_count_unsharded(program, ops, semantics),
+        example=signature(first),
+        location=first.location,
+        stub=stub_rules([first]),
+    )
+
+
+def _count_unsharded(program: Program, ops: Iterable[Op], semantics: OpSemantics) -> int:
+    """Return how many values at these ops have no axis beside values that have one."""
+    unsharded: set[int] = set()
+    for op in ops:
+        values = [value for value in (*op.operands, *op.results) if _has_dims(value)]
+        without = [value.id for value in values if not is_sharded(sharding_of(program, value, semantics))]
+        if len(without) < len(values):
+            unsharded.update(without)
+    return len(unsharded)
+
+
+def _refusal(name: str, ops: list[Op]) -> Diagnostic:
+    times = "once" if len(ops) == 1 else f"{len(ops)} times"
+    return Diagnostic(
+        "missing-rule",
+        f"the op has no sharding rule and occurs {times}, first as {signature(ops[0])}",
+        location=ops[0].location,
+        op=name,
+        hint="write a rule in a plugin (the coverage report has a stub), or propagate without strict",
+    )

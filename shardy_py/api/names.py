@@ -1,0 +1,71 @@
+"""Values of a propagated program by argument number, by printed name, or by the native value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.api.entry import find_argument
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph import Op, Program, Value
+
+
+@frozen
+class ValueNames:
+    """Finds values of a program.
+
+    Args:
+        main: The main function, whose arguments have numbers.
+        by_name: The values by their name in the text, without the percent sign. A name that several functions or
+            regions use means the main function's value, or else the first.
+        by_native: The values by the frontend's native ones.
+    """
+
+    main: Op
+    by_name: Mapping[str, Value]
+    by_native: Mapping[Any, Value]
+
+    @classmethod
+    def of(cls, program: Program, main: Op) -> ValueNames:
+        """Collect the names of a program's values as they are printed now."""
+        from shardy_py.frontends.mlir.names import native_values, printed_names
+
+        names = printed_names(program)
+        by_name: dict[str, Value] = {}
+        for function in [main, *(op for op in program.functions.values() if op is not main)]:
+            for value in _values(function):
+                if value.id in names:
+                    by_name.setdefault(names[value.id].removeprefix("%"), value)
+        return cls(main, by_name, {native: value for value, native in native_values(program)})
+
+    def find(self, key: Any) -> Value:
+        """Return the value of a number, a name or a native value.
+
+        Raises:
+            OptionError: there is none.
+        """
+        if isinstance(key, int):
+            return find_argument(self.main, key)
+        if isinstance(key, str):
+            found = self.by_name.get(key.strip().removeprefix("%"))
+        else:
+            found = self.by_native.get(key) if isinstance(key, Hashable) else None
+        if found is None:
+            raise OptionError(
+                Diagnostic(
+                    "unknown-value",
+                    f"the module has no value {key}",
+                    hint="give the number of an argument, or a name as the result's text prints it, such as %5",
+                )
+            )
+        return found
+
+
+def _values(function: Op) -> Iterator[Value]:
+    for op in function.walk():
+        yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.arguments

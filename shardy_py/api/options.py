@@ -1,0 +1,42 @@
+"""Options of a propagation, checked before anything is read."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.propagation import DEFAULT, PropagationOptions, Schedule
+
+Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+_WITH_LEVELS = ("op-priority", "user-priority")
+
+
+def propagation_options(
+    *, strategy: str, schedule: Any, conservative: bool, keep_sharding_rules: bool
+) -> PropagationOptions:
+    """Return the options of the engine.
+
+    Raises:
+        OptionError: the strategy is unknown, or it has no levels that a schedule could replace.
+    """
+    if strategy not in STRATEGIES:
+        raise OptionError(
+            Diagnostic("unknown-strategy", f"unknown strategy {strategy!r}", hint=f"use one of {', '.join(STRATEGIES)}")
+        )
+    has_levels = strategy in _WITH_LEVELS
+    if schedule is not None and not has_levels:
+        raise OptionError(
+            Diagnostic("option-conflict", f"the strategy {strategy} has no levels", hint=f"use {_WITH_LEVELS[0]}")
+        )
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise OptionError(
+            Diagnostic("invalid-schedule", f"a {type(schedule).__name__} is not a Schedule", hint="see Schedule")
+        )
+    return PropagationOptions(
+        schedule=(schedule or DEFAULT) if has_levels else None,
+        strategy="basic" if strategy == "basic" else "basic-then-aggressive",
+        user_priorities=strategy == "user-priority",
+        conservative=conservative,
+        keep_sharding_rules=keep_sharding_rules,
+    )

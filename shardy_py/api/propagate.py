@@ -1,0 +1,128 @@
+"""Propagation from end to end: a program in, the same program with shardings out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.api.coverage import require_coverage
+from shardy_py.api.entry import find_main
+from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_in_shardings
+from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
+from shardy_py.api.options import Strategy, propagation_options
+from shardy_py.api.result import Result
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.finish.sink_data_flow_edges import SinkDataFlowEdgesPass
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.prepare.add_data_flow_edges import AddDataFlowEdgesPass
+
+StageCallback = Callable[[str], None]
+"""Called with the name of each stage as it starts: import, prepare, propagate, finish, write."""
+
+
+def propagate(
+    module: Any,
+    mesh: Any = None,
+    *,
+    in_shardings: InShardings | None = None,
+    strategy: Strategy = "user-priority",
+    schedule: Any = None,
+    conservative: bool = False,
+    keep_sharding_rules: bool = False,
+    extended_rules: bool = False,
+    strict: bool = False,
+    registry: Registry | None = None,
+    plugins: Iterable[object] = (),
+    on_stage: StageCallback | None = None,
+) -> Result:
+    """Give every tensor of a program a sharding, starting from those the program and the caller give.
+
+    Args:
+        module: MLIR text or bytecode, a path, an ``ir.Module`` of jaxlib, or a ``Lowered`` or ``Traced`` of JAX.
+        mesh: For a module without a mesh: a `Mesh`, a mapping of axis sizes, or a mesh of JAX.
+        in_shardings: Shardings of arguments, by number or name or as a flat list, each a PartitionSpec, a tuple of
+            axis names, a NamedSharding, a `TensorSharding` or its text. They replace those the module has.
+        strategy: ``basic``, ``aggressive``, ``op-priority`` or ``user-priority``; each includes those before it.
+        schedule: The levels of the op-priority strategy, in place of the default ones.
+        conservative: Leave out factors that could be sharded unevenly.
+        keep_sharding_rules: Leave the rule of each op on it as an attribute.
+        extended_rules: Give rules to ops that the reference leaves without one.
+        strict: Refuse a program with ops that have no rule.
+        registry: What is known about ops; by default that of the installed plugins.
+        plugins: More plugins besides the installed ones: modules or objects with hook implementations.
+        on_stage: Called as each stage starts, for a progress display.
+
+    Returns:
+        The result; its ``module`` is the given one where that is an ``ir.Module``.
+
+    Raises:
+        ShardyError: the input or an option is not valid, or a plugin is broken; it carries the diagnostics.
+    """
+    from shardy_py.frontends.mlir import import_module, to_module, write_back
+    from shardy_py.propagation import propagate_program
+
+    stage = on_stage or _no_display
+    options = propagation_options(
+        strategy=strategy, schedule=schedule, conservative=conservative, keep_sharding_rules=keep_sharding_rules
+    )
+    semantics = _semantics(registry, plugins, conservative=conservative, extended=extended_rules)
+    stage("import")
+    program = import_module(to_module(module))
+    main = find_main(program)
+    stage("prepare")
+    _prepare(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+    if strict:
+        require_coverage(program, semantics)
+    stage("propagate")
+    propagate_program(program, semantics, options)
+    stage("finish")
+    _finish(program, semantics)
+    stage("write")
+    return Result(module=write_back(program), program=program, main=main, registry=semantics)
+
+
+def _no_display(stage: str) -> None:
+    """Show nothing."""
+
+
+def _semantics(registry: Registry | None, plugins: Iterable[object], *, conservative: bool, extended: bool) -> Registry:
+    if registry is None:
+        return Registry.from_entry_points(plugins=plugins, options=RuleOptions(conservative, extended))
+    more = tuple(plugins)
+    if more:
+        raise OptionError(
+            Diagnostic(
+                "option-conflict", "registry and plugins exclude each other", hint="build the registry with both"
+            )
+        )
+    given = registry.options
+    return registry.with_options(
+        evolve(
+            given,
+            conservative=given.conservative or conservative,
+            extended=given.extended or extended,
+        )
+    )
+
+
+def _prepare(program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None) -> None:
+    """Bring the caller's mesh and shardings into the program, then tie the values that flow into each other."""
+    from shardy_py.ir.shardings import load_shardings
+
+    given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
+    mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
+    load_shardings(program, semantics)
+    apply_in_shardings(program, main, in_shardings, mesh_name)
+    AddDataFlowEdgesPass().run(program, PassContext(semantics))
+
+
+def _finish(program: Program, semantics: Registry) -> None:
+    """Take the edges out again and leave the shardings on the ops."""
+    from shardy_py.ir.shardings import store_shardings
+
+    SinkDataFlowEdgesPass().run(program, PassContext(semantics))
+    store_shardings(program, semantics)

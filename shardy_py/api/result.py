@@ -1,0 +1,90 @@
+"""What a propagation gives back."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from attrs import define
+
+from shardy_py.api.coverage import Coverage, report_coverage
+from shardy_py.api.entry import arguments_of
+from shardy_py.api.names import ValueNames
+from shardy_py.api.summary import Summary, sharding_of, summarize
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.plugins import Registry
+from shardy_py.sharding.tensor import TensorSharding
+
+
+@define(frozen=True, slots=False, eq=False)
+class Result:
+    """A program with a sharding on every tensor that propagation reached.
+
+    Attributes:
+        module: The annotated native module; the same object where one was given.
+        program: The op graph, with the table of shardings.
+        main: The main function.
+        registry: What was known about ops.
+    """
+
+    module: Any
+    program: Program
+    main: Op
+    registry: Registry
+
+    @cached_property
+    def text(self) -> str:
+        """The annotated module as MLIR text."""
+        from shardy_py.frontends.mlir import print_module
+
+        return print_module(self.module)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Result of @{self.main.attributes['sym_name']}>"
+
+    def sharding(self, value: Any) -> TensorSharding | None:
+        """Return the sharding of a value, or None where propagation did not reach it.
+
+        Args:
+            value: A `Value` of the program; a native value of the module; the number of an argument of the main
+                function; or a name as the text prints it (``"%5"``, ``"%5#1"``, ``"arg0"``).
+
+        Raises:
+            OptionError: there is no such value.
+        """
+        return sharding_of(self.program, self.value(value), self.registry)
+
+    def value(self, value: Any) -> Value:
+        """Return the value of the program that a number, a name or a native value stands for.
+
+        Raises:
+            OptionError: there is no such value.
+        """
+        return value if isinstance(value, Value) else self._names.find(value)
+
+    @property
+    def arguments(self) -> tuple[TensorSharding | None, ...]:
+        """The shardings of the arguments of the main function."""
+        return tuple(self.program.shardings.get(value.id) for value in arguments_of(self.main))
+
+    @property
+    def results(self) -> tuple[TensorSharding | None, ...]:
+        """The shardings of the results of the main function."""
+        return tuple(self.program.shardings.get(value.id) for value in self.main.function_results)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What the run did, in a few numbers."""
+        return summarize(self.program, self.main, self.registry)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """The op kinds without a sharding rule, and what that costs."""
+        return report_coverage(self.program, self.registry)
+
+    @cached_property
+    def _names(self) -> ValueNames:
+        return ValueNames.of(self.program, self.main)

@@ -1,0 +1,49 @@
+"""The sharding rule of every op of a module, without propagating anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.api.summary import is_counted
+from shardy_py.plugins import Registry
+from shardy_py.sharding.rule import OpShardingRule
+
+
+@frozen
+class OpRule:
+    """One op and its rule.
+
+    Args:
+        op: The op name.
+        location: Where it stands.
+        rule: Its rule, or None.
+        data_flow: Whether shardings flow through it along data-flow edges instead.
+    """
+
+    op: str
+    location: str
+    rule: OpShardingRule | None
+    data_flow: bool
+
+
+def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]:
+    """Return the rule of each op that computes something, in program order.
+
+    Args:
+        module: As for `propagate`.
+        registry: What is known about ops; by default that of the installed plugins.
+
+    Raises:
+        ShardyError: the input is not valid, or a plugin is broken.
+    """
+    from shardy_py.frontends.mlir import import_module, to_module
+
+    semantics = registry or Registry.from_entry_points()
+    program = import_module(to_module(module))
+    return [
+        OpRule(op.name, op.location, semantics.get_sharding_rule(op), semantics.get_data_flow(op) is not None)
+        for op in program.walk()
+        if is_counted(op, semantics)
+    ]

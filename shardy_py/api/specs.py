@@ -1,0 +1,114 @@
+"""Shardings as callers write them: PartitionSpecs, NamedShardings, Shardy's own values and text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shardy_py.api.meshes import as_mesh
+from shardy_py.errors import Diagnostic, OptionError, ParseError
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.parse import parse_attribute, parse_tensor_sharding
+from shardy_py.sharding.tensor import CLOSED, OPEN, DimensionSharding, TensorSharding, symbol
+
+_HINT = (
+    "give a PartitionSpec or a tuple of axis names, None and tuples of axis names; a NamedSharding; "
+    'a TensorSharding; or text such as [{"data"}, {?}]'
+)
+
+
+def mesh_of_spec(spec: Any) -> Mesh | None:
+    """Return the mesh that a ``NamedSharding`` of JAX brings along, or None."""
+    return as_mesh(spec.mesh) if _is_named_sharding(spec) else None
+
+
+def as_sharding(spec: Any, *, rank: int, mesh_name: str, mesh: Mesh) -> TensorSharding:
+    """Return any form of sharding as a `TensorSharding`.
+
+    A dimension that a PartitionSpec leaves out or gives as None is closed, as in JAX; ``UNCONSTRAINED`` makes it open.
+
+    Args:
+        spec: The sharding in one of the accepted forms.
+        rank: The rank of the tensor; shorter PartitionSpecs are filled up.
+        mesh_name: The mesh of a spec that names none.
+        mesh: That mesh.
+
+    Raises:
+        OptionError: it has none of the accepted forms.
+        ParseError: it is text that does not parse.
+    """
+    if isinstance(spec, TensorSharding):
+        return spec
+    if isinstance(spec, str):
+        return _from_text(spec, mesh_name)
+    if _is_named_sharding(spec):
+        spec = spec.spec
+    entries = getattr(spec, "partitions", spec)
+    if not isinstance(entries, Sequence):
+        raise OptionError(Diagnostic("invalid-sharding", f"{spec!r} is not a sharding", hint=_HINT))
+    dims = [_dimension(entry) for entry in entries]
+    dims += [CLOSED] * (rank - len(dims))
+    unreduced = [AxisRef(name) for name in getattr(spec, "unreduced", None) or ()]
+    return TensorSharding(mesh_name, tuple(dims), unreduced_axes=tuple(sorted(unreduced, key=mesh.sort_key)))
+
+
+def parse_spec(text: str) -> Any:
+    """Return the sharding a command line gives: ``data,None,(data,model)`` or Shardy's own text.
+
+    Raises:
+        ParseError: the parentheses are not balanced.
+    """
+    text = text.strip()
+    if text.startswith(("[", "<", "#")):
+        return text
+    entries: list[Any] = []
+    group: list[str] | None = None
+    for token in text.replace("(", ",(,").replace(")", ",),").split(","):
+        token = token.strip()
+        if not token:
+            continue
+        if token == "(" and group is None:
+            group = []
+        elif token == ")" and group is not None:
+            entries.append(tuple(group))
+            group = None
+        elif token in "()":
+            raise ParseError(Diagnostic("invalid-sharding", f"unbalanced parentheses in {text!r}", hint=_HINT))
+        elif group is not None:
+            group.append(token)
+        else:
+            entries.append(None if token == "None" else token)
+    if group is not None:
+        raise ParseError(Diagnostic("invalid-sharding", f"unbalanced parentheses in {text!r}", hint=_HINT))
+    return tuple(entries)
+
+
+def _is_named_sharding(spec: Any) -> bool:
+    return hasattr(spec, "spec") and hasattr(spec, "mesh")
+
+
+def _from_text(text: str, mesh_name: str) -> TensorSharding:
+    text = text.strip()
+    if text.startswith("#"):
+        value = parse_attribute(text)
+        if isinstance(value, TensorSharding):
+            return value
+        raise ParseError(Diagnostic("invalid-sharding", f"{text} is not a tensor sharding", hint=_HINT))
+    if text.startswith("["):
+        text = f"<{symbol(mesh_name)}, {text}>"
+    return parse_tensor_sharding(text)
+
+
+def _dimension(entry: Any) -> DimensionSharding:
+    if isinstance(entry, DimensionSharding):
+        return entry
+    if entry is None:
+        return CLOSED
+    if type(entry).__name__ == "UnconstrainedSingleton":
+        return OPEN
+    if isinstance(entry, str):
+        return DimensionSharding((AxisRef(entry),))
+    if isinstance(entry, Sequence) and all(isinstance(name, str) for name in entry):
+        return DimensionSharding(tuple(AxisRef(name) for name in entry))
+    raise OptionError(Diagnostic("invalid-sharding", f"{entry!r} is not the sharding of a dimension", hint=_HINT))

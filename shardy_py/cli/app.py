@@ -1,0 +1,82 @@
+"""The commands of ``shardy`` and their options; each command imports its work when it runs."""
+
+from __future__ import annotations
+
+import click
+
+from shardy_py.cli.errors import ErrorsAsMessages
+
+STRATEGIES = ("basic", "aggressive", "op-priority", "user-priority")
+
+
+@click.group(cls=ErrorsAsMessages, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="shardy_py")
+def shardy() -> None:
+    """Work out a sharding for every tensor of a program."""
+
+
+def plugin_options(command):  # type: ignore[no-untyped-def]
+    """Add the options that choose plugins and rules."""
+    for option in (
+        click.option("--extended-rules", is_flag=True, help="Rules for ops that the reference leaves without one."),
+        click.option("--conservative", is_flag=True, help="Leave out factors that could be sharded unevenly."),
+        click.option("--block-plugin", "blocked", multiple=True, metavar="NAME", help="Do not load this plugin."),
+        click.option(
+            "--plugin",
+            "plugins",
+            multiple=True,
+            metavar="FILE",
+            type=click.Path(dir_okay=False),
+            help="A Python file with shardy_register_dialects; besides the installed plugins.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@shardy.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
+@click.option("--mesh", metavar="AXES", help="The mesh of a module without one: data=4,model=2.")
+@click.option(
+    "--in-sharding",
+    "in_shardings",
+    multiple=True,
+    metavar="ARG=SHARDING",
+    help="The sharding of an argument: arg0=data,None or 'arg0=[{\"data\"}, {?}]'. May be repeated.",
+)
+@click.option("--strategy", type=click.Choice(STRATEGIES), default="user-priority", show_default=True)
+@click.option("--strict", is_flag=True, help="Refuse a program with ops that have no rule.")
+@click.option("--keep-sharding-rules", is_flag=True, help="Leave the rule of each op on it.")
+@click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no table.")
+@plugin_options
+def propagate(**options) -> None:  # type: ignore[no-untyped-def]
+    """Propagate shardings through the module in FILE (- for stdin).
+
+    The module goes to stdout or OUT, the table to stderr.
+    """
+    from shardy_py.cli.propagate import run_propagate
+
+    run_propagate(**options)
+
+
+@shardy.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@plugin_options
+def rules(**options) -> None:  # type: ignore[no-untyped-def]
+    """Print the sharding rule of each op in FILE (- for stdin)."""
+    from shardy_py.cli.rules import run_rules
+
+    run_rules(**options)
+
+
+@shardy.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plugins(**options) -> None:  # type: ignore[no-untyped-def]
+    """List the installed plugins and what became of them."""
+    from shardy_py.cli.plugins import run_plugins
+
+    run_plugins(**options)

@@ -1,0 +1,28 @@
+"""The entry point of ``shardy``; everything else is imported when it is needed."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+_NEEDED = ("click", "rich")
+
+
+def main() -> None:
+    """Run the command line; say what to install where its libraries are missing."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        sys.exit(_refuse(missing))
+    from shardy_py.cli.app import shardy
+
+    shardy(prog_name="shardy")
+
+
+def _refuse(missing: list[str]) -> int:
+    names = " and ".join(missing)
+    print(f"shardy: error: the command line needs {names}: pip install 'shardy_py[cli]'", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""``shardy propagate``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from shardy_py.api.propagate import propagate
+from shardy_py.api.result import Result
+from shardy_py.api.specs import parse_spec
+from shardy_py.cli.files import read_input, write_atomically
+from shardy_py.cli.registry import make_registry
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.data import report_json
+from shardy_py.report.tables import print_report
+
+LABELS = {
+    "import": "Reading the module",
+    "prepare": "Preparing",
+    "propagate": "Propagating",
+    "finish": "Finishing",
+    "write": "Writing shardings back",
+}
+
+
+def run_propagate(
+    *,
+    file: str,
+    output: str | None,
+    mesh: str | None,
+    in_shardings: Iterable[str],
+    strategy: Any,
+    strict: bool,
+    keep_sharding_rules: bool,
+    stubs: str | None,
+    as_json: bool,
+    quiet: bool,
+    **registry_options: Any,
+) -> None:
+    """Propagate one file; write nothing unless all of it succeeded."""
+    sizes = parse_mesh_sizes(mesh) if mesh is not None else None
+    given: dict[int | str, Any] = dict(_argument_and_spec(text) for text in in_shardings)
+    registry = make_registry(**registry_options)
+    with _progress(enabled=not quiet) as on_stage:
+        result = propagate(
+            read_input(file),
+            sizes,
+            in_shardings=given,
+            strategy=strategy,
+            strict=strict,
+            keep_sharding_rules=keep_sharding_rules,
+            registry=registry,
+            on_stage=on_stage,
+        )
+        text = result.text
+    _write(result, text, output=output, stubs=stubs, as_json=as_json)
+    if not quiet and not as_json:
+        print_report(result, file=sys.stderr)
+
+
+def parse_mesh_sizes(text: str) -> dict[str, int]:
+    """Return the axis sizes of ``data=4,model=2``.
+
+    Raises:
+        OptionError: it has another form.
+    """
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, size = (item.strip() for item in part.partition("="))
+        if not name or not (size.isascii() and size.isdigit()) or name in sizes:
+            raise OptionError(
+                Diagnostic("invalid-mesh", f"--mesh {text}: {part!r} is not NAME=SIZE", hint="--mesh data=4,model=2")
+            )
+        sizes[name] = int(size)
+    return sizes
+
+
+def _argument_and_spec(text: str) -> tuple[str, Any]:
+    name, equals, spec = text.partition("=")
+    if not equals or not name.strip():
+        raise OptionError(
+            Diagnostic(
+                "invalid-in-shardings",
+                f"--in-sharding {text}: this is not ARGUMENT=SHARDING",
+                hint="--in-sharding arg0=data,None",
+            )
+        )
+    return name.strip(), parse_spec(spec)
+
+
+def _write(result: Result, text: str, *, output: str | None, stubs: str | None, as_json: bool) -> None:
+    if stubs:
+        write_atomically(stubs, result.coverage.stubs)
+    if output:
+        write_atomically(output, text)
+    if as_json:
+        click.echo(report_json(result))
+    elif not output:
+        click.echo(text, nl=not text.endswith("\n"))
+
+
+@contextmanager
+def _progress(*, enabled: bool) -> Iterator[Callable[[str], None]]:
+    """Show the stage that runs, on a terminal only."""
+    if not enabled or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield lambda stage: status.update(LABELS.get(stage, stage))

@@ -1,0 +1,65 @@
+"""The registry a command line asks for."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.plugins import Registry, RuleOptions
+
+
+def make_registry(
+    *, plugins: Iterable[str], blocked: Iterable[str], conservative: bool, extended_rules: bool
+) -> Registry:
+    """Return the registry of the installed plugins and of those in the given files.
+
+    Raises:
+        PluginError: a plugin is broken, or two define the same op.
+    """
+    return Registry.from_entry_points(
+        plugins=[load_plugin_file(name) for name in plugins],
+        blocked=blocked,
+        options=RuleOptions(conservative=conservative, extended=extended_rules),
+    )
+
+
+def load_plugin_file(name: str) -> ModuleType:
+    """Run a Python file as a plugin module, named after the file.
+
+    Raises:
+        PluginError: the file cannot be read or fails.
+    """
+    path = Path(name)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(
+            Diagnostic("plugin-import", f"{name} is not a Python file", hint="give a file that ends in .py")
+        )
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except ShardyError:
+        raise
+    except Exception as error:
+        line = _line_in(path, error)
+        raise PluginError(
+            Diagnostic("plugin-import", f"the plugin failed with {type(error).__name__}: {error}", location=line)
+        ) from error
+    return module
+
+
+def _line_in(path: Path, error: Exception) -> str:
+    """Return the last line of a file that an error passed through."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f"{path}:{error.lineno}"
+    place = str(path)
+    trace = error.__traceback__ or sys.exc_info()[2]
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == path.absolute() or trace.tb_frame.f_code.co_filename == str(path):
+            place = f"{path}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

@@ -1,0 +1,22 @@
+"""``shardy rules``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.api.rules import list_rules
+from shardy_py.cli.files import read_input
+from shardy_py.cli.registry import make_registry
+from shardy_py.report.data import rules_json
+from shardy_py.report.text import format_rule
+
+
+def run_rules(*, file: str, as_json: bool, **registry_options: Any) -> None:
+    """Print each op of a file with its rule, in program order."""
+    rules = list_rules(read_input(file), registry=make_registry(**registry_options))
+    if as_json:
+        click.echo(rules_json(rules))
+        return
+    click.echo("\n".join(format_rule(rule) for rule in rules))

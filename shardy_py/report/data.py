@@ -1,0 +1,78 @@
+"""Reports as JSON: plain data with stable keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import asdict
+
+from shardy_py.api.entry import argument_name, arguments_of
+from shardy_py.api.result import Result
+from shardy_py.api.rules import OpRule
+from shardy_py.ir.graph import Value
+from shardy_py.plugins import Registry
+
+
+def report_data(result: Result) -> dict[str, Any]:
+    """Return the summary, the coverage and the shardings of inputs and outputs as plain data."""
+    arguments = arguments_of(result.main)
+    return {
+        "function": result.main.attributes["sym_name"],
+        "meshes": {name: str(mesh) for name, mesh in result.program.meshes.items()},
+        "summary": {**asdict(result.summary), "axes_used": dict(result.summary.axes_used)},
+        "coverage": {
+            "ops": result.coverage.ops,
+            "covered": result.coverage.covered,
+            "missing": [asdict(item) for item in result.coverage.missing],
+        },
+        "arguments": [_value(result, value, argument_name(value.index)) for value in arguments],
+        "results": [_value(result, value, f"result{value.index}") for value in result.main.function_results],
+    }
+
+
+def report_json(result: Result) -> str:
+    """Return `report_data` as JSON text."""
+    return _dump(report_data(result))
+
+
+def rules_json(rules: Iterable[OpRule]) -> str:
+    """Return the rules of a program as JSON text."""
+    return _dump(
+        [
+            {
+                "op": rule.op,
+                "location": rule.location,
+                "rule": None if rule.rule is None else str(rule.rule),
+                "data_flow": rule.data_flow,
+            }
+            for rule in rules
+        ]
+    )
+
+
+def plugins_json(registry: Registry) -> str:
+    """Return the plugins of a registry as JSON text."""
+    return _dump(
+        [
+            {
+                "name": plugin.name,
+                "origin": plugin.origin,
+                "status": plugin.status,
+                "dialects": list(plugin.dialects),
+                "ops": plugin.ops,
+                "problem": None if plugin.problem is None else str(plugin.problem),
+            }
+            for plugin in registry.plugins
+        ]
+    )
+
+
+def _value(result: Result, value: Value, name: str) -> dict[str, Any]:
+    sharding = result.sharding(value)
+    return {"name": name, "type": str(value.type), "sharding": None if sharding is None else str(sharding)}
+
+
+def _dump(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False)
