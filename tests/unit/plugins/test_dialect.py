@@ -1,0 +1,74 @@
+"""Dialects and op definitions."""
+
+import pytest
+
+from shardy_py.errors import PluginError
+from shardy_py.plugins import Dialect, Elementwise, OpDefinition, Pure
+from shardy_py.sharding.rule import OpShardingRule
+
+
+def rule(op):
+    """Return a rule without factors."""
+    return OpShardingRule((), (), ((),))
+
+
+def code_of(error):
+    """Return the code of the first problem."""
+    return error.value.diagnostics[0].code
+
+
+def test_a_plain_call_defines_the_op_and_returns_the_definition():
+    """`Dialect.op` as a statement adds a definition with everything it was given."""
+    toy = Dialect("toy")
+    definition = toy.op("toy.add", traits=[Elementwise, Pure], rule=rule, sharding_attribute="out_sharding")
+    assert toy.definitions == (definition,)
+    assert definition.traits == {Elementwise, Pure}
+    assert definition.rule is rule
+    assert definition.sharding_attribute == "out_sharding"
+
+
+def test_the_decorator_sets_the_rule_and_returns_the_function():
+    """`Dialect.op` as a decorator makes the function the rule of every name it is stacked under."""
+    toy = Dialect("toy")
+    decorated = toy.op("toy.a")(toy.op("toy.b", traits=[Pure])(rule))
+    assert decorated is rule
+    assert {item.name: item.rule for item in toy.definitions} == {"toy.a": rule, "toy.b": rule}
+    assert toy.definitions[1].traits | toy.definitions[0].traits == {Pure}
+
+
+def test_a_definition_is_a_value():
+    """Two definitions made alike are equal, whichever dialect made them."""
+    assert Dialect("x").op("toy.add", traits=[Pure]) == OpDefinition("toy.add", traits=frozenset([Pure]))
+
+
+def test_an_op_is_defined_once_per_dialect():
+    """A second definition of the same name in one dialect is an error that names both."""
+    toy = Dialect("toy")
+    toy.op("toy.add")
+    with pytest.raises(PluginError, match=r"dialect 'toy' defines the op twice") as error:
+        toy.op("toy.add")
+    assert error.value.diagnostics[0].op == "toy.add"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"name": ""}, "invalid-op-name"),
+        ({"name": "toy.add", "traits": ["Elementwise"]}, "invalid-trait"),
+        ({"name": "toy.*", "rule": rule}, "invalid-glob"),
+        ({"name": "toy.add", "rule": "i j -> i j k"}, "invalid-rule"),
+    ],
+)
+def test_unfit_arguments_are_refused_at_once(arguments, code):
+    """A wrong name, trait or rule is a plugin error where it is written, not where it is used."""
+    with pytest.raises(PluginError) as error:
+        Dialect("toy").op(**arguments)
+    assert code_of(error) == code
+
+
+def test_a_rule_is_given_once():
+    """A definition that has a rule already is no decorator, and neither is one without a dialect."""
+    with pytest.raises(PluginError, match="has a rule already"):
+        Dialect("toy").op("toy.a", rule=rule)(rule)
+    with pytest.raises(PluginError, match="belongs to no dialect"):
+        OpDefinition("toy.a")(rule)
