@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.propagation.aggressive import propagate_aggressive
 from shardy_py.propagation.basic import propagate_basic
 from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy
 from shardy_py.propagation.projection import project, unproject
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.tensor import TensorSharding, symbol
 
 Directions = tuple[Direction, ...]
 Outcome = tuple[tuple[int, int], ...]
@@ -48,7 +49,14 @@ class ShardingTable:
     def mesh_of(self, sharding: TensorSharding) -> Mesh:
         """Return the mesh of a sharding, looked up by name unless it is inlined."""
         mesh = sharding.mesh
-        return mesh if isinstance(mesh, Mesh) else self.meshes[mesh]
+        if isinstance(mesh, Mesh):
+            return mesh
+        found = self.meshes.get(mesh)
+        if found is None:
+            known = ", ".join(map(symbol, self.meshes)) or "none"
+            message = f"unknown mesh {symbol(mesh)} in sharding {sharding}"
+            raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
+        return found
 
     def fully_open_like(self, sharding_id: int, rank: int) -> int:
         """Return the id of the fully open sharding of a rank on the mesh of another sharding."""

@@ -1,0 +1,295 @@
+"""Whole small programs through the engine, with a toy dialect."""
+
+from __future__ import annotations
+
+import pytest
+from toy import propagate, texts, toy_registry
+
+from shardy_py.errors import UnsupportedError, VerificationError
+from shardy_py.ir.builder import Builder
+from shardy_py.ir.types import OpaqueType, tensor
+from shardy_py.propagation import (
+    DEFAULT,
+    FLAT,
+    Direction,
+    Entry,
+    Level,
+    Schedule,
+    Selector,
+    compile_program,
+    propagate_program,
+    solve,
+)
+from shardy_py.sharding import Mesh
+
+T = tensor(8, 8)
+
+
+def test_axes_flow_forward_and_backward_through_a_matmul() -> None:
+    """An axis on a row of the left operand reaches the result, and one on the result's columns the right operand."""
+    b = Builder(mesh=Mesh.of(a=2, b=2))
+    with b.function("main", [T, T]) as (x, y):
+        b.shard(x, '[{"a", ?}, {?}]')
+        z = b.op("toy.matmul", [x, y], [T])
+        b.return_(z, shardings=['[{?}, {"b", ?}]'])
+    propagate(b)
+    assert texts(b, [x, y, z]) == ['[{"a", ?}, {?}]', '[{?}, {"b", ?}]', '[{"a", ?}, {"b", ?}]']
+
+
+def test_a_closed_dimension_takes_nothing() -> None:
+    """A closed dimension stays as it is and stops the axis for the tensors behind it."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        b.shard(x, '[{"a"}, {}]')
+        y = b.op("toy.neg", [x], [T])
+        b.shard(y, "[{}, {?}]")
+        z = b.op("toy.neg", [y], [T])
+        b.return_(z)
+    propagate(b)
+    assert texts(b, [x, y, z]) == ['[{"a"}, {}]', "[{}, {?}]", None]
+
+
+def test_basic_leaves_a_conflict_and_aggressive_resolves_it_for_the_larger_tensor() -> None:
+    """Both operands of a matmul want the same axis on different factors: the larger one wins."""
+    results = {}
+    for strategy in ("basic", "aggressive"):
+        b = Builder(mesh=Mesh.of(a=2))
+        with b.function("main", [tensor(8, 16), tensor(16, 32)]) as (x, y):
+            b.shard(x, '[{"a"}, {?}]')
+            b.shard(y, '[{?}, {"a"}]')
+            z = b.op("toy.matmul", [x, y], [tensor(8, 32)])
+            b.return_(z)
+        propagate(b, schedule=None, strategy=strategy)
+        results[strategy] = texts(b, [z])[0]
+    assert results == {"basic": None, "aggressive": '[{?}, {"a", ?}]'}
+
+
+def test_a_merged_dimension_is_split_into_sub_axes_and_merged_again() -> None:
+    """An axis of 8 over factors 4 and 2 is divided between them, and comes back whole."""
+    b = Builder(mesh=Mesh.of(a=8))
+    with b.function("main", [tensor(4, 2)]) as (x,):
+        y = b.op("toy.merge", [x], [tensor(8)])
+        b.shard(y, '[{"a"}]')
+        z = b.op("toy.merge", [x], [tensor(8)])
+        b.return_(y, z)
+    propagate(b)
+    assert texts(b, [x, z]) == ['[{"a":(1)4, ?}, {"a":(4)2, ?}]', '[{"a", ?}]']
+
+
+def test_conservative_propagation_introduces_no_sub_axes() -> None:
+    """The same program without sub-axes leaves the operand as it was."""
+    b = Builder(mesh=Mesh.of(a=8))
+    with b.function("main", [tensor(4, 2)]) as (x,):
+        y = b.op("toy.merge", [x], [tensor(8)])
+        b.shard(y, '[{"a"}]')
+        b.return_(y)
+    propagate(b, conservative=True)
+    assert texts(b, [x]) == [None]
+
+
+def test_user_priorities_decide_before_sizes() -> None:
+    """The operand with the more urgent priority wins although the other one is larger."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [tensor(8, 16), tensor(16, 32)]) as (x, y):
+        b.shard(x, '[{"a"}p1, {?}]')
+        b.shard(y, '[{?}, {"a"}p2]')
+        z = b.op("toy.matmul", [x, y], [tensor(8, 32)])
+        b.return_(z)
+    propagate(b)
+    assert texts(b, [x, y, z]) == ['[{"a"}, {?}]', '[{?}, {"a"}]', '[{"a", ?}, {?}]']
+
+
+@pytest.mark.parametrize(
+    ("direction", "expected"),
+    [
+        (0, [None, '[{"a", ?}, {?}]', None]),
+        (1, [None, '[{"a", ?}, {?}]', '[{"a", ?}, {?}]']),
+        (2, ['[{"a", ?}, {?}]', '[{"a", ?}, {?}]', None]),
+        (3, ['[{"a", ?}, {?}]', '[{"a", ?}, {?}]', '[{"a", ?}, {?}]']),
+    ],
+)
+def test_a_barrier_lets_through_its_direction_only(direction: int, expected: list[str | None]) -> None:
+    """A barrier before and one after the sharded value, both with the same allowed direction."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        before = b.op("sdy.propagation_barrier", [x], [T], allowed_direction=direction)
+        middle = b.op("toy.effect", [before], [T])
+        b.shard(middle, '[{"a", ?}, {?}]')
+        after = b.op("sdy.propagation_barrier", [middle], [T], allowed_direction=direction)
+        b.return_(after)
+    propagate(b)
+    assert texts(b, [x, middle, after]) == expected
+
+
+def test_members_of_a_group_change_together() -> None:
+    """An axis that reaches one member of a sharding group reaches all, and goes on from there."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T, T]) as (x, y):
+        b.shard(x, '[{"a", ?}, {?}]')
+        p = b.op("toy.effect", [x], [T])
+        q = b.op("toy.effect", [y], [T])
+        b.emit("sdy.sharding_group", [p], attributes={"group_id": 0})
+        b.emit("sdy.sharding_group", [q], attributes={"group_id": 0})
+        b.return_(p, q)
+    propagate(b)
+    assert texts(b, [p, q, y]) == ['[{"a", ?}, {?}]'] * 3
+
+
+def test_a_conflict_in_a_group_becomes_open_constraints() -> None:
+    """Members with different shardings get one constraint each, and a warning is given."""
+    b = Builder(mesh=Mesh.of(a=2, b=2))
+    with b.function("main", [T, T]) as (x, y):
+        b.shard(x, '[{"a"}, {}]')
+        b.shard(y, '[{"b"}, {}]')
+        b.emit("sdy.sharding_group", [x], attributes={"group_id": 0})
+        b.emit("sdy.sharding_group", [y], attributes={"group_id": 0})
+        b.return_(x, y)
+    warnings = []
+    propagate_program(b.program, toy_registry(), warnings=warnings)
+    constraints = [op for op in b.program.walk() if op.name == "sdy.sharding_constraint"]
+    assert {op.operands[0] for op in constraints} == {x, y}
+    assert [warning.code for warning in warnings] == ["sharding-group-conflict"]
+
+
+def test_an_edge_joins_what_flows_into_a_loop_and_out_of_it() -> None:
+    """A sharding of the initial value reaches the argument in the body and the result, through the edge."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        b.shard(x, '[{"a", ?}, {?}]')
+        with b.region_op("toy.loop", [x], [T]) as loop, b.region(loop, [T]) as (carried,):
+            inner = b.op("toy.neg", [carried], [T])
+            b.emit("toy.yield", [inner])
+        edge = b.op("sdy.data_flow_edge", [loop.result], [T])
+        b.return_(edge)
+    propagate(b)
+    assert texts(b, [inner, edge, loop.result, carried]) == ['[{"a", ?}, {?}]'] * 2 + [None, None]
+
+
+def test_without_an_edge_a_loop_carries_nothing() -> None:
+    """The result and the body share a slot even without an edge, but nothing ties them to the initial value."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        b.shard(x, '[{"a", ?}, {?}]')
+        with b.region_op("toy.loop", [x], [T]) as loop, b.region(loop, [T]) as (carried,):
+            inner = b.op("toy.neg", [carried], [T])
+            b.emit("toy.yield", [inner])
+        b.return_(loop.result)
+    propagate(b)
+    assert texts(b, [loop.result, inner]) == [None, None]
+
+
+def test_unused_ops_are_erased_and_those_with_effects_stay() -> None:
+    """A chain of pure ops without uses goes; an op that may have effects stays."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        unused = b.op("toy.neg", [x], [T])
+        b.op("toy.add", [unused, unused], [T])
+        b.op("toy.effect", [x], [T])
+        b.return_(x)
+    propagate(b)
+    assert [op.name for op in b.program.walk()][2:] == ["toy.effect", "func.return"]
+
+
+def test_the_other_results_of_a_sharded_op_become_open() -> None:
+    """One attribute holds the shardings of all results, so the others cannot stay without."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [tensor(8)]) as (x,):
+        b.shard(x, '[{"a", ?}]')
+        first, second = b.op("toy.two", [x], [tensor(8), tensor(8)])
+        b.return_(first, second)
+    propagate(b)
+    assert texts(b, [first, second]) == ['[{"a", ?}]', "[{?}]"]
+
+
+def test_a_problem_can_be_solved_again_with_another_schedule() -> None:
+    """Orderings that let different ops go first decide a conflict differently, from one compiled problem."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T, T, T]) as (x, y, w):
+        b.shard(x, '[{"a", ?}, {?}]')
+        b.shard(y, '[{?}, {"a", ?}]')
+        z = b.op("toy.neg", [x], [T])
+        s = b.op("toy.move", [y], [T])
+        t = b.op("toy.effect", [w], [T])
+        b.op("toy.add", [z, t], [T])
+        out = b.op("toy.add", [t, s], [T])
+        b.return_(z, out)
+    problem = compile_program(b.program, toy_registry())
+
+    def order(*names: str) -> Schedule:
+        return Schedule(tuple(Level(name, (Entry(Selector(names=(name,))),)) for name in names))
+
+    slot = problem.slot_values.index(out)
+    found = {}
+    for name, schedule in {"default": DEFAULT, "flat": FLAT, "move": order("toy.move", "toy.add")}.items():
+        solution = solve(problem, schedule=schedule)
+        again = solve(problem, schedule=schedule)
+        assert solution.shardings == again.shardings
+        found[name] = problem.table.values[solution.shardings[slot]]
+    assert str(found["move"]) == '<@mesh, [{?}, {"a", ?}]>'
+    assert found["default"] is not None
+    assert found["flat"] is not None
+
+
+def test_directions_of_a_level_are_added_to_those_before() -> None:
+    """Forward at one level and backward at the next make both."""
+    b = Builder(mesh=Mesh.of(a=2, b=2))
+    with b.function("main", [T]) as (x,):
+        b.shard(x, '[{"a", ?}, {?}]')
+        y = b.op("toy.effect", [x], [T])
+        b.return_(y, shardings=['[{?}, {"b", ?}]'])
+    everything = Selector()
+    forward_only = Schedule((Level("forward", (Entry(everything, Direction.FORWARD),)),))
+    problem = compile_program(b.program, toy_registry())
+    solution = solve(problem, schedule=forward_only)
+    assert str(problem.table.values[solution.shardings[problem.slot_values.index(x)]]) == '<@mesh, [{"a", ?}, {?}]>'
+    both = Schedule((*forward_only.levels, Level("backward", (Entry(everything, Direction.BACKWARD),))))
+    solution = solve(problem, schedule=both)
+    assert (
+        str(problem.table.values[solution.shardings[problem.slot_values.index(x)]]) == '<@mesh, [{"a", ?}, {"b", ?}]>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "fragment"),
+    [
+        (tensor(None, 8), "static shape"),
+        (OpaqueType("tuple<tensor<8xf32>>"), "tuples"),
+        (OpaqueType("tensor<*xf32>"), "ranked tensors"),
+    ],
+)
+def test_types_that_cannot_be_sharded_are_refused(type_: object, fragment: str) -> None:
+    """Dynamic shapes, unranked tensors and tuples are errors that name the op."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        b.op("toy.odd", [x], [type_])
+        b.return_(x)
+    with pytest.raises(UnsupportedError, match=fragment) as caught:
+        propagate(b)
+    assert caught.value.diagnostics[0].op == "toy.odd"
+
+
+def test_several_functions_need_a_main() -> None:
+    """Without a function named main the entry is unknown."""
+    b = Builder(mesh=Mesh.of(a=2))
+    for name in ("f", "g"):
+        with b.function(name, [T]) as (x,):
+            b.return_(x)
+    with pytest.raises(UnsupportedError, match="none is named main"):
+        propagate(b)
+
+
+def test_an_unknown_mesh_is_an_error_with_a_hint() -> None:
+    """A sharding that names a mesh the program does not have is refused."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        b.shard(x, '<@other, [{"a"}, {}]>')
+        b.return_(x)
+    with pytest.raises(VerificationError, match="other"):
+        propagate(b)
+
+
+def test_an_empty_program_is_left_as_it_is() -> None:
+    """A module without functions has nothing to propagate."""
+    b = Builder(mesh=Mesh.of(a=2))
+    propagate(b)
+    assert [op.name for op in b.program.walk()] == ["sdy.mesh"]
