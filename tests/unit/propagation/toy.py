@@ -42,22 +42,26 @@ class Loop(ShardableDataFlowOpInterface):
 
 
 def matmul_rule(op: Op) -> OpShardingRule:
+    """Return the rule of a product of two matrices."""
     (rows, inner), (_, columns) = op.operands[0].shape, op.operands[1].shape
     return parse_op_sharding_rule(f"<([i, k], [k, j])->([i, j]) {{i={rows}, j={columns}, k={inner}}} reduction={{k}}>")
 
 
 def merge_rule(op: Op) -> OpShardingRule:
+    """Return the rule of a reshape that merges two dimensions."""
     rows, columns = op.operands[0].shape
     return parse_op_sharding_rule(f"<([i, j])->([ij]) {{i={rows}, j={columns}}}>")
 
 
 def repeat_rule(op: Op) -> OpShardingRule:
+    """Return the rule of a vector repeated along a new dimension."""
     builder = OpShardingRuleBuilder.for_op(op)
     builder.add_factor([0], [0], op.operands[0].shape[0])
     return builder.add_factor([None], [1], op.results[0].shape[1]).build()
 
 
 def toy_registry() -> Registry:
+    """Return the registry of the toy dialect, with the few core ops it needs."""
     toy = Dialect("toy")
     toy.op("toy.add", traits=[Elementwise, Pure], rule=pointwise_rule)
     toy.op("toy.neg", traits=[Elementwise, Pure], rule=pointwise_rule)
@@ -77,6 +81,7 @@ def toy_registry() -> Registry:
 
 
 def propagate(builder: Builder, **options: object) -> None:
+    """Propagate what was built so far."""
     propagate_program(builder.program, toy_registry(), PropagationOptions(**options))
 
 
