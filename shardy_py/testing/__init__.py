@@ -1,0 +1,1 @@
+"""What tests of the package and of plugins share: conformance runs, generators, comparisons."""

@@ -1,0 +1,60 @@
+"""Who may import whom, and what a bare import brings along."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("jax", "jaxlib", "networkx", "numpy", "shardy_dialects", "shardy_py.frontends", "click", "rich")
+
+
+def _imported_by(statement: str) -> set[str]:
+    """Return the names of all modules a fresh interpreter imports for a statement."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", statement], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.count("|") == 2}
+
+
+def _among(names: set[str], packages: tuple[str, ...]) -> list[str]:
+    return sorted(name for name in names if any(name == item or name.startswith(f"{item}.") for item in packages))
+
+
+def test_layers() -> None:
+    """Imports point down, and only the frontend knows jaxlib."""
+    pytest.importorskip("importlinter")
+    from importlinter.cli import lint_imports
+
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        assert lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
+    finally:
+        os.chdir(before)
+
+
+def test_import_is_light() -> None:
+    """Importing the package imports neither jaxlib nor a dialect nor the command line's libraries."""
+    names = _imported_by("import shardy_py")
+    assert "shardy_py.plugins.registry" in names
+    assert _among(names, HEAVY) == []
+
+
+def test_propagate_is_light() -> None:
+    """Looking up `propagate` imports the engine, but still no frontend and no dialect."""
+    names = _imported_by("from shardy_py import propagate")
+    assert "shardy_py.propagation.engine" in names
+    assert _among(names, HEAVY) == []
+
+
+def test_help_is_light() -> None:
+    """The help of the command line imports neither the engine nor rich."""
+    pytest.importorskip("click")
+    names = _imported_by("import sys; sys.argv = ['shardy', '--help']; from shardy_py.cli.main import main; main()")
+    assert "shardy_py.cli.app" in names
+    assert _among(names, ("jaxlib", "networkx", "shardy_dialects", "shardy_py.propagation", "rich")) == []

@@ -1,0 +1,128 @@
+"""Finds the fenced blocks of the documentation and runs them, page by page, in a directory of their own."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from attrs import frozen
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+RUN = ("python", "console", "mlir")
+SHOWN = ("text", "toml")
+_FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@frozen
+class Block:
+    """One fenced block.
+
+    ``python`` runs, in one namespace per page; with prompts, its output is compared. ``console`` runs each ``$``
+    line in a shell and compares what follows, ``...`` standing for anything. ``file=NAME`` writes the block to a file
+    instead; ``exit=N`` is the exit code a console block expects.
+    """
+
+    page: Path
+    line: int
+    language: str
+    options: dict[str, str]
+    body: str
+
+    @property
+    def place(self) -> str:
+        """Where the block starts."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def find_blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    blocks = []
+    for match in _FENCE.finditer(text):
+        language, *options = match["info"].split() or [""]
+        pairs = dict(option.partition("=")[::2] for option in options)
+        blocks.append(Block(page, text.count("\n", 0, match.start()) + 1, language, pairs, match["body"]))
+    return blocks
+
+
+def run_page(page: Path, directory: Path) -> int:
+    """Run the blocks of a page in order and return how many there were.
+
+    Raises:
+        AssertionError: a block fails or prints something else than the page says.
+    """
+    (directory / "examples").symlink_to(ROOT / "examples")
+    namespace: dict[str, object] = {"__name__": "page"}
+    blocks = find_blocks(page)
+    for block in blocks:
+        if "file" in block.options:
+            (directory / block.options["file"]).write_text(block.body, encoding="utf-8")
+        elif block.language == "python":
+            run_python(block, namespace)
+        elif block.language == "console":
+            run_console(block, directory)
+    return len(blocks)
+
+
+def run_python(block: Block, namespace: dict[str, object]) -> None:
+    """Run a Python block; one with prompts as a doctest."""
+    # The empty lines make line numbers in tracebacks those of the page.
+    padded = "\n" * block.line + block.body
+    if not block.body.lstrip().startswith(">>>"):
+        exec(compile(padded, block.place, "exec"), namespace)  # the documentation is ours
+        return
+    test = doctest.DocTestParser().get_doctest(block.body, namespace, block.place, str(block.page), block.line)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=_FLAGS)
+    runner.run(test, out=report.append, clear_globs=False)
+    namespace.update(test.globs)
+    assert not report, "".join(report)
+
+
+def run_console(block: Block, directory: Path) -> None:
+    """Run the commands of a console block, but those that install something."""
+    for command, expected in _commands(block.body):
+        if command.startswith(("pip ", "git ")):
+            check_install(command)
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=directory,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == int(block.options.get("exit", 0)), f"{block.place}: {command}\n{done.stdout}"
+        same = not expected or doctest.OutputChecker().check_output(expected, done.stdout, _FLAGS)
+        assert same, f"{block.place}: {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+
+
+def check_install(command: str) -> None:
+    """Check that the extras an installation names exist."""
+    import tomllib
+
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extras in re.findall(r"\[([\w,]+)\]", command):
+        assert set(extras.split(",")) <= set(known), f"{command}: the extras are {', '.join(known)}"
+
+
+def _commands(body: str) -> list[tuple[str, str]]:
+    """Return each command with the output that follows it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and found[-1][0].endswith("\\"):
+            found[-1] = (f"{found[-1][0][:-1]}{line.strip()}", [])
+        elif found:
+            found[-1][1].append(line)
+    return [(command, "".join(f"{line}\n" for line in output)) for command, output in found]

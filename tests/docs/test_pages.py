@@ -1,0 +1,34 @@
+"""Everything the documentation shows runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, RUN, SHOWN, find_blocks, run_page
+
+pytest.importorskip("jaxlib", reason="the pages propagate MLIR modules")
+
+_LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each fenced block does what the page says it does."""
+    monkeypatch.chdir(tmp_path)
+    assert run_page(page, tmp_path) == len(find_blocks(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_block_escapes(page: Path) -> None:
+    """Each fenced block has a language that is either run or meant to be looked at only."""
+    assert [block.place for block in find_blocks(page) if block.language not in (*RUN, *SHOWN)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Each relative link names a file that exists."""
+    links = _LINK.findall(page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
