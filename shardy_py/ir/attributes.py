@@ -61,3 +61,16 @@ class Unit:
 
 
 UNIT = Unit()
+
+
+@frozen(cache_hash=True)
+class OpaqueElements:
+    """An elements attribute that is not decoded: large constants, floating-point ones, resources.
+
+    Equal where the native attributes are the same; its text is made on demand, it may be very long.
+    """
+
+    native: Any
+
+    def __str__(self) -> str:
+        return str(self.native)

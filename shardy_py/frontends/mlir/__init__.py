@@ -1,0 +1,126 @@
+"""MLIR in and out, through jaxlib's bindings; nothing is imported from jaxlib before the first call.
+
+The bindings belong to a program's *native* side: the module, its ops and attributes as MLIR holds them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+    from shardy_py.ir.graph import Program
+
+__all__ = ["import_module", "parse_module", "print_module", "run_native_pass", "to_module", "write_back"]
+
+
+def _require_jaxlib() -> None:
+    try:
+        import jaxlib.mlir.ir  # noqa: F401
+    except ImportError as error:
+        raise UnsupportedError(
+            Diagnostic(
+                "no-jaxlib",
+                f"MLIR input needs jaxlib, which cannot be imported: {error}",
+                hint="pip install 'shardy_py[stablehlo]'",
+            )
+        ) from None
+
+
+def parse_module(source: str | bytes | Path, *, name: str = "-") -> ir.Module:
+    """Return the module in a text, in bytecode, or in a file with either.
+
+    Args:
+        source: Text, bytes (text or bytecode), or the path of a file.
+        name: What locations call the source; a path is called by its own name.
+
+    Raises:
+        ParseError: the source cannot be read, parsed or verified; all messages of MLIR with their locations.
+        UnsupportedError: jaxlib is missing.
+    """
+    _require_jaxlib()
+    from shardy_py.frontends.mlir.load import parse
+
+    return parse(source, name)
+
+
+def to_module(source: Any) -> ir.Module:
+    """Return the module of anything that has one.
+
+    Args:
+        source: Text, bytecode, a path, an ``ir.Module`` (returned as it is), or what JAX's ``lower`` or ``trace``
+            returns (copied, so that JAX's own module stays as it was).
+
+    Raises:
+        ParseError: the source cannot be read, parsed or verified.
+        UnsupportedError: the source is of another kind, or jaxlib is missing.
+    """
+    _require_jaxlib()
+    from shardy_py.frontends.mlir.load import load
+
+    return load(source)
+
+
+def import_module(module: ir.Module, *, native_use_order: bool = False, into: Program | None = None) -> Program:
+    """Return the op graph of a module.
+
+    Args:
+        module: The module; `Program.origin` keeps it, and `write_back` changes it.
+        native_use_order: Take the order of uses from MLIR's use lists. By default it is the order in which MLIR's
+            parser would create them, so that a module built in memory gives the same result as its text.
+        into: A program whose contents are replaced, instead of a new one.
+
+    Raises:
+        UnsupportedError: the ops are nested too deeply.
+    """
+    from shardy_py.frontends.mlir.importer import import_native
+
+    return import_native(module, native_use_order=native_use_order, into=into)
+
+
+def write_back(program: Program) -> ir.Module:
+    """Bring the module of a program up to date and return it: attributes, operands, new, moved and erased ops."""
+    from shardy_py.frontends.mlir.writer import write
+
+    return write(program)
+
+
+def print_module(module: ir.Module, *, generic: bool = False) -> str:
+    """Return a module as text, as MLIR's tools print it.
+
+    Args:
+        module: The module.
+        generic: Whether to print every op in MLIR's generic form.
+    """
+    return str(module.operation.get_asm(print_generic_op_form=True)) if generic else str(module)
+
+
+def verify_module(module: ir.Module) -> None:
+    """Run MLIR's verifiers over a module.
+
+    Raises:
+        VerificationError: the module breaks an invariant of one of its ops.
+    """
+    from shardy_py.frontends.mlir.load import verify
+
+    verify(module)
+
+
+def run_native_pass(program: Program, name: str) -> None:
+    """Run one of MLIR's own generic passes over a program: written back, rewritten, imported again.
+
+    Args:
+        program: The program; its contents are replaced. Its table of shardings is left alone, it refers to values
+            that are gone.
+        name: ``canonicalize`` or ``symbol-dce``.
+
+    Raises:
+        VerificationError: the pass fails.
+    """
+    from shardy_py.frontends.mlir.native_passes import run
+
+    run(program, name)

@@ -1,0 +1,169 @@
+"""The attributes of an op as a mapping: decoded on demand, shared between ops that have the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from shardy_py.frontends.mlir.codec import Codec
+from shardy_py.ir.attributes import RawAttribute
+
+_MISSING = object()
+
+
+class AttributeSet:
+    """The attributes of all ops that have exactly the same ones; compared by identity."""
+
+    __slots__ = ("_codec", "decoded", "native")
+
+    def __init__(self, codec: Codec, native: dict[str, ir.Attribute]) -> None:
+        self._codec = codec
+        self.native = native
+        self.decoded: dict[str, Any] = {}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an attribute, decoded."""
+        found = self.decoded.get(name, _MISSING)
+        if found is not _MISSING:
+            return found
+        native = self.native.get(name)
+        if native is None:
+            return default
+        found = self.decoded[name] = self._codec.decode(native)
+        return found
+
+
+class AttributeSets:
+    """All attribute sets of a module."""
+
+    def __init__(self, codec: Codec) -> None:
+        self.codec = codec
+        self._sets: dict[Any, AttributeSet] = {}
+
+    def of(self, native: ir.Operation) -> AttributeSet:
+        """Return the attributes an op has now."""
+        try:
+            key = tuple(native.attributes.items())
+        except TypeError:
+            return self._undecodable(native)
+        found = self._sets.get(key)
+        if found is None:
+            found = self._sets[key] = AttributeSet(self.codec, dict(key))
+        return found
+
+    def _undecodable(self, native: ir.Operation) -> AttributeSet:
+        """Return the attributes of an op with one that the bindings have no class for (complex constants, locations).
+
+        Such an attribute is represented by the text of its op, which tells it apart from others.
+        """
+        attributes = native.attributes
+        natives: dict[str, ir.Attribute] = {}
+        texts: dict[str, Any] = {}
+        for name in attributes.keys():  # noqa: SIM118 - iterating over the map itself ends the process here
+            try:
+                natives[name] = attributes[name]
+            except TypeError:
+                texts[name] = RawAttribute(native.get_asm(print_generic_op_form=True, skip_regions=True))
+        result = AttributeSet(self.codec, natives)
+        result.decoded.update(texts)
+        return result
+
+
+class NativeAttributes(MutableMapping[str, Any]):
+    """The attributes of one op: a shared set, and the changes since.
+
+    The first change enters the mapping into the list of changed ones that `write_back` works off. A copy belongs to no
+    op; an op made with it gets the native attributes unchanged, whatever they are.
+
+    Attributes:
+        base: The set the op has natively.
+        native: The native op, or None.
+        model: The attributes of the op this is a copy of; those themselves for an op's own.
+        overlay: The changes since the last `write_back`.
+    """
+
+    __slots__ = ("_changed", "base", "model", "native", "overlay")
+
+    def __init__(self, base: AttributeSet, native: Any, changed: list[NativeAttributes]) -> None:
+        self.base = base
+        self.native = native
+        self.model = self
+        self.overlay: dict[str, Any] | None = None
+        self._changed = changed
+
+    @property
+    def key(self) -> AttributeSet | None:
+        """The same object for ops with the same attributes; None once there are changes."""
+        return self.base if self.overlay is None else None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an attribute."""
+        if self.overlay is not None and name in self.overlay:
+            value = self.overlay[name]
+            return default if value is _MISSING else value
+        return self.base.get(name, default)
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.get(name, _MISSING)
+        if value is _MISSING:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        if self.overlay is not None and name in self.overlay:
+            return self.overlay[name] is not _MISSING  # type: ignore[index]
+        return name in self.base.native or name in self.base.decoded
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        old = self.get(name, _MISSING)
+        if old is value or (type(old) is type(value) and old == value):
+            return
+        self._changes()[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        self._changes()[name] = _MISSING
+
+    def _changes(self) -> dict[str, Any]:
+        if self.overlay is None:
+            self.overlay = {}
+            self._changed.append(self)
+        return self.overlay
+
+    def _names(self) -> list[str]:
+        names = list(self.base.native) + [name for name in self.base.decoded if name not in self.base.native]
+        if self.overlay is None:
+            return names
+        kept = [name for name in names if self.overlay.get(name) is not _MISSING]
+        return kept + [name for name, value in self.overlay.items() if value is not _MISSING and name not in kept]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def copy(self) -> NativeAttributes:
+        """Return a copy for another op; changes to either do not touch the other."""
+        result = NativeAttributes(self.base, None, [])
+        result.model = self.model
+        result.overlay = None if self.overlay is None else dict(self.overlay)
+        return result
+
+    __copy__ = copy
+
+    def __repr__(self) -> str:
+        return repr({name: self[name] for name in self._names()})
+
+    def changes(self) -> Iterator[tuple[str, Any, bool]]:
+        """Yield every change: name, new value, and whether the attribute is there at all."""
+        for name, value in (self.overlay or {}).items():
+            yield name, (None if value is _MISSING else value), value is not _MISSING
+
+    def settle(self, base: AttributeSet) -> None:
+        """Take the set of the op after its changes were written."""
+        self.base = base
+        self.overlay = None

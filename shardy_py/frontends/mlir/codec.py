@@ -1,0 +1,245 @@
+"""Types and attributes between MLIR and the op graph; everything distinct is decoded once per module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from shardy_py.errors import Diagnostic, ShardyError, VerificationError
+from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
+from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.parse import format_attribute, parse_attribute
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
+
+_LARGE = 1024
+"""The number of elements above which a constant is not decoded."""
+
+_SHARDY_VALUES = (TensorSharding, TensorShardingPerValue, Mesh, OpShardingRule, ManualAxes)
+
+
+class Codec:
+    """Decodes and encodes for one MLIR context; remembers what it has seen.
+
+    Types and attributes are unique in their context, so they serve as keys.
+    """
+
+    def __init__(self, context: ir.Context) -> None:
+        self.context = context
+        self._types: dict[ir.Type, Type] = {}
+        self._decoded: dict[ir.Attribute, Any] = {}
+        self._native_types: dict[str, ir.Type] = {}
+        self._parsed: dict[str, ir.Attribute] = {}
+        self._shardy: dict[Any, ir.Attribute] = {}
+
+    def decode_type(self, native: ir.Type) -> Type:
+        """Return a type of the graph."""
+        found = self._types.get(native)
+        if found is None:
+            found = self._types[native] = _decode_type(native)
+            self._native_types[str(found)] = native
+        return found
+
+    def encode_type(self, type_: Type) -> ir.Type:
+        """Return a native type."""
+        text = str(type_)
+        found = self._native_types.get(text)
+        if found is None:
+            found = self._native_types[text] = _parse(ir.Type.parse, text, self.context)
+        return found
+
+    def decode(self, native: ir.Attribute) -> Any:
+        """Return an attribute in the form of `shardy_py.ir.attributes`."""
+        found = self._decoded.get(native)
+        if found is None:
+            found = self._decoded[native] = self._decode(native)
+            if isinstance(found, _SHARDY_VALUES):
+                self._shardy.setdefault(found, native)
+        return found
+
+    def _decode(self, native: ir.Attribute) -> Any:
+        decoder = _DECODERS.get(type(native))
+        if decoder is not None:
+            return decoder(self, native)
+        text = str(native)
+        if text.startswith("#sdy"):
+            return _decode_shardy(text)
+        if text.startswith(("dense", "sparse")):
+            return OpaqueElements(native)
+        return RawAttribute(text)
+
+    def encode(self, value: Any, like: ir.Attribute | None = None) -> ir.Attribute:
+        """Return a native attribute.
+
+        Args:
+            value: Any attribute of the graph.
+            like: The attribute it replaces; parts that did not change keep their exact native form, which for
+                numbers includes the width.
+        """
+        if like is not None:
+            return self._encode_like(value, like)
+        if isinstance(value, _SHARDY_VALUES):
+            found = self._shardy.get(value)
+            if found is None:
+                found = self._shardy[value] = self._parse_attribute(format_attribute(value))
+            return found
+        return self._encode_builtin(value)
+
+    def _encode_like(self, value: Any, like: ir.Attribute) -> ir.Attribute:
+        decoded = self.decode(like)
+        if decoded is value or (type(decoded) is type(value) and decoded == value):
+            return like
+        if isinstance(value, tuple) and isinstance(like, ir.ArrayAttr):
+            old = _items(like)
+            parts = [self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)]
+            return ir.ArrayAttr.get(parts, self.context)
+        if isinstance(value, Mapping) and isinstance(like, ir.DictAttr):
+            parts_by_name = {key: self.encode(part, like[key] if key in like else None) for key, part in value.items()}
+            return ir.DictAttr.get(parts_by_name, self.context)
+        return self.encode(value)
+
+    def _encode_builtin(self, value: Any) -> ir.Attribute:
+        context = self.context
+        if isinstance(value, bool):
+            return ir.BoolAttr.get(value, context)
+        if isinstance(value, int):
+            return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), value)
+        if isinstance(value, float):
+            return ir.FloatAttr.get(ir.F64Type.get(context), value, self._unknown_location())
+        if isinstance(value, str):
+            return ir.StringAttr.get(value, context)
+        if isinstance(value, (tuple, list)):
+            return self._encode_sequence(value)
+        if isinstance(value, Mapping):
+            return ir.DictAttr.get({key: self.encode(part) for key, part in value.items()}, context)
+        if isinstance(value, Unit):
+            return ir.UnitAttr.get(context)
+        if isinstance(value, (TensorType, OpaqueType)):
+            return ir.TypeAttr.get(self.encode_type(value), context)
+        if isinstance(value, OpaqueElements):
+            return value.native
+        return self._parse_attribute(str(value))
+
+    def _encode_sequence(self, value: Sequence[Any]) -> ir.Attribute:
+        if value and all(isinstance(item, bool) for item in value):
+            return ir.DenseBoolArrayAttr.get(list(value), self.context)
+        if value and all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+            return ir.DenseI64ArrayAttr.get(list(value), self.context)
+        return ir.ArrayAttr.get([self.encode(item) for item in value], self.context)
+
+    def _parse_attribute(self, text: str) -> ir.Attribute:
+        found = self._parsed.get(text)
+        if found is None:
+            found = self._parsed[text] = _parse(ir.Attribute.parse, text, self.context)
+        return found
+
+    def _unknown_location(self) -> ir.Location:
+        return ir.Location.unknown(self.context)
+
+
+def _parse(parser: Callable[[str, ir.Context], Any], text: str, context: ir.Context) -> Any:
+    try:
+        return parser(text, context)
+    except (ir.MLIRError, ValueError) as error:
+        reason = str(error).splitlines()[-1] if str(error) else type(error).__name__
+        raise VerificationError(
+            Diagnostic("invalid-attribute", f"MLIR does not accept {text[:200]}: {reason}")
+        ) from None
+
+
+def _decode_type(native: ir.Type) -> Type:
+    text = str(native)
+    if not text.startswith("tensor<") or not isinstance(native, ir.RankedTensorType):
+        return OpaqueType(text)
+    sizes = [None if native.is_dynamic_dim(dim) else native.get_dim_size(dim) for dim in range(native.rank)]
+    return TensorType(tuple(sizes), str(native.element_type), text)
+
+
+def _decode_shardy(text: str) -> Any:
+    try:
+        return parse_attribute(text)
+    except ShardyError:
+        # Attributes of the dialect that are no part of the vocabulary (enumerations, lists of axes of collectives).
+        return RawAttribute(text)
+
+
+def _items(native: ir.ArrayAttr) -> list[ir.Attribute]:
+    return [native[index] for index in range(len(native))]
+
+
+def _decode_array(codec: Codec, native: ir.ArrayAttr) -> Any:
+    try:
+        return tuple([codec.decode(item) for item in _items(native)])
+    except TypeError:
+        # The bindings have no class for some elements (complex constants, locations).
+        return RawAttribute(str(native))
+
+
+def _decode_dictionary(codec: Codec, native: ir.DictAttr) -> Any:
+    try:
+        names = [native[index].name for index in range(len(native))]
+        return {name: codec.decode(native[name]) for name in names}
+    except TypeError:
+        return RawAttribute(str(native))
+
+
+def _decode_elements(codec: Codec, native: ir.DenseIntElementsAttr) -> Any:
+    type_ = codec.decode_type(native.type)
+    if len(native) > _LARGE or not isinstance(type_, TensorType):
+        return OpaqueElements(native)
+    return DenseElements(type_.shape, tuple([int(item) for item in native]), str(native))  # type: ignore[arg-type]
+
+
+def _decode_symbol(codec: Codec, native: ir.Attribute) -> SymbolRef:
+    return SymbolRef(native.value, str(native))
+
+
+def _decode_nested_symbol(codec: Codec, native: ir.Attribute) -> SymbolRef:
+    return SymbolRef(native.value[0], str(native))
+
+
+def _decode_value(codec: Codec, native: Any) -> Any:
+    return native.value
+
+
+def _decode_string(codec: Codec, native: ir.StringAttr) -> Any:
+    try:
+        return native.value
+    except UnicodeDecodeError:
+        # Backend configurations may hold any bytes; MLIR's notation escapes them.
+        return RawAttribute(str(native))
+
+
+def _decode_dense_array(codec: Codec, native: Any) -> Any:
+    return tuple(native)
+
+
+_DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
+    ir.BoolAttr: _decode_value,
+    ir.IntegerAttr: _decode_value,
+    ir.FloatAttr: _decode_value,
+    ir.StringAttr: _decode_string,
+    ir.UnitAttr: lambda codec, native: UNIT,
+    ir.TypeAttr: lambda codec, native: codec.decode_type(native.value),
+    ir.FlatSymbolRefAttr: _decode_symbol,
+    ir.SymbolRefAttr: _decode_nested_symbol,
+    ir.ArrayAttr: _decode_array,
+    ir.DictAttr: _decode_dictionary,
+    ir.DenseIntElementsAttr: _decode_elements,
+    ir.DenseFPElementsAttr: lambda codec, native: OpaqueElements(native),
+    **dict.fromkeys(
+        (
+            ir.DenseBoolArrayAttr,
+            ir.DenseI8ArrayAttr,
+            ir.DenseI16ArrayAttr,
+            ir.DenseI32ArrayAttr,
+            ir.DenseI64ArrayAttr,
+            ir.DenseF32ArrayAttr,
+            ir.DenseF64ArrayAttr,
+        ),
+        _decode_dense_array,
+    ),
+}

@@ -1,0 +1,150 @@
+"""Sources to verified native modules, and MLIR's errors to ours."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
+from shardy_py.frontends.mlir.context import make_context
+
+_MAX_BRACKETS = 512
+"""How deeply brackets may nest: MLIR's parser is recursive and would overflow its stack, which ends the process."""
+_TOKEN = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[][(){}<>]')
+_OPENING, _CLOSING = frozenset((b"(", b"[", b"{", b"<")), frozenset((b")", b"]", b"}", b">"))
+_NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
+_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_SUBJECT = re.compile(r"^'([\w$.-]+)' op ")
+_BYTECODE = b"ML\xefR"
+
+
+def location_text(native: object) -> str:
+    """Return a native location as ``file:line:column``; "" where it names none."""
+    match = _LOCATION.search(str(native))
+    return ":".join(match.groups()) if match else ""
+
+
+def diagnostics_of(error: ir.MLIRError, code: str, name: str = "-") -> Iterator[Diagnostic]:
+    """Yield the errors MLIR reported, with locations in our notation."""
+    for item in error.error_diagnostics:
+        location = location_text(item.location)
+        if location.startswith("-:"):
+            location = name + location[1:]
+        # The dump of the op that MLIR adds to verifier errors would bury the message.
+        notes = [note.message for note in item.notes if not note.message.startswith("see current operation")]
+        subject = _SUBJECT.match(item.message)
+        yield Diagnostic(
+            code,
+            item.message[subject.end() :] if subject else item.message,
+            location=location,
+            op=subject.group(1) if subject else "",
+            hint="; ".join(notes),
+        )
+
+
+def convert_error(error: ir.MLIRError, class_: type[ShardyError], code: str, name: str = "-") -> ShardyError:
+    """Return MLIR's error as one of ours."""
+    return class_(*(list(diagnostics_of(error, code, name)) or [Diagnostic(code, str(error), location=name)]))
+
+
+def load(source: Any) -> ir.Module:
+    """Return the module of a text, bytecode, path, module or JAX stage; see `to_module`."""
+    if isinstance(source, ir.Module):
+        verify(source)
+        return source
+    if isinstance(source, (str, bytes, Path)):
+        return parse(source, "-")
+    if hasattr(source, "lower") and not hasattr(source, "compiler_ir"):
+        source = source.lower()
+    if hasattr(source, "compiler_ir"):
+        return _copy(source.compiler_ir("stablehlo"))
+    raise UnsupportedError(
+        Diagnostic(
+            "unknown-input",
+            f"a {type(source).__name__} is no module",
+            hint="give MLIR text, bytecode, a path, a jaxlib ir.Module, or what jax.jit(f).lower(...) returns",
+        )
+    )
+
+
+def _copy(module: ir.Module) -> ir.Module:
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return ir.Module.parse(buffer.getvalue(), module.context)
+
+
+def parse(source: str | bytes | Path, name: str) -> ir.Module:
+    """Return the module in a text, in bytecode or in a file; see `parse_module`."""
+    if isinstance(source, Path):
+        source, name = _read(source), str(source)
+    try:
+        data = source.encode() if isinstance(source, str) else source
+    except UnicodeEncodeError as error:
+        raise ParseError(Diagnostic("malformed-module", f"the text is no valid Unicode: {error}", name)) from None
+    if not data.startswith(_BYTECODE):
+        _check_text(data, name)
+    try:
+        return ir.Module.parse(data, make_context())
+    except ir.MLIRError as error:
+        raise convert_error(error, ParseError, "malformed-module", name) from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None
+
+
+def _check_text(data: bytes, name: str) -> None:
+    """Refuse text that would make MLIR's parser overflow the stack."""
+    if _unmatched(data) <= _MAX_BRACKETS:
+        return
+    # Strings and comments may hold unbalanced brackets, so only the exact scan may refuse.
+    position = _too_deep(data)
+    if position is None:
+        return
+    line = data.count(b"\n", 0, position) + 1
+    column = position - data.rfind(b"\n", 0, position)
+    message = f"brackets are nested more than {_MAX_BRACKETS} deep"
+    raise ParseError(Diagnostic("nested-too-deeply", message, f"{name}:{line}:{column}"))
+
+
+def _unmatched(data: bytes) -> int:
+    """Return how many opening brackets remain when the innermost pairs were removed, some levels deep."""
+    brackets = data.replace(b"->", b"").translate(None, delete=_NO_BRACKETS)
+    for _ in range(_MAX_BRACKETS):
+        size = len(brackets)
+        for pair in (b"()", b"[]", b"{}", b"<>"):
+            brackets = brackets.replace(pair, b"")
+        if len(brackets) in (0, size):
+            break
+    return sum(brackets.count(bracket) for bracket in (b"(", b"[", b"{", b"<"))
+
+
+def _too_deep(data: bytes) -> int | None:
+    """Return where brackets outside strings and comments first nest too deeply, or None."""
+    depth = 0
+    for match in _TOKEN.finditer(data):
+        token = match.group()
+        if token in _OPENING:
+            depth += 1
+            if depth > _MAX_BRACKETS:
+                return match.start()
+        elif token in _CLOSING:
+            depth -= 1
+    return None
+
+
+def verify(module: ir.Module) -> None:
+    """Run MLIR's verifiers; see `verify_module`."""
+    try:
+        module.operation.verify()
+    except ir.MLIRError as error:
+        raise convert_error(error, VerificationError, "invalid-module") from None

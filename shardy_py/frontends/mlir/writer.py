@@ -1,0 +1,229 @@
+"""Op graphs back to their native modules: only what changed is touched.
+
+Attributes tell themselves that they changed; the structure is compared with what the handles remember, block by block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.mlir.attributes import NativeAttributes
+from shardy_py.frontends.mlir.importer import BlockHandle, OpHandle, Origin
+from shardy_py.ir.graph import Block, Op, Program, Value
+
+
+def write(program: Program) -> ir.Module:
+    """Bring the native module up to date; see `write_back`."""
+    origin: Origin = program.origin
+    for attributes in origin.changed:
+        _write_attributes(attributes, origin)
+    origin.changed.clear()
+    writer = _Writer(origin)
+    writer.sync(program.body)
+    writer.erase_removed()
+    return origin.module
+
+
+def _write_attributes(attributes: NativeAttributes, origin: Origin) -> None:
+    native = attributes.native
+    if native is None:
+        return
+    for name, value, present in attributes.changes():
+        if present:
+            native.attributes[name] = origin.codec.encode(value, attributes.base.native.get(name))
+        else:
+            del native.attributes[name]
+    attributes.settle(origin.sets.of(native))
+
+
+class _Writer:
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self._removed: list[Op] = []
+        self._replaced: list[Any] = []
+        self._seen: set[int] = set()
+
+    def sync(self, block: Block) -> None:
+        """Bring one native block up to date, and those inside."""
+        handle: BlockHandle = block.handle
+        ops = list(block.ops)
+        if ops != handle.ops:
+            self._place(ops, handle)
+        for op in ops:
+            known: OpHandle = op.handle
+            if op.operands != known.operands:
+                self._update_operands(op, known)
+            if op.regions:
+                self._sync_regions(op)
+
+    def _sync_regions(self, op: Op) -> None:
+        natives = op.handle.native.regions
+        for region, native in zip(op.regions, natives, strict=True):
+            for block in region.blocks:
+                if block.handle is None:
+                    block.handle = _new_block(block, native, self._origin)
+                elif region.handle is None:
+                    block.handle.native.append_to(native)
+            region.handle = native
+            for block in region.blocks:
+                self.sync(block)
+
+    def _place(self, ops: list[Op], handle: BlockHandle) -> None:
+        """Create and move native ops until those of a block stand in order; what has gone is erased at the end."""
+        positions = {op.id: position for position, op in enumerate(handle.ops)}
+        anchor: Op | None = None
+        latest = -1
+        for op in ops:
+            position = positions.get(op.id)
+            self._seen.add(op.id)
+            if op.handle is None:
+                self._create(op, handle.native)
+                _move_after(op, anchor, handle.native)
+            elif position is None or position < latest:
+                _move_after(op, anchor, handle.native)
+            else:
+                latest = position
+            anchor = op
+        here = {op.id for op in ops}
+        self._removed.extend(op for op in handle.ops if op.id not in here)
+        handle.ops = ops
+
+    def _create(self, op: Op, native_block: ir.Block) -> None:
+        native = self._clone(op, native_block) or self._make(op, native_block)
+        op.handle = OpHandle(native, list(op.operands))
+        op.attributes = self._origin.attributes_of(native)
+        for region in op.regions:
+            region.handle = None
+
+    def _clone(self, op: Op, native_block: ir.Block) -> ir.Operation | None:
+        """Return a copy of the native op whose attributes this op has, with its operands, if it is that simple.
+
+        A copy keeps what the op graph does not hold: the width of numbers, large constants, the location.
+        """
+        attributes = op.attributes
+        model = attributes.model.native if isinstance(attributes, NativeAttributes) else None
+        if model is None or model.name != op.name or op.regions or len(model.regions):
+            return None
+        types = [self._origin.codec.encode_type(value.type) for value in op.results]
+        if len(model.operands) != len(op.operands) or [value.type for value in model.results] != types:
+            return None
+        native = model.clone(ir.InsertionPoint(native_block))
+        for number, value in enumerate(op.operands):
+            native.operands[number] = native_value(value)
+        base = self._origin.sets.of(native)
+        written = NativeAttributes(base, native, [])
+        for name in [name for name in base.native if name not in attributes]:
+            del native.attributes[name]
+        for name, value, present in attributes.changes():
+            if present:
+                written[name] = value
+        _write_attributes(written, self._origin)
+        return native
+
+    def _make(self, op: Op, native_block: ir.Block) -> ir.Operation:
+        codec = self._origin.codec
+        inherited = op.attributes.base.native if isinstance(op.attributes, NativeAttributes) else {}
+        attributes = {name: codec.encode(op.attributes[name], inherited.get(name)) for name in op.attributes}
+        return ir.Operation.create(
+            op.name,
+            results=[codec.encode_type(value.type) for value in op.results],
+            operands=[native_value(value) for value in op.operands],
+            attributes=attributes,
+            regions=len(op.regions),
+            loc=_location(op, self._origin),
+            ip=ir.InsertionPoint(native_block),
+        )
+
+    def _update_operands(self, op: Op, handle: OpHandle) -> None:
+        if len(op.operands) != len(handle.operands):
+            self._recreate(op, handle)
+            return
+        for number, (old, new) in enumerate(zip(handle.operands, op.operands, strict=True)):
+            if old is not new:
+                handle.native.operands[number] = native_value(new)
+        handle.operands = list(op.operands)
+
+    def _recreate(self, op: Op, handle: OpHandle) -> None:
+        """Replace a native op by one with another number of operands; the bindings cannot resize it."""
+        old = handle.native
+        block = op.parent
+        if block is None:
+            return
+        native = self._make(op, block.handle.native)
+        native.move_after(old)
+        for before, after in zip(list(old.results), list(native.results), strict=True):
+            before.replace_all_uses_with(after)
+        for region, native_region in zip(op.regions, native.regions, strict=True):
+            for inner in region.blocks:
+                inner.handle.native.append_to(native_region)
+        _forget(op)
+        op.handle = OpHandle(native, list(op.operands))
+        op.attributes = self._origin.attributes_of(native)
+        self._replaced.append(old)
+
+    def erase_removed(self) -> None:
+        """Erase the native ops that are no longer in the program, users before what they use."""
+        for native in self._replaced:
+            native.erase()
+        for op in reversed(self._removed):
+            if op.id in self._seen or op.handle is None:
+                continue
+            native = op.handle.native
+            self._forget_all(op)
+            native.erase()
+
+    def _forget_all(self, op: Op) -> None:
+        """Cut the ties of an op and of those that were inside when its native op goes away."""
+        for block in [block for region in op.regions for block in region.blocks if block.handle]:
+            for inner in block.handle.ops:
+                if inner.handle and inner.id not in self._seen:
+                    self._forget_all(inner)
+        _forget(op)
+
+
+def _forget(op: Op) -> None:
+    op.handle = None
+    if isinstance(op.attributes, NativeAttributes):
+        op.attributes.native = None
+
+
+def native_value(value: Value) -> ir.Value:
+    """Return the native value of a value.
+
+    Raises:
+        UnsupportedError: the op that defines it is not in the program.
+    """
+    handle = value.owner.handle
+    if handle is None:
+        message = f"an op uses {value!r}, which is not in the program"
+        raise UnsupportedError(Diagnostic("dangling-operand", message))
+    return handle.native.arguments[value.index] if isinstance(value.owner, Block) else handle.native.results[value.index]
+
+
+def _move_after(op: Op, anchor: Op | None, native_block: ir.Block) -> None:
+    native = op.handle.native
+    if anchor is not None:
+        native.move_after(anchor.handle.native)
+        return
+    operations = native_block.operations
+    if not len(operations):
+        native_block.append(native)
+    elif operations[0] != native:
+        native.move_before(operations[0])
+
+
+def _new_block(block: Block, region: ir.Region, origin: Origin) -> BlockHandle:
+    types = [origin.codec.encode_type(argument.type) for argument in block.arguments]
+    location = ir.Location.unknown(origin.module.context)
+    return BlockHandle(region.blocks.append(*types, arg_locs=[location] * len(types)), [])
+
+
+def _location(op: Op, origin: Origin) -> ir.Location:
+    """Return the location for a new op: that of the op before it, or of the op around it."""
+    near = op.prev or op.parent_op
+    if near is None or near.handle is None:
+        return ir.Location.unknown(origin.module.context)
+    return near.handle.native.location
