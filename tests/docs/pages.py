@@ -94,7 +94,11 @@ def run_console(block: Block, directory: Path) -> None:
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=directory,
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"},
+            env={
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+                "COLUMNS": "100",
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,82 @@
+"""What the coverage report says, and that its stubs work."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from shardy_py.api.coverage import report_coverage, require_coverage, signature
+from shardy_py.api.stubs import stub_rules
+from shardy_py.errors import UnsupportedError
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Registry
+from tests.unit.api.programs import program, registry
+
+
+def load(text: str, path: Path) -> ModuleType:
+    """Import a text as a module."""
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def matmul() -> Op:
+    """Return the op without a rule."""
+    return next(op for op in program().walk() if op.name == "toy.matmul")
+
+
+def test_report() -> None:
+    """The op without a rule is reported with how often it occurs and the values it leaves without an axis."""
+    coverage = report_coverage(program(), registry())
+    (missing,) = coverage.missing
+    assert (missing.name, missing.count) == ("toy.matmul", 1)
+    # The weights and the product; x itself has an axis.
+    assert missing.unsharded == 2
+    assert missing.example == "(tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>"
+    # Constants and terminators do not count.
+    assert (coverage.ops, coverage.covered, coverage.is_complete) == (2, 1, False)
+
+
+def test_unsharded_needs_a_sharded_neighbour() -> None:
+    """Where nothing at an op has an axis, its missing rule has cost nothing."""
+    unsharded = program()
+    unsharded.shardings.clear()
+    assert report_coverage(unsharded, registry()).missing[0].unsharded == 0
+
+
+def test_strict_names_every_op_kind() -> None:
+    """Strictness refuses a program with one diagnostic per op kind without a rule."""
+    with pytest.raises(UnsupportedError) as caught:
+        require_coverage(program(), registry())
+    assert [(item.code, item.op) for item in caught.value.diagnostics] == [("missing-rule", "toy.matmul")]
+
+
+def test_stub_is_a_plugin(tmp_path: Path) -> None:
+    """A stub is a plugin as it stands: with it no rule is missing."""
+    (missing,) = report_coverage(program(), registry()).missing
+    stub = load(missing.stub, tmp_path / "stub.py")
+    known = Registry.of([*stub.shardy_register_dialects()])
+    assert str(known.get_sharding_rule(matmul())) == "<([i, k], [k, j])->([i, j]) {i=8, j=4, k=16} reduction={k}>"
+
+
+def test_stubs_of_several_dialects(tmp_path: Path) -> None:
+    """Ops of several dialects, with names that are no identifiers, make one plugin."""
+    first, second, third = matmul(), matmul(), matmul()
+    second.name, third.name = "other-dialect.2d.class", "other-dialect.rule"
+    stub = load(stub_rules([first, second, third]), tmp_path / "stub.py")
+    names = [definition.name for dialect in stub.shardy_register_dialects() for definition in dialect.definitions]
+    assert names == ["toy.matmul", "other-dialect.2d.class", "other-dialect.rule"]
+
+
+def test_signature() -> None:
+    """A signature has the operand types in parentheses, and several results as well."""
+    op = matmul()
+    op.results = []
+    assert signature(op) == "(tensor<8x16xf32>, tensor<16x4xf32>) -> ()"

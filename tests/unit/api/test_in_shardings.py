@@ -1,0 +1,79 @@
+"""Shardings for arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardy_py.api.entry import find_main
+from shardy_py.api.in_shardings import apply_in_shardings, mesh_of_in_shardings
+from shardy_py.errors import OptionError
+from shardy_py.sharding.mesh import Mesh
+from tests.unit.api.programs import program
+
+
+def given(in_shardings: Any) -> list[str]:
+    """Return the shardings of both arguments after some were given."""
+    module = program()
+    main = find_main(module)
+    apply_in_shardings(module, main, in_shardings, "mesh")
+    return [str(module.sharding(value)) for value in main.regions[0].block.arguments]
+
+
+@pytest.mark.parametrize(
+    "in_shardings", [{1: ("b",)}, {"arg1": ("b", None)}, {"%arg1": '[{"b"}, {}]'}, [None, ("b",)], (None, ["b"])]
+)
+def test_by_number_name_or_list(in_shardings: Any) -> None:
+    """Arguments are meant by number, by name, or by their place in a list; those left out stay as they are."""
+    assert given(in_shardings) == ['<@mesh, [{"a"}, {}]>', '<@mesh, [{"b"}, {}]>']
+
+
+def test_given_ones_win() -> None:
+    """A given sharding replaces the one the module has."""
+    assert given({0: (None, "b")})[0] == '<@mesh, [{}, {"b"}]>'
+
+
+@pytest.mark.parametrize(
+    ("in_shardings", "message"),
+    [
+        ({2: ("a",)}, "has no argument 2"),
+        ({-1: ("a",)}, "has no argument -1"),
+        ({"weights": ("a",)}, "has no argument 'weights'"),
+        ({0: ("z",)}, 'arg0.*"z"'),
+        ({0: ("a", "b", None)}, "arg0.*rank"),
+        ({0: ("a", "a")}, 'arg0.*"a"'),
+        ({0: '<@other, [{"a"}, {}]>'}, "arg0.*unknown mesh.*@other"),
+        ("a,b", "in_shardings is a str"),
+    ],
+)
+def test_what_does_not_fit_is_refused(in_shardings: Any, message: str) -> None:
+    """Unknown arguments, axes and meshes and wrong ranks are errors that name the argument."""
+    with pytest.raises(OptionError, match=message):
+        given(in_shardings)
+
+
+def test_all_problems_are_reported() -> None:
+    """Each sharding that does not fit has its own diagnostic."""
+    with pytest.raises(OptionError) as caught:
+        given({0: ("z",), 7: ("a",)})
+    assert len(caught.value.diagnostics) == 2
+
+
+def test_a_mesh_is_needed() -> None:
+    """Shardings for a module without any mesh are an error that says to give one."""
+    module = program()
+    next(op for op in module.body.ops if op.name == "sdy.mesh").erase()
+    with pytest.raises(OptionError, match="no mesh"):
+        apply_in_shardings(module, find_main(module), {0: ("a",)}, "mesh")
+
+
+def test_meshes_come_with_named_shardings() -> None:
+    """NamedShardings of one mesh bring it along; those of two meshes contradict each other."""
+    jax = pytest.importorskip("jax")
+    spec = jax.sharding.PartitionSpec()
+    one, other = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
+    assert mesh_of_in_shardings(None) is None
+    assert mesh_of_in_shardings([one, None, ("a",)]) == Mesh.of(a=2)
+    with pytest.raises(OptionError, match="two meshes"):
+        mesh_of_in_shardings({0: one, 1: other})

@@ -1,0 +1,61 @@
+"""Meshes in every form a caller may have."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_py.api.meshes import add_mesh, as_mesh
+from shardy_py.errors import OptionError
+from shardy_py.ir.builder import Builder
+from shardy_py.sharding.mesh import Mesh
+
+EXPECTED = Mesh.of(data=4, model=2)
+
+
+def test_every_form_gives_the_same_mesh() -> None:
+    """A mesh and a mapping of sizes mean the same."""
+    assert as_mesh(EXPECTED) == as_mesh({"data": 4, "model": 2}) == EXPECTED
+
+
+def test_meshes_of_jax() -> None:
+    """An abstract mesh of JAX gives its axes in its order."""
+    jax = pytest.importorskip("jax")
+    assert as_mesh(jax.sharding.AbstractMesh((4, 2), ("data", "model"))) == EXPECTED
+
+
+def test_devices_of_jax_are_logical() -> None:
+    """A mesh of JAX over devices gives its axes without device ids, as JAX writes it into modules."""
+    jax = pytest.importorskip("jax")
+    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices("cpu")[:1])
+    assert as_mesh(mesh) == Mesh.of(data=1)
+
+
+@pytest.mark.parametrize("mesh", [3, "data=4", None, {"data": "4"}, {"data": True}, {"data": -2}, {1: 2}])
+def test_anything_else_is_refused(mesh: object) -> None:
+    """What is no mesh, or has an axis without a proper name and size, is an error."""
+    with pytest.raises(OptionError):
+        as_mesh(mesh)
+
+
+def test_add_mesh_to_a_module_without_one() -> None:
+    """A module without a mesh gets it at its start, under a name no other symbol has."""
+    builder = Builder()
+    with builder.function("mesh"):
+        builder.return_()
+    assert add_mesh(builder.program, EXPECTED) == "mesh_0"
+    assert builder.program.meshes == {"mesh_0": EXPECTED}
+    assert next(builder.program.body.ops).name == "sdy.mesh"
+
+
+def test_add_mesh_finds_an_equal_one() -> None:
+    """A module that has the mesh keeps its name for it."""
+    builder = Builder(meshes={"a": Mesh.of(x=2), "b": EXPECTED})
+    assert add_mesh(builder.program, EXPECTED) == "b"
+    assert list(builder.program.meshes) == ["a", "b"]
+
+
+def test_add_mesh_refuses_a_second_one() -> None:
+    """A module with another mesh is an error that names both."""
+    builder = Builder(mesh=Mesh.of(x=2))
+    with pytest.raises(OptionError, match=r'"x"=2.*"data"=4'):
+        add_mesh(builder.program, EXPECTED)
