@@ -11,7 +11,7 @@ from attrs import field, frozen
 if TYPE_CHECKING:
     from shardy_py.sharding.mesh import Mesh
 
-_PLAIN = re.compile(r'[ !#-\[\]-~]*').fullmatch
+_PLAIN = re.compile(r"[ !#-\[\]-~]*").fullmatch
 
 
 def _escape(char: str) -> str:

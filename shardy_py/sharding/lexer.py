@@ -77,7 +77,7 @@ class Cursor:
     def symbol(self) -> str:
         """Return the name of a symbol token."""
         if len(self.token) < 2 or self.token[0] != "@":
-            self.fail("a mesh name like @mesh, or an inlined mesh like mesh<[\"x\"=2]>")
+            self.fail('a mesh name like @mesh, or an inlined mesh like mesh<["x"=2]>')
         return self._unquote(1) if self.token[1] == '"' else self.advance()[1:]
 
     def _unquote(self, start: int) -> str:
@@ -85,7 +85,7 @@ class Cursor:
         if "\\" in body:
             value = unescape(body)
             if value is None:
-                self.fail(r'a string whose escapes are \", \\, \n, \t or two hex digits')
+                self.fail(r"a string whose escapes are \", \\, \n, \t or two hex digits")
             body = value
         self.advance()
         return body

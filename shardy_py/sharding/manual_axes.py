@@ -61,9 +61,7 @@ def add_free_axes(outer: TensorSharding, inner: TensorSharding, manual_axes: Col
     dims = zip(outer.dim_shardings, inner.dim_shardings, strict=True)
     return TensorSharding(
         inner.mesh,
-        tuple(
-            evolve(new, axes=old.axes[: num_manual_axes(old, manual_axes)] + new.axes) for old, new in dims
-        ),
+        tuple(evolve(new, axes=old.axes[: num_manual_axes(old, manual_axes)] + new.axes) for old, new in dims),
         outer.replicated_axes,
         outer.unreduced_axes,
         outer.reduction_op,

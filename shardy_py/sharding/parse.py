@@ -76,7 +76,7 @@ def _priority(cursor: Cursor) -> int | None:
         return None
     digits = token[1:]
     if token[0] != "p" or not (digits.isascii() and digits.isdigit()):
-        cursor.fail("a priority in the form p<number>", code="priority", hint="write it like {\"x\"}p1")
+        cursor.fail("a priority in the form p<number>", code="priority", hint='write it like {"x"}p1')
     if len(digits) > 1 and digits[0] == "0":
         cursor.fail("a priority without leading zeros", code="priority", hint=f"write p{digits.lstrip('0') or 0}")
     if int(digits) >= 2**63:

@@ -89,7 +89,7 @@ def verify_tensor_sharding(
     """
     if mesh is None:
         name = symbol(str(sharding.mesh))
-        hint = f"add a mesh of that name: sdy.mesh {name} = <[\"x\"=2]>"
+        hint = f'add a mesh of that name: sdy.mesh {name} = <["x"=2]>'
         return [Diagnostic("unknown-mesh", f"unknown mesh: {name}", hint=hint)]
     if mesh.is_maximal:
         return list(_maximal(sharding))
