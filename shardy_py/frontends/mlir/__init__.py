@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
     from shardy_py.ir.graph import Program
 
-__all__ = ["import_module", "parse_module", "print_module", "run_native_pass", "to_module", "write_back"]
+__all__ = [
+    "import_module",
+    "parse_module",
+    "print_module",
+    "run_native_pass",
+    "to_module",
+    "verify_module",
+    "write_back",
+]
 
 
 def _require_jaxlib() -> None:

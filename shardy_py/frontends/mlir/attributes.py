@@ -23,6 +23,9 @@ class AttributeSet:
         self.native = native
         self.decoded: dict[str, Any] = {}
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.native or name in self.decoded
+
     def get(self, name: str, default: Any = None) -> Any:
         """Return an attribute, decoded."""
         found = self.decoded.get(name, _MISSING)
@@ -114,7 +117,7 @@ class NativeAttributes(MutableMapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         if self.overlay is not None and name in self.overlay:
             return self.overlay[name] is not _MISSING  # type: ignore[index]
-        return name in self.base.native or name in self.base.decoded
+        return name in self.base
 
     def __setitem__(self, name: str, value: Any) -> None:
         old = self.get(name, _MISSING)
@@ -125,7 +128,10 @@ class NativeAttributes(MutableMapping[str, Any]):
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        self._changes()[name] = _MISSING
+        if name in self.base:
+            self._changes()[name] = _MISSING
+        else:
+            self._changes().pop(name)
 
     def _changes(self) -> dict[str, Any]:
         if self.overlay is None:

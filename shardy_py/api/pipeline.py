@@ -1,0 +1,141 @@
+"""Pass pipelines: their text, and running them.
+
+The text is MLIR's: ``sdy-a{option=1},sdy-b``, with or without the anchors ``builtin.module(...)`` and
+``func.func(...)``, which make no difference here: every pass knows itself what it runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.mlir import run_native_pass
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import Pass, PassContext, make_pass, split_options, unknown_name
+from shardy_py.ir.shardings import load_shardings, store_shardings
+
+ANCHORS = ("any", "builtin.module", "func.func")
+
+PASSES = {
+    "sdy-add-data-flow-edges": "shardy_py.prepare.add_data_flow_edges:AddDataFlowEdgesPass",
+    "sdy-aggressive-propagate": "shardy_py.propagation.passes:AggressivePropagationPass",
+    "sdy-basic-propagate": "shardy_py.propagation.passes:BasicPropagationPass",
+    "sdy-op-priority-propagate": "shardy_py.propagation.passes:OpPriorityPropagationPass",
+    "sdy-populate-op-sharding-rules": "shardy_py.propagation.populate_op_sharding_rules:PopulateOpShardingRulesPass",
+    "sdy-sink-data-flow-edges": "shardy_py.finish.sink_data_flow_edges:SinkDataFlowEdgesPass",
+    "sdy-user-priority-propagate": "shardy_py.propagation.passes:UserPriorityPropagationPass",
+    "canonicalize": "shardy_py.api.pipeline:CanonicalizePass",
+    "symbol-dce": "shardy_py.api.pipeline:SymbolDcePass",
+}
+"""Name to the class of every pass; imported when asked for."""
+
+
+class _NativePass:
+    """A generic pass that MLIR itself runs; shardings go through the attributes."""
+
+    name: ClassVar[str]
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Rewrite in place; the contents of the program are replaced."""
+        store_shardings(program, context.semantics)
+        run_native_pass(program, self.name)
+        load_shardings(program, context.semantics)
+
+
+@frozen
+class CanonicalizePass(_NativePass):
+    """Fold and simplify ops by their own patterns."""
+
+    name: ClassVar[str] = "canonicalize"
+
+
+@frozen
+class SymbolDcePass(_NativePass):
+    """Erase private symbols that nothing refers to."""
+
+    name: ClassVar[str] = "symbol-dce"
+
+
+def get_pass(name: str) -> type[Pass]:
+    """Return the class of a pass.
+
+    Raises:
+        OptionError: there is no pass of that name.
+    """
+    path = PASSES.get(name)
+    if path is None:
+        raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, PASSES))
+    module, class_ = path.split(":")
+    return getattr(import_module(module), class_)  # type: ignore[no-any-return]
+
+
+def parse_pass(name: str, options: str = "") -> Pass:
+    """Return a pass from its name and the text of its options, ``a=1 b=2``.
+
+    Raises:
+        OptionError: an unknown pass or option, or a value that does not fit.
+    """
+    return make_pass(get_pass(name), split_options(options))
+
+
+def parse_pipeline(text: str) -> tuple[Pass, ...]:
+    """Return the passes of a pipeline, in order.
+
+    >>> [item.name for item in parse_pipeline("builtin.module(sdy-add-data-flow-edges,func.func(sdy-basic-propagate))")]
+    ['sdy-add-data-flow-edges', 'sdy-basic-propagate']
+
+    Raises:
+        OptionError: malformed text, an unknown pass or option, or a value that does not fit.
+    """
+    return tuple(_parse_items(text))
+
+
+def _parse_items(text: str) -> Iterable[Pass]:
+    for item in _split(text):
+        anchor = next((anchor for anchor in ANCHORS if item.startswith(f"{anchor}(") and item.endswith(")")), None)
+        if anchor is not None:
+            yield from _parse_items(item[len(anchor) + 1 : -1])
+            continue
+        name, brace, options = item.partition("{")
+        if brace and not options.endswith("}"):
+            raise _malformed(text, f"{item!r} has no closing brace")
+        yield parse_pass(name.strip(), options[:-1])
+
+
+def _split(text: str) -> Sequence[str]:
+    """Split at the commas outside parentheses and braces."""
+    items, depth, start = [], 0, 0
+    for position, char in enumerate(text):
+        if char in "({":
+            depth += 1
+        elif char in ")}":
+            depth -= 1
+            if depth < 0:
+                raise _malformed(text, f"there is a {char!r} too many")
+        elif char == "," and depth == 0:
+            items.append(text[start:position].strip())
+            start = position + 1
+    if depth:
+        raise _malformed(text, "a closing parenthesis or brace is missing")
+    items.append(text[start:].strip())
+    if items == [""]:
+        return ()
+    if "" in items:
+        raise _malformed(text, "a pass name is missing")
+    return items
+
+
+def _malformed(text: str, message: str) -> OptionError:
+    return OptionError(Diagnostic("malformed-pipeline", f"{message} in the pipeline {text!r}"))
+
+
+def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext) -> None:
+    """Run passes over a program: shardings from its attributes into the table, and back at the end."""
+    load_shardings(program, context.semantics)
+    for item in passes:
+        item.run(program, context)
+    store_shardings(program, context.semantics)

@@ -1,0 +1,157 @@
+"""Shardings between the attributes of a program and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+
+SHARDING = "sdy.sharding"
+FUNCTION = "func.func"
+
+
+def load_shardings(program: Program, semantics: OpSemantics) -> None:
+    """Fill the table of a program from its attributes; entries of before are dropped."""
+    table = program.shardings
+    table.clear()
+    for op in program.walk():
+        if op.name == FUNCTION:
+            _load(table, _arguments(op), _from_dictionaries(op.attributes.get("arg_attrs")))
+            _load(table, op.function_results, _from_dictionaries(op.attributes.get("res_attrs")))
+            continue
+        data_flow = semantics.get_data_flow(op)
+        if data_flow is not None:
+            arguments, results = data_flow.get_block_argument_edge_owners(op), data_flow.get_op_result_edge_owners(op)
+            _load(table, arguments, data_flow.get_block_argument_edge_owner_shardings(op))
+            _load(table, results, data_flow.get_op_result_edge_owner_shardings(op))
+        elif op.results:
+            attribute = op.attributes.get(semantics.get_sharding_attribute(op))
+            if attribute is not None:
+                _load(table, op.results, _as_sequence(attribute))
+
+
+def store_shardings(program: Program, semantics: OpSemantics) -> None:
+    """Write the table of a program to its attributes, where they differ.
+
+    Where an op has several values and only some have a sharding, the others get a fully open one on the same mesh, as
+    the attribute has no other way to say so.
+    """
+    table = program.shardings
+    for op in program.walk():
+        if op.name == FUNCTION:
+            _store_dictionaries(table, op, "arg_attrs", _arguments(op))
+            _store_dictionaries(table, op, "res_attrs", op.function_results)
+            continue
+        data_flow = semantics.get_data_flow(op)
+        if data_flow is not None:
+            _store_data_flow(table, op, data_flow)
+        elif op.results:
+            _store_results(table, op, semantics.get_sharding_attribute(op))
+
+
+def complete(
+    table: dict[int, TensorSharding], values: Sequence[Value]
+) -> tuple[TensorSharding, ...]:
+    """Return the shardings of several values, fully open ones for those that have none; () if none has any."""
+    found = [table.get(value.id) for value in values]
+    given = next((sharding for sharding in found if sharding is not None), None)
+    if given is None:
+        return ()
+    return tuple(
+        TensorSharding.fully_open(given.mesh, _rank(value)) if sharding is None else sharding
+        for value, sharding in zip(values, found, strict=True)
+    )
+
+
+def _rank(value: Value) -> int:
+    return value.type.rank if isinstance(value.type, TensorType) else 0
+
+
+def _arguments(function: Op) -> Sequence[Value]:
+    blocks = function.regions[0].blocks if function.regions else []
+    return blocks[0].arguments if blocks else ()
+
+
+def _as_sequence(attribute: Any) -> Sequence[TensorSharding]:
+    if isinstance(attribute, TensorShardingPerValue):
+        return attribute.shardings
+    return (attribute,) if isinstance(attribute, TensorSharding) else ()
+
+
+def _from_dictionaries(attribute: Any) -> Sequence[TensorSharding | None]:
+    return [item.get(SHARDING) for item in attribute] if attribute else ()
+
+
+def _load(
+    table: dict[int, TensorSharding], values: Sequence[Value], shardings: Sequence[TensorSharding | None]
+) -> None:
+    for value, sharding in zip(values, shardings, strict=False):
+        if sharding is not None:
+            table[value.id] = sharding
+
+
+def _store_results(table: dict[int, TensorSharding], op: Op, name: str) -> None:
+    current = op.attributes.get(name)
+    wanted = complete(table, op.results)
+    if not wanted:
+        if current is not None:
+            del op.attributes[name]
+        return
+    if current is not None and tuple(_as_sequence(current)) == wanted:
+        return
+    op.attributes[name] = TensorShardingPerValue(wanted) if name == SHARDING or len(wanted) > 1 else wanted[0]
+
+
+def _store_data_flow(table: dict[int, TensorSharding], op: Op, data_flow: ShardableDataFlowOpInterface) -> None:
+    _store_owners(
+        op,
+        complete(table, data_flow.get_block_argument_edge_owners(op)),
+        data_flow.get_block_argument_edge_owner_shardings(op),
+        data_flow.set_block_argument_edge_owner_shardings,
+    )
+    _store_owners(
+        op,
+        complete(table, data_flow.get_op_result_edge_owners(op)),
+        data_flow.get_op_result_edge_owner_shardings(op),
+        data_flow.set_op_result_edge_owner_shardings,
+    )
+
+
+def _store_owners(
+    op: Op,
+    wanted: tuple[TensorSharding, ...],
+    current: Sequence[TensorSharding],
+    setter: Callable[[Op, Sequence[TensorSharding]], None],
+) -> None:
+    if tuple(current) == wanted:
+        return
+    if wanted:
+        setter(op, wanted)
+    elif SHARDING in op.attributes:
+        del op.attributes[SHARDING]
+
+
+def _store_dictionaries(table: dict[int, TensorSharding], op: Op, name: str, values: Sequence[Value]) -> None:
+    """Write shardings into the dictionaries of a function's arguments or results."""
+    if not values:
+        return
+    current = op.attributes.get(name) or ({},) * len(values)
+    changed = [
+        item if item.get(SHARDING) == table.get(value.id) else _with_sharding(item, table.get(value.id))
+        for item, value in zip(current, values, strict=True)
+    ]
+    if all(old is new for old, new in zip(current, changed, strict=True)):
+        return
+    if any(changed):
+        op.attributes[name] = tuple(changed)
+    else:
+        del op.attributes[name]
+
+
+def _with_sharding(item: dict[str, Any], sharding: TensorSharding | None) -> dict[str, Any]:
+    rest = {key: value for key, value in item.items() if key != SHARDING}
+    return rest if sharding is None else {**rest, SHARDING: sharding}
