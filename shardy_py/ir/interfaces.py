@@ -115,7 +115,8 @@ class ShardableDataFlowOpInterface(Protocol):
         return ()
 
     def set_block_argument_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
-        """Store shardings for the block argument edge owners on the op."""
+        """Store shardings for the block argument edge owners on the op. Default: it has none."""
+        return None
 
     def get_op_result_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
         """Return the shardings the op holds for its result edge owners, or (). Default: ``sdy.sharding``."""

@@ -36,8 +36,6 @@ def _broadcast(op: Op, dimensions: tuple[int, ...]) -> OpShardingRule:
 
 def register(dialect: Dialect) -> None:
     """Define the broadcasts."""
-    define(
-        dialect, "stablehlo.broadcast_in_dim", broadcast_in_dim_rule, traits=(Pure, Broadcast, ConstantFoldable)
-    )
+    define(dialect, "stablehlo.broadcast_in_dim", broadcast_in_dim_rule, traits=(Pure, Broadcast, ConstantFoldable))
     define(dialect, "stablehlo.broadcast", broadcast_rule, extended=True)
     define(dialect, "stablehlo.dynamic_broadcast_in_dim", broadcast_in_dim_rule, extended=True)

@@ -22,9 +22,7 @@ def convolution_rule(op: Op, options: RuleOptions) -> OpShardingRule:
     others: list[int | None] = [None] * (len(op.operands) - 2)
     builder = OpShardingRuleBuilder.for_op(op)
     if batch_groups > 1:
-        builder.add_factor(
-            [dims.input_batch, dims.kernel_output_feature, *others], [dims.output_feature], batch_groups
-        )
+        builder.add_factor([dims.input_batch, dims.kernel_output_feature, *others], [dims.output_feature], batch_groups)
     builder.add_factor([dims.input_batch, None, *others], [dims.output_batch], out[dims.output_batch])
     if not options.conservative:
         _add_spatial_factors(builder, op, dims, others)

@@ -30,7 +30,7 @@ class StaticRule:
     of_options: RuleFunctionOfOptions | None = field(default=None, kw_only=True)
     extended: bool = field(default=False, kw_only=True)
 
-    def get_sharding_rule(self, op: Op, options: RuleOptions) -> OpShardingRule | None:
+    def __call__(self, op: Op, options: RuleOptions) -> OpShardingRule | None:
         """Return the rule, or None for an op with dynamic shapes or, without the option, of an extended rule."""
         if self.extended and not options.extended:
             return None

@@ -1,4 +1,4 @@
-"""Elementwise ops: every dimension passes through; the predicate of a select and the bounds of a clamp may be scalars."""
+"""Elementwise ops: every dimension passes through; predicates of selects and bounds of clamps may be scalars."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from shardy_dialects.stablehlo.attributes import Dims, DimensionNumbers, parse_dimension_numbers
+from shardy_dialects.stablehlo.attributes import DimensionNumbers, Dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.computations import common_reduction
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
@@ -160,9 +160,9 @@ def _gather_factors(geometry: _Geometry) -> Iterator[_Factor]:
     by_slices_dim: dict[int, list[_Factor]] = {}
     for slices_dim, input_dim in geometry.window_dims():
         by_slices_dim[slices_dim] = list(_gather_window_factors(geometry, slices_dim, input_dim))
-    for slices_dim, indices_dim, input_dim in geometry.batch_dims():
+    for slices_dim, indices_dim, batching_dim in geometry.batch_dims():
         size = geometry.slices_shape[slices_dim]
-        by_slices_dim[slices_dim] = [_Factor(size, input_dim, indices_dim, slices_dim)]
+        by_slices_dim[slices_dim] = [_Factor(size, batching_dim, indices_dim, slices_dim)]
     for slices_dim in sorted(by_slices_dim):
         yield from by_slices_dim[slices_dim]
     for dim in geometry.collapsed_dims:
@@ -188,11 +188,11 @@ def _scatter_factors(geometry: _Geometry, batch_kind: FactorKind) -> Iterator[_F
     by_slices_dim: dict[int, list[_Factor]] = {}
     for slices_dim, input_dim in geometry.window_dims():
         by_slices_dim[slices_dim] = list(_scatter_window_factors(geometry, slices_dim, input_dim))
-    for slices_dim, indices_dim, input_dim in geometry.batch_dims():
+    for slices_dim, indices_dim, batching_dim in geometry.batch_dims():
         # Updates along a dimension that the input lacks are combined into the same elements.
-        kind = batch_kind if input_dim is None else FactorKind.PASS_THROUGH
+        kind = batch_kind if batching_dim is None else FactorKind.PASS_THROUGH
         size = geometry.slices_shape[slices_dim]
-        by_slices_dim[slices_dim] = [_Factor(size, input_dim, indices_dim, slices_dim, kind)]
+        by_slices_dim[slices_dim] = [_Factor(size, batching_dim, indices_dim, slices_dim, kind)]
     for slices_dim in sorted(by_slices_dim):
         yield from by_slices_dim[slices_dim]
     for dim in geometry.collapsed_dims:

@@ -36,6 +36,4 @@ def _is_large(index: int, value: object, shape: tuple[int, ...]) -> bool:
 def register(dialect: Dialect) -> None:
     """Define the batch normalizations."""
     define(dialect, "stablehlo.batch_norm_inference", batch_norm_rule)
-    define(
-        dialect, ("stablehlo.batch_norm_training", "stablehlo.batch_norm_grad"), batch_norm_rule, extended=True
-    )
+    define(dialect, ("stablehlo.batch_norm_training", "stablehlo.batch_norm_grad"), batch_norm_rule, extended=True)

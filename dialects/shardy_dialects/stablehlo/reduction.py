@@ -56,9 +56,7 @@ def select_and_scatter_rule(op: Op, options: RuleOptions) -> OpShardingRule:
             kind=FactorKind.NEED_REPLICATION,
             blocked=options.conservative,
         )
-        builder.add_factor(
-            [dim, None, None], [dim], size, kind=FactorKind.PERMUTATION, blocked=options.conservative
-        )
+        builder.add_factor([dim, None, None], [dim], size, kind=FactorKind.PERMUTATION, blocked=options.conservative)
     return builder.build()
 
 

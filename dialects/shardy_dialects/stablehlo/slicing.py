@@ -77,14 +77,10 @@ def get_dimension_size_rule(op: Op) -> OpShardingRule:
     return builder.add_pointwise(tensor_shape(op.operands[0])).build()
 
 
-def _mismatch(
-    builder: OpShardingRuleBuilder, op: Op, kind: FactorKind, *, blocked: bool
-) -> OpShardingRuleBuilder:
+def _mismatch(builder: OpShardingRuleBuilder, op: Op, kind: FactorKind, *, blocked: bool) -> OpShardingRuleBuilder:
     """Add one factor per dimension of the first operand; the other operands have no part."""
     others: list[int | None] = [None] * (len(op.operands) - 1)
-    for dim, (size, out_size) in enumerate(
-        zip(tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)
-    ):
+    for dim, (size, out_size) in enumerate(zip(tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)):
         if size == out_size:
             builder.add_factor([dim, *others], [dim], size)
         else:
