@@ -110,7 +110,7 @@ class _Writer:
         types = [self._origin.codec.encode_type(value.type) for value in op.results]
         if len(model.operands) != len(op.operands) or [value.type for value in model.results] != types:
             return None
-        native = model.clone(ir.InsertionPoint(native_block))
+        native = model.clone(ir.InsertionPoint.at_block_begin(native_block))
         for number, value in enumerate(op.operands):
             native.operands[number] = native_value(value)
         base = self._origin.sets.of(native)
@@ -134,7 +134,7 @@ class _Writer:
             attributes=attributes,
             regions=len(op.regions),
             loc=_location(op, self._origin),
-            ip=ir.InsertionPoint(native_block),
+            ip=ir.InsertionPoint.at_block_begin(native_block),
         )
 
     def _update_operands(self, op: Op, handle: OpHandle) -> None:
