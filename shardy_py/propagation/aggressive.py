@@ -15,8 +15,8 @@ from shardy_py.propagation.factors import (
     prefix_within_factor,
     truncate_by_conflicts,
 )
-from shardy_py.propagation.projection import Axes, TensorFactorShardings
 from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.projection import Axes, TensorFactorShardings
 
 
 def propagate_aggressive(projection: Projection, context: StepContext) -> Updates:

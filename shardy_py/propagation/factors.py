@@ -8,9 +8,9 @@ from math import gcd
 
 from attrs import frozen
 
-from shardy_py.propagation.projection import Axes, FactorSharding, TensorFactorShardings
 from shardy_py.sharding.axes import AxisRef, SubAxis, prefix_without_overlap
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import Axes, FactorSharding, TensorFactorShardings
 
 
 class Direction(IntFlag):

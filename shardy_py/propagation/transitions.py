@@ -12,8 +12,8 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.propagation.aggressive import propagate_aggressive
 from shardy_py.propagation.basic import propagate_basic
 from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy
-from shardy_py.propagation.projection import project, unproject
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import project, unproject
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding, symbol
 
