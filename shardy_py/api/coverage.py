@@ -22,7 +22,7 @@ class MissingRule:
 
     Args:
         name: The op name.
-        count: How often it occurs with a tensor of at least one dimension.
+        count: How often it occurs with several tensors that have dimensions.
         unsharded: How many values stayed without an axis although another value at the same op has one.
         example: The types at the first occurrence, for example ``(tensor<8xf32>) -> tensor<8xf32>``.
         location: Where that is.
@@ -42,14 +42,16 @@ class Coverage:
     """How far the rules reach.
 
     Args:
-        ops: How many ops could propagate: with a tensor of at least one dimension, constants and terminators aside.
+        ops: How many ops could propagate: with several tensors that have dimensions; calls and terminators aside.
         missing: The op kinds without a rule, those that cost most values first.
         stubs: The text of one plugin with a guessed rule for each of them.
+        calls: How many calls of functions there are; shardings do not flow through them.
     """
 
     ops: int
     missing: tuple[MissingRule, ...]
     stubs: str
+    calls: int
 
     @property
     def covered(self) -> int:
@@ -80,7 +82,12 @@ def report_coverage(program: Program, semantics: OpSemantics) -> Coverage:
     total, uncovered = find_uncovered(program, semantics)
     missing = [_missing(program, name, ops, semantics) for name, ops in uncovered.items()]
     missing.sort(key=lambda item: (-item.unsharded, -item.count, item.name))
-    return Coverage(total, tuple(missing), stub_rules(uncovered[item.name][0] for item in missing))
+    return Coverage(
+        ops=total,
+        missing=tuple(missing),
+        stubs=stub_rules(uncovered[item.name][0] for item in missing),
+        calls=sum(1 for op in program.walk() if op.name == _CALL),
+    )
 
 
 def require_coverage(program: Program, semantics: OpSemantics) -> None:
@@ -95,10 +102,7 @@ def require_coverage(program: Program, semantics: OpSemantics) -> None:
 
 
 def signature(op: Op) -> str:
-    """Return the types of an op in MLIR's notation.
-
-    Functions of MLIR print several results in parentheses and one without.
-    """
+    """Return the types of an op in MLIR's notation."""
     results = ", ".join(str(value.type) for value in op.results)
     operands = ", ".join(str(value.type) for value in op.operands)
     return f"({operands}) -> {results}" if len(op.results) == 1 else f"({operands}) -> ({results})"
@@ -108,15 +112,14 @@ def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
     if not is_counted(op, semantics) or semantics.has_trait(op, ConstantLike):
         return False
     # What the core itself handles: constraints, groups and other ops that only carry shardings.
-    if op.name.startswith("sdy."):
+    if op.name == _CALL or op.name.startswith("sdy."):
         return False
-    return any(_has_dims(value) for value in (*op.operands, *op.results))
+    # With one tensor there is nothing to propagate to.
+    return sum(_has_dims(value) for value in (*op.operands, *op.results)) > 1
 
 
 def _is_covered(op: Op, semantics: OpSemantics) -> bool:
-    if op.name == _CALL or semantics.get_data_flow(op) is not None:
-        return True
-    return semantics.get_sharding_rule(op) is not None
+    return semantics.get_data_flow(op) is not None or semantics.get_sharding_rule(op) is not None
 
 
 def _has_dims(value: Value) -> bool:

@@ -7,8 +7,12 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.propagation.compile import main_function
 
 
-def find_main(program: Program) -> Op:
+def find_main(program: Program, *, source: str = "") -> Op:
     """Return the function that a run starts with: ``main``, else the only one.
+
+    Args:
+        program: The program.
+        source: The file it was read from, for the error.
 
     Raises:
         UnsupportedError: the module has no function, or several and none of them is the main one.
@@ -16,7 +20,7 @@ def find_main(program: Program) -> Op:
     main = main_function(program)
     if main is None:
         raise UnsupportedError(
-            Diagnostic("no-function", "the module has no function", hint="put the program into a func.func")
+            Diagnostic("no-function", "the module has no function", source, hint="put the program into a func.func")
         )
     return main
 

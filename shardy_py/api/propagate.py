@@ -13,12 +13,15 @@ from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import Strategy, propagation_options
 from shardy_py.api.result import Result
+from shardy_py.api.source import read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.finish.sink_data_flow_edges import SinkDataFlowEdgesPass
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.prepare.add_data_flow_edges import AddDataFlowEdgesPass
+from shardy_py.propagation import propagate_program
 
 StageCallback = Callable[[str], None]
 """Called with the name of each stage as it starts: import, prepare, propagate, finish, write."""
@@ -62,8 +65,7 @@ def propagate(
     Raises:
         ShardyError: the input or an option is not valid, or a plugin is broken; it carries the diagnostics.
     """
-    from shardy_py.frontends.mlir import import_module, to_module, write_back
-    from shardy_py.propagation import propagate_program
+    from shardy_py.frontends.mlir import write_back
 
     stage = on_stage or _no_display
     options = propagation_options(
@@ -71,8 +73,8 @@ def propagate(
     )
     semantics = _semantics(registry, plugins, conservative=conservative, extended=extended_rules)
     stage("import")
-    program = import_module(to_module(module))
-    main = find_main(program)
+    program = read_program(module)
+    main = find_main(program, source=source_name(module))
     stage("prepare")
     _prepare(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
     if strict:
@@ -111,8 +113,6 @@ def _semantics(registry: Registry | None, plugins: Iterable[object], *, conserva
 
 def _prepare(program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None) -> None:
     """Bring the caller's mesh and shardings into the program, then tie the values that flow into each other."""
-    from shardy_py.ir.shardings import load_shardings
-
     given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
     mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
     load_shardings(program, semantics)
@@ -122,7 +122,5 @@ def _prepare(program: Program, main: Op, semantics: Registry, *, mesh: Any, in_s
 
 def _finish(program: Program, semantics: Registry) -> None:
     """Take the edges out again and leave the shardings on the ops."""
-    from shardy_py.ir.shardings import store_shardings
-
     SinkDataFlowEdgesPass().run(program, PassContext(semantics))
     store_shardings(program, semantics)

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.api.source import read_program
 from shardy_py.api.summary import is_counted
 from shardy_py.plugins import Registry
 from shardy_py.sharding.rule import OpShardingRule
@@ -38,10 +39,8 @@ def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]
     Raises:
         ShardyError: the input is not valid, or a plugin is broken.
     """
-    from shardy_py.frontends.mlir import import_module, to_module
-
     semantics = registry or Registry.from_entry_points()
-    program = import_module(to_module(module))
+    program = read_program(module)
     return [
         OpRule(op.name, op.location, semantics.get_sharding_rule(op), semantics.get_data_flow(op) is not None)
         for op in program.walk()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from shardy_py.cli.errors import ErrorsAsMessages
 
+_Command = Callable[..., Any]
 STRATEGIES = ("basic", "aggressive", "op-priority", "user-priority")
 
 
@@ -15,7 +19,7 @@ def shardy() -> None:
     """Work out a sharding for every tensor of a program."""
 
 
-def plugin_options(command):  # type: ignore[no-untyped-def]
+def plugin_options(command: _Command) -> _Command:
     """Add the options that choose plugins and rules."""
     for option in (
         click.option("--extended-rules", is_flag=True, help="Rules for ops that the reference leaves without one."),
@@ -26,7 +30,7 @@ def plugin_options(command):  # type: ignore[no-untyped-def]
             "plugins",
             multiple=True,
             metavar="FILE",
-            type=click.Path(dir_okay=False),
+            type=click.Path(exists=True, dir_okay=False),
             help="A Python file with shardy_register_dialects; besides the installed plugins.",
         ),
     ):
@@ -52,7 +56,7 @@ def plugin_options(command):  # type: ignore[no-untyped-def]
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no table.")
 @plugin_options
-def propagate(**options) -> None:  # type: ignore[no-untyped-def]
+def propagate(**options: Any) -> None:
     """Propagate shardings through the module in FILE (- for stdin).
 
     The module goes to stdout or OUT, the table to stderr.
@@ -66,7 +70,7 @@ def propagate(**options) -> None:  # type: ignore[no-untyped-def]
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @plugin_options
-def rules(**options) -> None:  # type: ignore[no-untyped-def]
+def rules(**options: Any) -> None:
     """Print the sharding rule of each op in FILE (- for stdin)."""
     from shardy_py.cli.rules import run_rules
 
@@ -75,7 +79,7 @@ def rules(**options) -> None:  # type: ignore[no-untyped-def]
 
 @shardy.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def plugins(**options) -> None:  # type: ignore[no-untyped-def]
+def plugins(**options: Any) -> None:
     """List the installed plugins and what became of them."""
     from shardy_py.cli.plugins import run_plugins
 

@@ -15,11 +15,6 @@ def read_input(file: str) -> Path | bytes:
     return sys.stdin.buffer.read() if file == STDIN else Path(file)
 
 
-def display_name(file: str) -> str:
-    """Return how messages call an input."""
-    return "<stdin>" if file == STDIN else file
-
-
 def write_atomically(path: str, text: str) -> None:
     """Write a whole file next to its place, then move it there.
 
@@ -32,7 +27,11 @@ def write_atomically(path: str, text: str) -> None:
         target.write_text(text, encoding="utf-8")
         return
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        # The name of the temporary file would tell the user nothing.
+        raise OSError(error.errno, error.strerror, path) from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)

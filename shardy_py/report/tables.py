@@ -51,6 +51,8 @@ def _summary_table(summary: Summary, coverage: Coverage) -> Table:
         ("  per device", format_bytes(summary.parameter_bytes_per_device)),
         ("ops with a rule", f"{coverage.covered} of {coverage.ops}"),
     ]
+    if coverage.calls:
+        rows.append(("calls, not propagated through", f"{coverage.calls}"))
     for name, number in rows:
         table.add_row(Text(name), Text(number))
     return table

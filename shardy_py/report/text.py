@@ -10,7 +10,8 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 def format_rule(rule: OpRule) -> str:
     """Return one op and its rule as a line."""
     what = str(rule.rule) if rule.rule is not None else "data-flow edges" if rule.data_flow else "no rule"
-    return f"{rule.op}  {what}"
+    place = f"{rule.location}  " if rule.location else ""
+    return f"{place}{rule.op}  {what}"
 
 
 def format_bytes(count: int) -> str:

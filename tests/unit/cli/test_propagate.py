@@ -1,0 +1,149 @@
+"""``shardy propagate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.conftest import MODULE
+
+
+def test_module_to_stdout_and_table_to_stderr(module: str, shardy: Any) -> None:
+    """Without -o the module is on stdout alone, so that it can be piped; the table is on stderr."""
+    done = shardy("propagate", module)
+    assert done.exit_code == 0
+    assert '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a", ?}, {?}]>]>}' in done.stdout
+    assert done.stdout.startswith("module")
+    assert "tensors" not in done.stdout
+    assert "toy.window" in done.stderr
+    assert "in.mlir:6:8" in done.stderr
+
+
+def test_output_file(module: str, shardy: Any) -> None:
+    """With -o the file has what would be on stdout, and stdout has nothing."""
+    text = shardy("propagate", module, "-q").stdout
+    done = shardy("propagate", module, "-q", "-o", "out.mlir")
+    assert (done.stdout, done.stderr) == ("", "")
+    assert Path("out.mlir").read_text() == text
+
+
+def test_stdin(module: str, shardy: Any) -> None:
+    """A dash reads the module from stdin."""
+    assert shardy("propagate", "-", "-q", stdin=MODULE).stdout == shardy("propagate", module, "-q").stdout
+
+
+def test_json(module: str, shardy: Any) -> None:
+    """JSON is all there is on stdout, and has the summary, the coverage and the shardings."""
+    report = json.loads(shardy("propagate", module, "--json").stdout)
+    assert report["summary"]["axes_used"] == {"a": 2, "b": 0}
+    assert report["coverage"]["missing"][0]["name"] == "toy.window"
+    assert report["arguments"][0]["sharding"] == '<@mesh, [{"a"}, {}]>'
+    assert report["results"] == [{"name": "result0", "type": "tensor<8x4xf32>", "sharding": None}]
+
+
+def test_mesh_and_in_shardings(module: str, shardy: Any) -> None:
+    """The mesh and the shardings of arguments may come from the command line."""
+    bare = MODULE.split("\n", 1)[1].replace(' {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}', "")
+    Path(module).write_text(bare)
+    options = ("--mesh", "a=2,b=2", "--in-sharding", "arg0=a,None", "--in-sharding", 'arg1=[{}, {"b"}]')
+    report = json.loads(shardy("propagate", module, "--json", *options).stdout)
+    assert report["meshes"] == {"mesh": '<["a"=2, "b"=2]>'}
+    assert [item["sharding"] for item in report["arguments"]] == ['<@mesh, [{"a"}, {}]>', '<@mesh, [{}, {"b"}]>']
+
+
+def test_stubs_complete_the_rules(module: str, shardy: Any) -> None:
+    """The file of stubs is a plugin; with it the strict run passes and the result is sharded."""
+    assert shardy("propagate", module, "--strict").exit_code == 2
+    assert shardy("propagate", module, "-q", "--stubs", "stubs.py").exit_code == 0
+    done = shardy("propagate", module, "--strict", "--json", "--plugin", "stubs.py")
+    assert json.loads(done.stdout)["results"][0]["sharding"] == '<@mesh, [{"a", ?}, {?}]>'
+
+
+def test_rules_may_stay(module: str, shardy: Any) -> None:
+    """Rules stay on the ops when asked to."""
+    assert "sdy.sharding_rule" in shardy("propagate", module, "-q", "--keep-sharding-rules").stdout
+    assert "sdy.sharding_rule" not in shardy("propagate", module, "-q").stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("%0 =", "%0", "in.mlir:4:"),
+        ('[{"a"}, {}]', '[{"z"}, {}]', 'in.mlir:2:1: error: .*"z"'),
+        ('@mesh, [{"a"}', '@mash, [{"a"}', "in.mlir:2:1: error: .*@mash"),
+        ('[{"a"}, {}]', '[{"a"}]', "in.mlir:2:1: error: .*rank"),
+        ("8x16xf32>, ", "?x16xf32>, ", "in.mlir:"),
+        ("@main", "@f() { return }\nfunc.func @g", "in.mlir:2:1: error: .*none is named main"),
+    ],
+)
+def test_bad_modules(module: str, shardy: Any, old: str, new: str, expected: str) -> None:
+    """A module that cannot be propagated ends in a message with its place, exit code 2, and the old output file."""
+    import re
+
+    Path(module).write_text(MODULE.replace(old, new, 1))
+    Path("out.mlir").write_text("before")
+    done = shardy("propagate", module, "-o", "out.mlir")
+    assert done.exit_code == 2
+    assert re.search(expected, done.stderr), done.stderr
+    assert "Traceback" not in done.output
+    assert Path("out.mlir").read_text() == "before"
+    assert sorted(path.name for path in Path().iterdir()) == ["in.mlir", "out.mlir"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "no function"),
+        ("func.func @main() -> tuple<> { %0 = stablehlo.tuple : tuple<> return %0 : tuple<> }", "tuple"),
+        (
+            "func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {\n"
+            "%0 = stablehlo.add %a, %a : tensor<?xf32>\nreturn %0 : tensor<?xf32> }",
+            "in.mlir:2:.*static shape",
+        ),
+    ],
+)
+def test_what_cannot_be_propagated(module: str, shardy: Any, text: str, expected: str) -> None:
+    """Modules without functions, tuples and dynamic shapes are refused with the file and the reason."""
+    import re
+
+    Path(module).write_text(text)
+    done = shardy("propagate", module)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("in.mlir")
+    assert re.search(expected, done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["missing.mlir"], "missing.mlir: error: cannot read"),
+        (["."], ".: error: cannot read"),
+        (["in.mlir", "-o", "missing/out.mlir"], "missing/out.mlir: error: No such file"),
+        (["in.mlir", "-o", "."], "error: Is a directory"),
+        (["in.mlir", "--mesh", "a"], "NAME=SIZE"),
+        (["in.mlir", "--mesh", "a=2,a=2"], "NAME=SIZE"),
+        (["in.mlir", "--mesh", "a=4"], "the module has the mesh"),
+        (["in.mlir", "--in-sharding", "arg0"], "ARGUMENT=SHARDING"),
+        (["in.mlir", "--in-sharding", "arg9=a"], "no argument 'arg9'"),
+        (["in.mlir", "--in-sharding", "arg0=z"], "unknown axis"),
+        (["in.mlir", "--strategy", "best"], "'best' is not one of"),
+        (["in.mlir", "--strict"], "in.mlir:6:8: error: 'toy.window' op: the op has no sharding rule"),
+        (["in.mlir", "--plugin", "in.mlir"], "not a Python file"),
+    ],
+)
+def test_bad_options(module: str, shardy: Any, options: list[str], expected: str) -> None:
+    """Options that do not fit end in a message and exit code 2, and print no module."""
+    done = shardy("propagate", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert expected in done.stderr
+
+
+def test_failing_plugin_file(module: str, shardy: Any) -> None:
+    """A plugin file that fails is named with the line."""
+    Path("plugin.py").write_text("import os\n\n1 / 0\n")
+    done = shardy("propagate", module, "--plugin", "plugin.py")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("plugin.py:3: error: the plugin failed with ZeroDivisionError")
