@@ -1,0 +1,182 @@
+"""Propagation from end to end, on native modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardy_py as sdy
+from shardy_py.errors import OptionError, UnsupportedError
+from shardy_py.propagation import FLAT
+
+pytest.importorskip("jaxlib", reason="native modules need jaxlib")
+
+TEXT = """\
+func.func @main(%arg0: tensor<8x16xf32>, %arg1: tensor<16x4xf32>) -> tensor<8x4xf32> {
+  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
+      : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+  %1:2 = "stablehlo.optimization_barrier"(%0, %arg1)
+      : (tensor<8x4xf32>, tensor<16x4xf32>) -> (tensor<8x4xf32>, tensor<16x4xf32>)
+  return %1#0 : tensor<8x4xf32>
+}
+"""
+MESH = {"a": 2, "b": 2}
+IN_SHARDINGS = [("a", None), (None, "b")]
+EXPECTED = '<@mesh, [{"a", ?}, {"b", ?}]>'
+
+
+def propagated(module: Any = TEXT, **options: Any) -> sdy.Result:
+    """Propagate the module with its mesh and shardings."""
+    return sdy.propagate(module, MESH, in_shardings=IN_SHARDINGS, **options)
+
+
+def test_every_value_can_be_asked_for() -> None:
+    """The sharding of a value is found by number, by printed name, by the program's and by the native value."""
+    result = propagated()
+    native = result.module.body.operations[1].regions[0].blocks[0].operations[0].results[0]
+    for key in ("%0", "0", "%1#0", native, result.value("%0")):
+        assert str(result.sharding(key)) == EXPECTED
+    for key in (0, "arg0", "%arg0"):
+        assert str(result.sharding(key)) == '<@mesh, [{"a"}, {}]>'
+    assert [str(item) for item in result.results] == [EXPECTED]
+    assert [str(item) for item in result.arguments] == ['<@mesh, [{"a"}, {}]>', '<@mesh, [{}, {"b"}]>']
+
+
+@pytest.mark.parametrize("key", [2, -1, "%7", "1#2", "", None, 1.5, []])
+def test_unknown_values(key: Any) -> None:
+    """Asking for a value that does not exist is an error."""
+    with pytest.raises(OptionError):
+        propagated().sharding(key)
+
+
+def test_native_modules_are_changed_in_place() -> None:
+    """A native module comes back as the same object, annotated."""
+    from shardy_py.frontends.mlir import parse_module
+
+    module = parse_module(TEXT)
+    result = propagated(module)
+    assert result.module is module
+    assert EXPECTED in str(module)
+    assert str(result) == result.text == str(module)
+
+
+def test_text_bytes_and_paths(tmp_path: Path) -> None:
+    """Text, its bytes, bytecode and a file of it give the same module."""
+    import io
+
+    from shardy_py.frontends.mlir import parse_module
+
+    path, bytecode = tmp_path / "in.mlir", io.BytesIO()
+    path.write_text(TEXT)
+    parse_module(TEXT).operation.write_bytecode(bytecode)
+    expected = propagated().text
+    for source in (TEXT.encode(), path, bytecode.getvalue()):
+        assert propagated(source).text == expected
+
+
+def test_the_result_verifies() -> None:
+    """MLIR's own verifier accepts what comes out, with the mesh that was added."""
+    from shardy_py.frontends.mlir import parse_module
+
+    text = propagated().text
+    assert 'sdy.mesh @mesh = <["a"=2, "b"=2]>' in text
+    assert str(parse_module(text)) == text
+
+
+def test_repeating_changes_nothing() -> None:
+    """A module that was propagated stays as it is."""
+    text = propagated().text
+    assert sdy.propagate(text).text == text
+
+
+def test_lowered_functions_of_jax() -> None:
+    """What JAX traces and lowers is accepted, with its NamedShardings for the arguments, and not changed."""
+    jax = pytest.importorskip("jax")
+    mesh = jax.sharding.AbstractMesh((2, 2), ("a", "b"))
+    spec = jax.sharding.PartitionSpec
+    shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((8, 16), (16, 4))]
+    traced = jax.jit(lambda x, w: x @ w).trace(*shapes)
+    before = traced.lower().as_text()
+    shardings = [jax.sharding.NamedSharding(mesh, spec("a")), spec(None, "b")]
+    for module in (traced, traced.lower()):
+        result = sdy.propagate(module, in_shardings=shardings)
+        assert str(result.sharding("%0")) == EXPECTED
+    assert traced.lower().as_text() == before
+
+
+@pytest.mark.parametrize("strategy", ["basic", "aggressive", "op-priority", "user-priority"])
+def test_strategies(strategy: Any) -> None:
+    """Each strategy propagates what is free of conflicts."""
+    assert str(propagated(strategy=strategy).sharding("%0")) == EXPECTED
+
+
+def test_schedules_replace_levels() -> None:
+    """A schedule may be given where there are levels, and only there."""
+    assert str(propagated(schedule=FLAT).sharding("%0")) == EXPECTED
+    with pytest.raises(OptionError, match="no levels"):
+        propagated(schedule=FLAT, strategy="basic")
+    with pytest.raises(OptionError, match="not a Schedule"):
+        propagated(schedule="flat")
+
+
+def test_unknown_strategies() -> None:
+    """An unknown strategy is refused before the module is read."""
+    with pytest.raises(OptionError, match="unknown strategy 'best'"):
+        propagated("this is no module", strategy="best")
+
+
+def test_strictness() -> None:
+    """A strict run of a complete program passes; a registry without rules makes it fail."""
+    assert propagated(strict=True).coverage.is_complete
+    with pytest.raises(UnsupportedError, match=r"stablehlo\.dot_general"):
+        propagated(strict=True, registry=sdy.Registry.of([]))
+
+
+def test_plugins_add_rules() -> None:
+    """A plugin given with the call adds its rules to the installed ones."""
+
+    class Plugin:
+        @sdy.hookimpl
+        def shardy_register_dialects(self) -> list[sdy.Dialect]:
+            toy = sdy.Dialect("toy")
+
+            @toy.op("toy.window")
+            def window(op: Any) -> sdy.OpShardingRule:
+                return sdy.OpShardingRuleBuilder.for_op(op).add_factor([0], [0], 8).build()
+
+            return [toy]
+
+    text = TEXT.replace("return %1#0", '%2 = "toy.window"(%0) : (tensor<8x4xf32>) -> tensor<8x4xf32>\n  return %2')
+    assert propagated(text).sharding("%2") is None
+    assert str(propagated(text, plugins=[Plugin()]).sharding("%2")) == '<@mesh, [{"a", ?}, {?}]>'
+    with pytest.raises(OptionError, match="exclude each other"):
+        propagated(text, plugins=[Plugin()], registry=sdy.Registry.of([]))
+
+
+def test_stages_are_announced() -> None:
+    """A callback hears of each stage once, in order."""
+    stages: list[str] = []
+    propagated(on_stage=stages.append)
+    assert stages == ["import", "prepare", "propagate", "finish", "write"]
+
+
+def test_loops_show_their_shardings() -> None:
+    """Values inside a loop are asked for like any other: the edge's owner speaks for them."""
+    text = """\
+func.func @main(%arg0: tensor<8xf32>, %arg1: tensor<i32>) -> tensor<8xf32> {
+  %0:2 = stablehlo.while(%a = %arg0, %n = %arg1) : tensor<8xf32>, tensor<i32>
+    cond {
+      %1 = stablehlo.compare LT, %n, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %1 = stablehlo.add %a, %a : tensor<8xf32>
+      stablehlo.return %1, %n : tensor<8xf32>, tensor<i32>
+    }
+  return %0#0 : tensor<8xf32>
+}
+"""
+    result = sdy.propagate(text, MESH, in_shardings={0: ("a",)})
+    assert {str(result.sharding(name)) for name in ("%0#0", "%iterArg")} == {'<@mesh, [{"a", ?}]>'}
+    assert "data_flow_edge" not in result.text

@@ -1,0 +1,63 @@
+"""Reports for people and for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from shardy_py.api.entry import find_main
+from shardy_py.api.result import Result
+from shardy_py.plugins import Registry
+from shardy_py.report.data import report_data, report_json
+from shardy_py.report.text import format_bytes
+from tests.unit.api.programs import program, registry
+
+
+def result() -> Result:
+    """Return a result without a native module."""
+    module = program()
+    return Result(module=None, program=module, main=find_main(module), registry=registry())
+
+
+def test_data_is_plain() -> None:
+    """The report is plain data: JSON gives it back."""
+    assert json.loads(report_json(result())) == report_data(result())
+
+
+def test_data_has_every_argument() -> None:
+    """Each argument has its name, type and sharding, or null for none."""
+    assert report_data(result())["arguments"] == [
+        {"name": "arg0", "type": "tensor<8x16xf32>", "sharding": '<@mesh, [{"a"}, {}]>'},
+        {"name": "arg1", "type": "tensor<16x4xf32>", "sharding": None},
+    ]
+
+
+def test_table_has_every_number() -> None:
+    """The table shows the axes, the bytes and the op without a rule."""
+    tables = pytest.importorskip("shardy_py.report.tables", exc_type=ImportError)
+    out = io.StringIO()
+    tables.print_report(result(), file=out)
+    for text in ('along "a"', "768 B", "512 B", "1 of 2", "toy.matmul"):
+        assert text in out.getvalue()
+
+
+def test_table_of_plugins() -> None:
+    """The table of plugins shows a broken one with its problem."""
+    tables = pytest.importorskip("shardy_py.report.tables", exc_type=ImportError)
+    from shardy_py.errors import Diagnostic
+    from shardy_py.plugins import PluginInfo
+
+    problem = Diagnostic("plugin-import", "cannot import [red]it[/red]")
+    known = Registry(plugins=(PluginInfo("toy", "toy 1.0", status="broken", problem=problem),))
+    out = io.StringIO()
+    tables.print_plugins(known, file=out)
+    assert "broken" in out.getvalue()
+    assert "cannot import [red]it[/red]" in out.getvalue()
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1 << 41, "2.0 TiB")])
+def test_format_bytes(count: int, text: str) -> None:
+    """Bytes are shown in the largest unit that keeps the number at one or more."""
+    assert format_bytes(count) == text
