@@ -10,15 +10,25 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, ShardyError, VerificationError
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.collectives import AllToAllParamList, AxisRefList, ListOfAxisRefLists
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import format_attribute, parse_attribute
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
 
 _LARGE = 1024
 """The number of elements above which a constant is not decoded."""
 
-_SHARDY_VALUES = (TensorSharding, TensorShardingPerValue, Mesh, OpShardingRule, ManualAxes)
+_SHARDY_VALUES = (
+    TensorSharding,
+    TensorShardingPerValue,
+    Mesh,
+    OpShardingRule,
+    ManualAxes,
+    AxisRefList,
+    ListOfAxisRefLists,
+    AllToAllParamList,
+)
 
 
 class Codec:

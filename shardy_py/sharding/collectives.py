@@ -1,0 +1,88 @@
+"""The attributes of collectives: which axes they gather, slice, reduce or move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attrs import field, frozen
+
+from shardy_py.sharding.axes import AxisRef
+
+Axes = tuple[AxisRef, ...]
+
+
+def _braces(axes: Iterable[AxisRef]) -> str:
+    return "{" + ", ".join(str(axis) for axis in axes) + "}"
+
+
+@frozen(cache_hash=True)
+class AxisRefList:
+    """A list of axes, for example those an all-reduce sums over.
+
+    >>> str(AxisRefList((AxisRef("x"), AxisRef("y"))))
+    '{"x", "y"}'
+    """
+
+    axes: Axes = ()
+
+    def __str__(self) -> str:
+        return _braces(self.axes)
+
+
+@frozen(cache_hash=True)
+class ListOfAxisRefLists:
+    """A list of axes per dimension, for example those an all-gather gathers.
+
+    >>> str(ListOfAxisRefLists(((AxisRef("x"),), ())))
+    '[{"x"}, {}]'
+    """
+
+    axes_per_dim: tuple[Axes, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no dimension has any axis."""
+        return not any(self.axes_per_dim)
+
+    def axes(self) -> Iterator[AxisRef]:
+        """Iterate over the axes of all dimensions."""
+        for axes in self.axes_per_dim:
+            yield from axes
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(_braces(axes) for axes in self.axes_per_dim) + "]"
+
+
+@frozen(cache_hash=True)
+class AllToAllParam:
+    """Axes that an all-to-all moves from the end of one dimension to the end of another.
+
+    >>> str(AllToAllParam((AxisRef("x"),), 0, 2))
+    '{"x"}: 0->2'
+    """
+
+    axes: Axes
+    src_dim: int
+    tgt_dim: int
+
+    def __str__(self) -> str:
+        return f"{_braces(self.axes)}: {self.src_dim}->{self.tgt_dim}"
+
+
+@frozen(cache_hash=True)
+class AllToAllParamList:
+    """What one all-to-all moves, sorted by source dimension; no dimension is mentioned twice."""
+
+    params: tuple[AllToAllParam, ...] = field(default=())
+
+    def overlaps(self, other: AllToAllParamList) -> bool:
+        """Return whether some dimension is mentioned twice in both lists together."""
+        dims = [dim for param in self.params + other.params for dim in (param.src_dim, param.tgt_dim)]
+        return len(set(dims)) != len(dims)
+
+    def combined_with(self, other: AllToAllParamList) -> AllToAllParamList:
+        """Return both lists as one, sorted by source dimension; they must not overlap."""
+        return AllToAllParamList(tuple(sorted(self.params + other.params, key=lambda param: param.src_dim)))
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(str(param) for param in self.params) + "]"
