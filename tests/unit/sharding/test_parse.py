@@ -34,6 +34,9 @@ from shardy_py.sharding import (
         ("#sdy.sharding_per_value<[]>", None),
         ('#sdy<manual_axes{"x", "y"}>', None),
         ("#sdy<manual_axes{}>", None),
+        ('#sdy<axis_ref_list{"x", "y":(1)2}>', None),
+        ('#sdy<list_of_axis_ref_lists[{"x"}, {}]>', None),
+        ('#sdy<all_to_all_param_list[{"x"}: 0->2, {"y"}: 1->3]>', None),
         (
             "#sdy.op_sharding_rule<([ijz_1, z], [])->([z_12]) {i=2} permutation={i} blocked_propagation={i}, custom>",
             None,
@@ -108,7 +111,24 @@ def test_errors_in_rules(text: str, code: str, expected: str) -> None:
     assert expected in diagnostic.message
 
 
-@pytest.mark.parametrize("text", ["#sdy.axis_ref_list<>", "#sdy<other>"])
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('#sdy.sharding<@mesh, [{"x"}{"y"}]>', 28),
+        ('#sdy.sharding<@mesh, [{"x"}, {"y"},]>', 36),
+        ('#sdy.sharding<@mesh, [{"x"}, {y}]>', 31),
+        ('#sdy.sharding_per_value<[<@mesh, [{"x"}]>, <@mesh, [{x}]>]>', 54),
+        ("#sdy.sharding_per_value<[<@mesh, []><@mesh, []>]>", 37),
+    ],
+)
+def test_the_column_counts_in_the_whole_attribute(text: str, column: int) -> None:
+    """An error deep in an attribute that is nearly in the printed form still points at its place."""
+    with pytest.raises(ParseError) as caught:
+        parse_attribute(text)
+    assert caught.value.diagnostics[0].location == f"1:{column}"
+
+
+@pytest.mark.parametrize("text", ["#sdy.other<>", "#sdy<other>"])
 def test_other_attributes_are_named_unknown(text: str) -> None:
     """An attribute outside the vocabulary has a code of its own, so that callers can keep its text."""
     with pytest.raises(ParseError) as caught:

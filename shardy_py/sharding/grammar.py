@@ -1,0 +1,331 @@
+"""The grammar: one function per form, from a cursor on tokens to a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+from shardy_py.sharding.axes import AxisRef, SubAxis
+from shardy_py.sharding.collectives import AllToAllParam, AllToAllParamList, AxisRefList, ListOfAxisRefLists
+from shardy_py.sharding.lexer import Cursor
+from shardy_py.sharding.mesh import Mesh, MeshAxis
+from shardy_py.sharding.rule import DimMapping, OpShardingRule, TensorMapping, factor_symbol
+from shardy_py.sharding.tensor import (
+    DimensionSharding,
+    ManualAxes,
+    ReductionOp,
+    TensorSharding,
+    TensorShardingPerValue,
+)
+
+ShardingValue = (
+    Mesh
+    | TensorSharding
+    | TensorShardingPerValue
+    | OpShardingRule
+    | ManualAxes
+    | AxisRefList
+    | ListOfAxisRefLists
+    | AllToAllParamList
+)
+"""Every value that can be an attribute of an op."""
+
+_T = TypeVar("_T")
+_FACTORS = re.compile(r"(?:z_[1-9][0-9]*|[i-z](?!_))+").fullmatch
+_FACTOR = re.compile(r"z_([0-9]+)|([i-z])").findall
+_REDUCTIONS: dict[str, ReductionOp] = {"sum": "sum", "max": "max", "min": "min"}
+_Z = ord("z") - ord("i")
+
+
+def _list(cursor: Cursor, close: str, item: Callable[[Cursor], _T]) -> tuple[_T, ...]:
+    """Parse comma-separated items up to and including ``close``; the opening token is consumed already."""
+    if cursor.accept(close):
+        return ()
+    items = [item(cursor)]
+    while cursor.accept(","):
+        items.append(item(cursor))
+    cursor.expect(close, ",")
+    return tuple(items)
+
+
+def axis_ref(cursor: Cursor) -> AxisRef:
+    """An axis or a sub-axis."""
+    name = cursor.string("an axis name")
+    if not cursor.accept(":"):
+        return AxisRef(name)
+    cursor.expect("(")
+    pre_size = cursor.integer("the pre-size of a sub-axis")
+    cursor.expect(")")
+    return AxisRef(name, SubAxis(pre_size, cursor.integer("the size of a sub-axis")))
+
+
+def dim_sharding(cursor: Cursor) -> DimensionSharding:
+    """A dimension sharding."""
+    cursor.expect("{")
+    axes: list[AxisRef] = []
+    is_closed = True
+    while not cursor.accept("}"):
+        if axes and not cursor.accept(","):
+            cursor.fail("',' or '}'")
+        if cursor.accept("?"):
+            cursor.expect("}")
+            is_closed = False
+            break
+        axes.append(axis_ref(cursor))
+    return DimensionSharding(tuple(axes), is_closed, _priority(cursor))
+
+
+def _priority(cursor: Cursor) -> int | None:
+    token = cursor.token
+    if not token or not (token[0].isalpha() or token[0] == "_"):
+        return None
+    digits = token[1:]
+    if token[0] != "p" or not (digits.isascii() and digits.isdigit()):
+        cursor.fail("a priority in the form p<number>", code="priority", hint='write it like {"x"}p1')
+    if len(digits) > 1 and digits[0] == "0":
+        cursor.fail("a priority without leading zeros", code="priority", hint=f"write p{digits.lstrip('0') or 0}")
+    if int(digits) >= 2**63:
+        cursor.fail("a priority of at most 63 bits", code="priority", hint="priorities may have gaps; use small ones")
+    cursor.advance()
+    return int(digits)
+
+
+def _mesh_axis(cursor: Cursor) -> MeshAxis:
+    name = cursor.string("an axis name")
+    cursor.expect("=")
+    return MeshAxis(name, cursor.integer("the size of the axis"))
+
+
+def _device_id(cursor: Cursor) -> int:
+    return cursor.integer("a device id")
+
+
+def mesh(cursor: Cursor) -> Mesh:
+    """A mesh."""
+    cursor.expect("<")
+    cursor.expect("[")
+    axes = _list(cursor, "]", _mesh_axis)
+    device_ids: tuple[int, ...] = ()
+    if cursor.accept(","):
+        cursor.expect("device_ids")
+        cursor.expect("=")
+        cursor.expect("[")
+        device_ids = (_device_id(cursor),)
+        if not cursor.accept("]"):
+            cursor.expect(",", "]")
+            device_ids += _list(cursor, "]", _device_id)
+    cursor.expect(">", ",")
+    return Mesh(axes, device_ids)
+
+
+def tensor_sharding(cursor: Cursor) -> TensorSharding:
+    """A tensor sharding, its mesh named or inlined."""
+    cursor.expect("<")
+    mesh_or_name = mesh(cursor) if cursor.accept("mesh") else cursor.symbol()
+    cursor.expect(",")
+    cursor.expect("[")
+    dims = _list(cursor, "]", dim_sharding)
+    replicated: tuple[AxisRef, ...] = ()
+    unreduced: tuple[AxisRef, ...] = ()
+    reduction: ReductionOp = "sum"
+    while cursor.accept(","):
+        if not replicated and cursor.accept("replicated"):
+            cursor.expect("=")
+            replicated = axis_list(cursor)
+        elif not unreduced and cursor.accept("unreduced"):
+            if cursor.accept("="):
+                reduction = _reduction(cursor)
+            unreduced = axis_list(cursor)
+        else:
+            cursor.fail("'replicated' or 'unreduced', each at most once")
+    cursor.expect(">", ",")
+    return TensorSharding(mesh_or_name, dims, replicated, unreduced, reduction)
+
+
+def _reduction(cursor: Cursor) -> ReductionOp:
+    if cursor.token not in _REDUCTIONS:
+        return "sum"
+    return _REDUCTIONS[cursor.advance()]
+
+
+def axis_list(cursor: Cursor) -> tuple[AxisRef, ...]:
+    """A list of axes in braces, not empty."""
+    cursor.expect("{")
+    if cursor.token == "}":
+        cursor.fail("an axis name in double quotes", hint="leave the list out where there are no axes")
+    return _list(cursor, "}", axis_ref)
+
+
+def tensor_sharding_per_value(cursor: Cursor) -> TensorShardingPerValue:
+    """The shardings of several values."""
+    cursor.expect("<")
+    cursor.expect("[")
+    shardings = _list(cursor, "]", tensor_sharding)
+    cursor.expect(">")
+    return TensorShardingPerValue(shardings)
+
+
+def manual_axes(cursor: Cursor) -> ManualAxes:
+    """The axes of a manual computation."""
+    cursor.expect("{")
+    return ManualAxes(_list(cursor, "}", lambda inner: inner.string("an axis name")))
+
+
+@lru_cache(maxsize=4096)
+def _split_factors(word: str) -> DimMapping | None:
+    """Return the factors of a word like ``ijz_2``, or None where it is not made of factor symbols."""
+    if not _FACTORS(word):
+        return None
+    return tuple(int(number) + _Z if number else ord(letter) - ord("i") for number, letter in _FACTOR(word))
+
+
+def _factors(cursor: Cursor) -> DimMapping:
+    factors = _split_factors(cursor.token)
+    if factors is None:
+        cursor.fail("factor symbols, which are i to z, then z_1, z_2, ...", code="factor-symbol")
+    cursor.advance()
+    return factors
+
+
+def _dim_mapping(cursor: Cursor) -> DimMapping:
+    """Parse one dimension; MLIR accepts a missing one and leaves the complaint to verification."""
+    return () if cursor.token in {",", "]"} else _factors(cursor)
+
+
+def _tensor_mapping(cursor: Cursor) -> TensorMapping:
+    cursor.expect("[")
+    return _list(cursor, "]", _dim_mapping)
+
+
+def _tensor_mappings(cursor: Cursor) -> tuple[TensorMapping, ...]:
+    cursor.expect("(")
+    if cursor.token == ")":
+        cursor.fail("'['", hint="a rule needs at least one operand and one result")
+    return _list(cursor, ")", _tensor_mapping)
+
+
+def _single_factor(cursor: Cursor) -> int:
+    factors = _split_factors(cursor.token)
+    if factors is None or len(factors) != 1:
+        cursor.fail("a single factor symbol, one of i to z, z_1, z_2, ...", code="factor-symbol")
+    cursor.advance()
+    return factors[0]
+
+
+def _factor_sizes(cursor: Cursor) -> tuple[int, ...]:
+    sizes: list[int] = []
+
+    def item(inner: Cursor) -> None:
+        expected = factor_symbol(len(sizes))
+        if _split_factors(inner.token) != (len(sizes),):
+            hint = "factor sizes are listed in the order i, j, ..., z, z_1, z_2, ... without gaps"
+            inner.fail(f"factor symbol '{expected}'", code="factor-order", hint=hint)
+        inner.advance()
+        inner.expect("=")
+        sizes.append(inner.integer(f"the size of factor {expected}"))
+
+    if cursor.accept("{"):
+        _list(cursor, "}", item)
+    return tuple(sizes)
+
+
+def _special_factors(cursor: Cursor, keyword: str) -> tuple[int, ...]:
+    if not cursor.accept(keyword):
+        return ()
+    cursor.expect("=")
+    return _list(cursor, "}", _single_factor) if cursor.accept("{") else ()
+
+
+def op_sharding_rule(cursor: Cursor) -> OpShardingRule:
+    """A sharding rule."""
+    cursor.expect("<")
+    operands = _tensor_mappings(cursor)
+    cursor.expect("->")
+    results = _tensor_mappings(cursor)
+    sizes = _factor_sizes(cursor)
+    reduction = _special_factors(cursor, "reduction")
+    need_replication = _special_factors(cursor, "need_replication")
+    permutation = _special_factors(cursor, "permutation")
+    blocked = _special_factors(cursor, "blocked_propagation")
+    is_custom = cursor.accept(",")
+    if is_custom:
+        cursor.expect("custom")
+    cursor.expect(
+        ">", ",", "reduction={...}", "need_replication={...}", "permutation={...}", "blocked_propagation={...}"
+    )
+    return OpShardingRule(sizes, operands, results, reduction, need_replication, permutation, blocked, is_custom)
+
+
+def _axis_ref_list(cursor: Cursor) -> AxisRefList:
+    cursor.expect("{")
+    return AxisRefList(_list(cursor, "}", axis_ref))
+
+
+def _list_of_axis_ref_lists(cursor: Cursor) -> ListOfAxisRefLists:
+    cursor.expect("[")
+    return ListOfAxisRefLists(_list(cursor, "]", lambda inner: _axis_ref_list(inner).axes))
+
+
+def _all_to_all_param(cursor: Cursor) -> AllToAllParam:
+    axes = _axis_ref_list(cursor).axes
+    cursor.expect(":")
+    src_dim = cursor.integer("the source dimension")
+    cursor.expect("->")
+    return AllToAllParam(axes, src_dim, cursor.integer("the target dimension"))
+
+
+def _all_to_all_param_list(cursor: Cursor) -> AllToAllParamList:
+    cursor.expect("[")
+    return AllToAllParamList(_list(cursor, "]", _all_to_all_param))
+
+
+_PRODUCTIONS: dict[str, Callable[[Cursor], ShardingValue]] = {
+    "sharding": tensor_sharding,
+    "sharding_per_value": tensor_sharding_per_value,
+    "mesh": mesh,
+    "op_sharding_rule": op_sharding_rule,
+    "manual_axes": manual_axes,
+    "axis_ref_list": _axis_ref_list,
+    "list_of_axis_ref_lists": _list_of_axis_ref_lists,
+    "all_to_all_param_list": _all_to_all_param_list,
+}
+
+
+MNEMONICS: dict[type, str] = {
+    TensorSharding: "sharding",
+    TensorShardingPerValue: "sharding_per_value",
+    Mesh: "mesh",
+    OpShardingRule: "op_sharding_rule",
+}
+# MLIR writes the attributes that are mere arrays inside the brackets.
+ARRAY_MNEMONICS: dict[type, str] = {
+    ManualAxes: "manual_axes",
+    AxisRefList: "axis_ref_list",
+    ListOfAxisRefLists: "list_of_axis_ref_lists",
+    AllToAllParamList: "all_to_all_param_list",
+}
+
+
+def attribute(cursor: Cursor) -> ShardingValue:
+    """A whole attribute, ``#sdy.name...`` or ``#sdy<name...>``."""
+    prefix, _, mnemonic = cursor.token.partition(".")
+    if prefix != "#sdy":
+        cursor.fail("an attribute like #sdy.sharding<...>")
+    if mnemonic in ARRAY_MNEMONICS.values():
+        cursor.fail(f"the form #sdy<{mnemonic}...>")
+    if mnemonic:
+        return _production(cursor, mnemonic)(cursor)
+    cursor.advance()
+    cursor.expect("<")
+    value = _production(cursor, cursor.token)(cursor)
+    cursor.expect(">")
+    return value
+
+
+def _production(cursor: Cursor, mnemonic: str) -> Callable[[Cursor], ShardingValue]:
+    if mnemonic not in _PRODUCTIONS:
+        cursor.fail("one of the attributes " + ", ".join(_PRODUCTIONS), code="unknown-attribute")
+    cursor.advance()
+    return _PRODUCTIONS[mnemonic]
