@@ -41,7 +41,7 @@ class PropagationOptions:
     """
 
     schedule: Schedule | None = DEFAULT
-    strategy: StrategyName = "basic-then-aggressive"
+    strategy: StrategyName = "aggressive"
     user_priorities: bool = True
     conservative: bool = False
     keep_sharding_rules: bool = False

@@ -72,7 +72,7 @@ class AggressivePropagationPass(PropagationPass):
 
     name: ClassVar[str] = "sdy-aggressive-propagate"
 
-    propagation_strategy: str = "basic-then-aggressive"
+    propagation_strategy: str = "aggressive"
 
     def options(self) -> PropagationOptions:
         """Every op at once."""
@@ -86,7 +86,7 @@ class OpPriorityPropagationPass(PropagationPass):
 
     name: ClassVar[str] = "sdy-op-priority-propagate"
 
-    propagation_strategy: str = "basic-then-aggressive"
+    propagation_strategy: str = "aggressive"
     run_op_priority_propagation: bool = True
 
     def options(self) -> PropagationOptions:
@@ -102,7 +102,7 @@ class UserPriorityPropagationPass(PropagationPass):
 
     name: ClassVar[str] = "sdy-user-priority-propagate"
 
-    propagation_strategy: str = "basic-then-aggressive"
+    propagation_strategy: str = "aggressive"
     run_op_priority_propagation: bool = True
 
     def options(self) -> PropagationOptions:

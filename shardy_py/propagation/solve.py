@@ -13,7 +13,7 @@ from shardy_py.propagation.transitions import NO_SHARDING, Directions, Outcome
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
 
 Strategies = tuple[Strategy, ...]
-BASIC_THEN_AGGRESSIVE: Strategies = (Strategy.BASIC, Strategy.AGGRESSIVE)
+AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)
 
 
 @define(frozen=True)
@@ -28,7 +28,7 @@ def solve(
     problem: Problem,
     *,
     schedule: Schedule | None,
-    strategies: Strategies = BASIC_THEN_AGGRESSIVE,
+    strategies: Strategies = AGGRESSIVE,
     user_priorities: bool = True,
 ) -> Solution:
     """Propagate to the fixpoint.
