@@ -1,0 +1,105 @@
+"""The rule builder, against rules written out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.types import OpaqueType, tensor
+from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, identity_rule, pointwise_rule
+
+
+def make_op(operands, results):
+    program = Program()
+    return Op(program, "toy.op", Block(program, operands).arguments, results)
+
+
+def test_a_dimension_without_a_factor_gets_one_of_size_one_operands_first():
+    """Dimensions without a factor get fresh factors of size 1 after all others, operands before results."""
+    builder = OpShardingRuleBuilder([(4, 3), (5,)], [(4, 8)])
+    builder.add_factor([0, None], [0], 4)
+    assert str(builder.build()) == "<([i, j], [k])->([i, l]) {i=4, j=1, k=1, l=1}>"
+
+
+def test_building_does_not_change_the_builder():
+    """A builder may be asked for its rule, extended, and asked again."""
+    builder = OpShardingRuleBuilder([(4, 3)], [(4, 3)])
+    builder.add_factor([0], [0], 4)
+    assert builder.build() == builder.build()
+    builder.add_factor([1], [1], 3)
+    assert str(builder.build()) == "<([i, j])->([i, j]) {i=4, j=3}>"
+
+
+def test_a_factor_of_size_one_is_not_appended_where_there_is_one_already():
+    """A factor of size 1 joins a dimension only if it is the first there; larger ones are always appended."""
+    builder = OpShardingRuleBuilder([(8,)], [(8,), (1,)])
+    builder.add_factor([0], [0, None], 8).add_factor([0], [None, 0], 1)
+    assert str(builder.build()) == "<([i])->([i], [j]) {i=8, j=1}>"
+
+
+def test_a_factor_for_all_tensors_skips_scalars_only():
+    """The form for all tensors leaves scalars out, and appends whatever the size."""
+    builder = OpShardingRuleBuilder([(4,), ()], [(4,)])
+    builder.add_factor_all(0, 4).add_factor_all(0, 1)
+    assert str(builder.build()) == "<([ij], [])->([ij]) {i=4, j=1}>"
+
+
+def test_operands_and_results_can_have_a_factor_each():
+    """A factor of all operands and a factor of all results share nothing."""
+    builder = OpShardingRuleBuilder([(2,), (2,)], [(4,), ()])
+    builder.add_factor_all_operands(0, 2, kind=FactorKind.NEED_REPLICATION)
+    builder.add_factor_all_results(0, 4, kind=FactorKind.REDUCTION, blocked=True)
+    assert str(builder.build()) == (
+        "<([i], [i])->([j], []) {i=2, j=4} reduction={j} need_replication={i} blocked_propagation={j}>"
+    )
+
+
+def test_pointwise_factors_can_be_chosen_by_dimension():
+    """Dimensions may be left out, and kind and blocking may depend on the dimension."""
+    builder = OpShardingRuleBuilder([(2, 3, 4)], [(2, 3, 4)])
+    builder.add_pointwise(
+        (2, 3, 4),
+        where=lambda dim: dim != 0,
+        kind=lambda dim: FactorKind.PERMUTATION if dim == 2 else FactorKind.PASS_THROUGH,
+        blocked=lambda kind: kind is FactorKind.PERMUTATION,
+    )
+    assert str(builder.build()) == (
+        "<([k, i, j])->([l, i, j]) {i=3, j=4, k=1, l=1} permutation={j} blocked_propagation={j}>"
+    )
+
+
+def test_only_mismatching_dimensions_are_of_the_given_kind():
+    """The kind for mismatches is that of the dimensions whose sizes differ; sizes are those of the first shape."""
+    builder = OpShardingRuleBuilder([(8, 4)], [(8, 2)])
+    builder.add_pointwise_with_mismatch((8, 4), (8, 2), kind=FactorKind.NEED_REPLICATION, blocked=True)
+    assert str(builder.build()) == "<([i, j])->([i, j]) {i=8, j=4} need_replication={j} blocked_propagation={j}>"
+
+
+def test_one_dimension_per_tensor_is_required():
+    """A factor that names too few tensors is an error, not a factor of some of them."""
+    with pytest.raises(ValueError, match="zip"):
+        OpShardingRuleBuilder([(2,), (2,)], [(2,)]).add_factor([0], [0], 2)
+
+
+def test_the_identity_rule_ties_all_tensors_together():
+    """All tensors of the identity rule have the same mapping, which is empty for scalars."""
+    assert str(identity_rule((4, 2), num_operands=2)) == "<([i, j], [i, j])->([i, j]) {i=4, j=2}>"
+    assert str(identity_rule((), num_results=2)) == "<([])->([], [])>"
+
+
+@pytest.mark.parametrize(
+    ("operands", "results", "expected"),
+    [
+        ([tensor(2, 3), tensor(2, 3)], [tensor(2, 3)], "<([i, j], [i, j])->([i, j]) {i=2, j=3}>"),
+        ([tensor(), tensor(4)], [tensor(4)], "<([], [i])->([i]) {i=4}>"),
+        ([OpaqueType("!toy.token"), tensor(4)], [tensor(4), tensor(4)], "<([], [i])->([i], [i]) {i=4}>"),
+        ([tensor(4)], [OpaqueType("!toy.token")], None),
+        ([tensor(4, 4)], [tensor(4)], None),
+        ([tensor(4)], [], None),
+    ],
+)
+def test_a_pointwise_rule_follows_the_first_result(operands, results, expected):
+    """Values without a shape have no part; without a first result of the highest rank there is no rule."""
+    rule = pointwise_rule(make_op(operands, results))
+    assert (rule and str(rule)) == expected
