@@ -11,6 +11,7 @@ from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, identity_rule
 
 
 def make_op(operands, results):
+    """An op of given operand and result types."""
     program = Program()
     return Op(program, "toy.op", Block(program, operands).arguments, results)
 
