@@ -35,7 +35,7 @@ def propagation_options(
         )
     return PropagationOptions(
         schedule=(schedule or DEFAULT) if has_levels else None,
-        strategy="basic" if strategy == "basic" else "basic-then-aggressive",
+        strategy="basic" if strategy == "basic" else "aggressive",
         user_priorities=strategy == "user-priority",
         conservative=conservative,
         keep_sharding_rules=keep_sharding_rules,
