@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from toy import propagate, texts, toy_registry
+from tests.unit.propagation.toy import propagate, texts, toy_registry
 
 from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.ir.builder import Builder
