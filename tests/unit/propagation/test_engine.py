@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.propagation.toy import propagate, texts, toy_registry
 
 from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.ir.builder import Builder
@@ -21,6 +20,7 @@ from shardy_py.propagation import (
     solve,
 )
 from shardy_py.sharding import Mesh
+from tests.unit.propagation.toy import propagate, texts, toy_registry
 
 T = tensor(8, 8)
 
