@@ -6,14 +6,17 @@ import pytest
 
 from shardy_py.plugins import (
     Broadcast,
+    Concatenation,
     ConstantFoldable,
     ConstantLike,
+    Contraction,
     Elementwise,
     ForwardPassThrough,
     IsTerminator,
     PassThrough,
     Pure,
     RecursiveMemoryEffects,
+    Reshape,
 )
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
 
@@ -33,10 +36,10 @@ TRAITS = {
     "stablehlo.all_reduce": set(),
     "stablehlo.broadcast_in_dim": {Pure, Broadcast, ConstantFoldable},
     "stablehlo.case": {RecursiveMemoryEffects},
-    "stablehlo.concatenate": {Pure},
+    "stablehlo.concatenate": {Pure, Concatenation},
     "stablehlo.constant": {Pure, ConstantLike},
     "stablehlo.cross-replica-sum": {Pure},
-    "stablehlo.dot_general": {Pure},
+    "stablehlo.dot_general": {Pure, Contraction},
     "stablehlo.dynamic_slice": {Pure, ForwardPassThrough},
     "stablehlo.dynamic_update_slice": {Pure, ForwardPassThrough},
     "stablehlo.infeed": set(),
@@ -44,7 +47,7 @@ TRAITS = {
     "stablehlo.map": {RecursiveMemoryEffects},
     "stablehlo.optimization_barrier": {Pure},
     "stablehlo.reduce": {RecursiveMemoryEffects},
-    "stablehlo.reshape": {Pure, PassThrough, ConstantFoldable},
+    "stablehlo.reshape": {Pure, PassThrough, ConstantFoldable, Reshape},
     "stablehlo.return": {Pure, IsTerminator},
     "stablehlo.rng": set(),
     "stablehlo.rng_bit_generator": {Pure},
