@@ -1,9 +1,12 @@
 """Dialects and op definitions."""
 
+from pathlib import Path
+
 import pytest
 
+import shardy_py.plugins
 from shardy_py.errors import PluginError
-from shardy_py.plugins import Dialect, Elementwise, OpDefinition, Pure
+from shardy_py.plugins import Dialect, Elementwise, OpDefinition, Pure, Trait
 from shardy_py.sharding.rule import OpShardingRule
 
 
@@ -72,3 +75,11 @@ def test_a_rule_is_given_once():
         Dialect("toy").op("toy.a", rule=rule)(rule)
     with pytest.raises(PluginError, match="belongs to no dialect"):
         OpDefinition("toy.a")(rule)
+
+
+def test_the_reference_page_lists_every_trait():
+    """A trait that plugins can use is in the table of traits in the documentation."""
+    page = (Path(__file__).parents[3] / "docs/reference/plugins.md").read_text(encoding="utf-8")
+    traits = [name for name, value in vars(shardy_py.plugins).items() if isinstance(value, Trait)]
+    assert len(traits) >= 10
+    assert [name for name in traits if f"| `{name}` |" not in page] == []
