@@ -38,23 +38,22 @@ class AttributeSet:
         return found
 
 
-class AttributeSets:
-    """All attribute sets of a module."""
+class AttributeSets(dict[Any, AttributeSet]):
+    """All attribute sets of a module, by their items; a missing one is made at once."""
 
     def __init__(self, codec: Codec) -> None:
-        self.codec = codec
-        self._sets: dict[Any, AttributeSet] = {}
+        self._codec = codec
+
+    def __missing__(self, items: tuple[tuple[str, ir.Attribute], ...]) -> AttributeSet:
+        found = self[items] = AttributeSet(self._codec, dict(items))
+        return found
 
     def of(self, native: ir.Operation) -> AttributeSet:
         """Return the attributes an op has now."""
         try:
-            key = tuple(native.attributes.items())
+            return self[tuple(native.attributes.items())]
         except TypeError:
             return self._undecodable(native)
-        found = self._sets.get(key)
-        if found is None:
-            found = self._sets[key] = AttributeSet(self.codec, dict(key))
-        return found
 
     def _undecodable(self, native: ir.Operation) -> AttributeSet:
         """Return the attributes of an op with one that the bindings have no class for (complex constants, locations).
@@ -69,7 +68,7 @@ class AttributeSets:
                 natives[name] = attributes[name]
             except TypeError:
                 texts[name] = RawAttribute(native.get_asm(print_generic_op_form=True, skip_regions=True))
-        result = AttributeSet(self.codec, natives)
+        result = AttributeSet(self._codec, natives)
         result.decoded.update(texts)
         return result
 

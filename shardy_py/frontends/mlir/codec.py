@@ -31,34 +31,40 @@ _SHARDY_VALUES = (
 )
 
 
+class _Types(dict[ir.Type, Type]):
+    """Native types to types; a missing one is decoded at once, so that look-ups need no call."""
+
+    def __init__(self) -> None:
+        self.by_text: dict[str, ir.Type] = {}
+
+    def __missing__(self, native: ir.Type) -> Type:
+        decoded = self[native] = _decode_type(native)
+        self.by_text[str(decoded)] = native
+        return decoded
+
+
 class Codec:
     """Decodes and encodes for one MLIR context; remembers what it has seen.
 
     Types and attributes are unique in their context, so they serve as keys.
+
+    Attributes:
+        types: Native types to types of the graph.
     """
 
     def __init__(self, context: ir.Context) -> None:
         self.context = context
-        self._types: dict[ir.Type, Type] = {}
+        self.types = _Types()
         self._decoded: dict[ir.Attribute, Any] = {}
-        self._native_types: dict[str, ir.Type] = {}
         self._parsed: dict[str, ir.Attribute] = {}
         self._shardy: dict[Any, ir.Attribute] = {}
-
-    def decode_type(self, native: ir.Type) -> Type:
-        """Return a type of the graph."""
-        found = self._types.get(native)
-        if found is None:
-            found = self._types[native] = _decode_type(native)
-            self._native_types[str(found)] = native
-        return found
 
     def encode_type(self, type_: Type) -> ir.Type:
         """Return a native type."""
         text = str(type_)
-        found = self._native_types.get(text)
+        found = self.types.by_text.get(text)
         if found is None:
-            found = self._native_types[text] = _parse(ir.Type.parse, text, self.context)
+            found = self.types.by_text[text] = _parse(ir.Type.parse, text, self.context)
         return found
 
     def decode(self, native: ir.Attribute) -> Any:
@@ -197,7 +203,7 @@ def _decode_dictionary(codec: Codec, native: ir.DictAttr) -> Any:
 
 
 def _decode_elements(codec: Codec, native: ir.DenseIntElementsAttr) -> Any:
-    type_ = codec.decode_type(native.type)
+    type_ = codec.types[native.type]
     if len(native) > _LARGE or not isinstance(type_, TensorType):
         return OpaqueElements(native)
     return DenseElements(type_.shape, tuple([int(item) for item in native]), str(native))  # type: ignore[arg-type]
@@ -233,7 +239,7 @@ _DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
     ir.FloatAttr: _decode_value,
     ir.StringAttr: _decode_string,
     ir.UnitAttr: lambda codec, native: UNIT,
-    ir.TypeAttr: lambda codec, native: codec.decode_type(native.value),
+    ir.TypeAttr: lambda codec, native: codec.types[native.value],
     ir.FlatSymbolRefAttr: _decode_symbol,
     ir.SymbolRefAttr: _decode_nested_symbol,
     ir.ArrayAttr: _decode_array,

@@ -129,8 +129,8 @@ class _Importer:
     def _fill(self, block: Block, native_block: ir.Block, natives: Iterator[ir.Operation]) -> None:
         """Convert the ops of a block, which ``natives`` yields next."""
         self._depth += 1
-        program, values, sets, changed = self._program, self._values, self._origin.sets, self._origin.changed
-        decode_type = self._origin.codec.decode_type
+        program, values, origin = self._program, self._values, self._origin
+        types, changed, attribute_set_of = origin.codec.types, origin.changed, origin.sets.of
         previous: Op | None = None
         ops: list[Op] = []
         for native in islice(natives, len(native_block.operations)):
@@ -139,18 +139,13 @@ class _Importer:
                 operands = [values[operand] for operand in native.operands]
             except KeyError:
                 operands = [self._operand(operand) for operand in native.operands]
-            native_results = list(native.results)
-            attributes = NativeAttributes(sets.of(native), native, changed)
-            op = Op(
-                program,
-                name,
-                operands,
-                [decode_type(result.type) for result in native_results],
-                attributes,
-                register_uses=False,
-            )
+            results = list(native.results)
+            result_types = [types[result.type] for result in results]
+            attributes = NativeAttributes(attribute_set_of(native), native, changed)
+            op = Op(program, name, operands, result_types, attributes, register_uses=False)
             op.handle = OpHandle(native, operands)
-            values.update(zip(native_results, op.results, strict=True))
+            for result, value in zip(results, op.results):  # noqa: B905 - strict costs, and they are as many
+                values[result] = value
             if name == "func.func":
                 self._add_function_results(op, native)
             regions = native.regions
@@ -172,13 +167,13 @@ class _Importer:
         """Return an operand, or a placeholder for a value that is defined later."""
         found = self._values.get(native) or self._forward.get(native)
         if found is None:
-            block = Block(self._program, [self._origin.codec.decode_type(native.type)])
+            block = Block(self._program, [self._origin.codec.types[native.type]])
             found = self._forward[native] = block.arguments[0]
         return found
 
     def _add_function_results(self, op: Op, native: Any) -> None:
         types = ir.FunctionType(native.attributes["function_type"].value).results
-        self._program.new_function_results(op, [self._origin.codec.decode_type(type_) for type_ in types])
+        self._program.new_function_results(op, [self._origin.codec.types[type_] for type_ in types])
 
     def _add_regions(self, op: Op, regions: Any, natives: Iterator[ir.Operation]) -> None:
         if self._depth > _MAX_DEPTH:
@@ -195,8 +190,8 @@ class _Importer:
 
     def _new_block(self, native_block: ir.Block) -> Block:
         arguments = list(native_block.arguments)
-        decode_type = self._origin.codec.decode_type
-        block = Block(self._program, [decode_type(argument.type) for argument in arguments])
+        types = self._origin.codec.types
+        block = Block(self._program, [types[argument.type] for argument in arguments])
         self._values.update(zip(arguments, block.arguments, strict=True))
         return block
 
