@@ -23,9 +23,12 @@ ANCHORS = ("any", "builtin.module", "func.func")
 PASSES = {
     "sdy-add-data-flow-edges": "shardy_py.prepare.add_data_flow_edges:AddDataFlowEdgesPass",
     "sdy-aggressive-propagate": "shardy_py.propagation.passes:AggressivePropagationPass",
+    "sdy-apply-sharding-constraints": "shardy_py.prepare.apply_sharding_constraints:ApplyShardingConstraintsPass",
     "sdy-basic-propagate": "shardy_py.propagation.passes:BasicPropagationPass",
     "sdy-op-priority-propagate": "shardy_py.propagation.passes:OpPriorityPropagationPass",
     "sdy-populate-op-sharding-rules": "shardy_py.propagation.populate_op_sharding_rules:PopulateOpShardingRulesPass",
+    "sdy-sharding-group-import": "shardy_py.prepare.import_sharding_groups:ShardingGroupImportPass",
+    "sdy-reshard-to-collectives": "shardy_py.finish.reshard_to_collectives:ReshardToCollectivesPass",
     "sdy-sink-data-flow-edges": "shardy_py.finish.sink_data_flow_edges:SinkDataFlowEdgesPass",
     "sdy-user-priority-propagate": "shardy_py.propagation.passes:UserPriorityPropagationPass",
     "canonicalize": "shardy_py.api.pipeline:CanonicalizePass",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.data_flow import DATA_FLOW_EDGE
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     DataFlowShardingTransformType,
@@ -22,7 +23,6 @@ from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifica
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, Transform
 from shardy_py.propagation.removal import find_unused_ops, plan_removal
 from shardy_py.propagation.slots import (
-    DATA_FLOW_EDGE,
     FUNC_DATA_FLOW_EDGE,
     NO_SLOT,
     Slots,

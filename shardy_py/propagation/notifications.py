@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
-from shardy_py.propagation.slots import DATA_FLOW_EDGE, Slots, edge_user, entry_block
+from shardy_py.propagation.slots import Slots, entry_block
 
 CALL, FUNCTION, RETURN = "func.call", "func.func", "func.return"
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from attrs import define, field
 
+from shardy_py.ir.data_flow import edge_user
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 
-DATA_FLOW_EDGE = "sdy.data_flow_edge"
 FUNC_DATA_FLOW_EDGE = "sdy.func_data_flow_edge"
 NO_SLOT = -1
 
@@ -53,13 +53,6 @@ class EdgeInfo:
     owner_op: Op
     owner: Value
     data_flow: ShardableDataFlowOpInterface
-
-
-def edge_user(owner: Value) -> Op | None:
-    """Return the data flow edge of an owner: its only user, or None."""
-    if len(owner.uses) == 1 and owner.uses[0][0].name == DATA_FLOW_EDGE:
-        return owner.uses[0][0]
-    return None
 
 
 def entry_block(function: Op) -> Block | None:

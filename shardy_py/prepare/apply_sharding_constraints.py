@@ -1,0 +1,185 @@
+"""Let closed sharding constraints act on the value they constrain, not only on its users behind the constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from attrs import evolve, frozen
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_of_target, shardable_value
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.tensor import TensorSharding
+
+CONSTRAINT = "sdy.sharding_constraint"
+MANUAL_COMPUTATION = "sdy.manual_computation"
+RULE_ATTRIBUTE = "sdy.sharding_rule"
+
+
+@frozen
+class ApplyShardingConstraintsPass:
+    """Set the shardings of constraints, and of manual computations' operands, on the values they are about.
+
+    Args:
+        debug_sharding_origins: Only False is accepted so far.
+        debug_propagation_edge_sharding: Only False is accepted so far.
+    """
+
+    name: ClassVar[str] = "sdy-apply-sharding-constraints"
+
+    debug_sharding_origins: bool = False
+    debug_propagation_edge_sharding: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.debug_sharding_origins or self.debug_propagation_edge_sharding:
+            raise OptionError(Diagnostic("option-not-available", f"{self.name} has no debug options"))
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Apply the constraints of all ops, those inside an op before it."""
+        work = _Constraints(program, context.semantics)
+        for op in list(_post_order(program.body)):
+            if op.name == CONSTRAINT:
+                work.apply_constraint_op(op)
+            elif op.name == MANUAL_COMPUTATION:
+                work.apply_manual_computation(op)
+
+
+def _post_order(block: Block) -> Iterator[Op]:
+    for op in block.ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from _post_order(inner)
+        yield op
+
+
+class _Constraints:
+    """Applies constraints in one program."""
+
+    def __init__(self, program: Program, semantics: OpSemantics) -> None:
+        self.program = program
+        self.semantics = semantics
+
+    def apply_constraint_op(self, op: Op) -> None:
+        """Apply a sharding constraint; the last one of a chain also replaces later uses of the chain's input."""
+        tail = self._tail_of_chain(op)
+        if tail is not None:
+            _redirect_later_uses(op.operands[0], op, tail)
+        value = op.operands[0]
+
+        def move() -> Op:
+            if op.parent is not None:
+                op.parent.remove(op)
+            _insert_after(value, op)
+            return op
+
+        self._apply(op, value, self.program.shardings[op.result.id], move)
+
+    def apply_manual_computation(self, op: Op) -> None:
+        """Apply the in-shardings of a manual computation to its operands."""
+        for value, sharding in zip(list(op.operands), op.attributes["in_shardings"].shardings, strict=True):
+
+            def create(value: Value = value, sharding: TensorSharding = sharding) -> Op:
+                constraint = Op(self.program, CONSTRAINT, [value], [value.type], {"sharding": sharding})
+                self.program.shardings[constraint.result.id] = sharding
+                _insert_after(value, constraint)
+                return constraint
+
+            self._apply(op, value, sharding, create)
+
+    def _apply(self, op: Op, value: Value, sharding: TensorSharding, constraint_after: Callable[[], Op]) -> None:
+        """Set ``sharding`` on ``value`` where nothing speaks against it.
+
+        A target of a data flow edge is not restricted itself, which would restrict all targets; instead all its
+        users go through a constraint.
+        """
+        carrier = shardable_value(value, self.semantics)
+        if carrier is None or not self._should_apply(value, carrier, sharding):
+            return
+        producer = value.defining_op
+        is_edge = producer is not None and producer.name == DATA_FLOW_EDGE
+        if not is_edge and edge_of_target(value, self.semantics) is None:
+            self._keep_rule(op)
+            self.program.shardings[carrier.id] = sharding
+            return
+        constraint = constraint_after()
+        value.replace_all_uses_with(constraint.result, except_op=constraint)
+        if sharding.unreduced_axes:
+            # Unreduced axes do not propagate: the value gets them directly.
+            rank = value.type.rank if isinstance(value.type, TensorType) else 0
+            current = self.program.shardings.get(carrier.id) or TensorSharding.fully_open(sharding.mesh, rank)
+            self.program.shardings[carrier.id] = evolve(
+                current, unreduced_axes=sharding.unreduced_axes, reduction_op=sharding.reduction_op
+            )
+
+    def _should_apply(self, value: Value, carrier: Value, sharding: TensorSharding) -> bool:
+        if carrier.id in self.program.shardings:
+            return False
+        if not all(dim.is_closed for dim in sharding.dim_shardings):
+            return False
+        return not any(self._disagrees(user, number, sharding) for user, number in value.uses)
+
+    def _disagrees(self, user: Op, number: int, sharding: TensorSharding) -> bool:
+        if user.name == CONSTRAINT:
+            return self.program.shardings[user.result.id] != sharding
+        if user.name == MANUAL_COMPUTATION:
+            return bool(user.attributes["in_shardings"].shardings[number] != sharding)
+        return False
+
+    def _keep_rule(self, op: Op) -> None:
+        """Leave the rule on the op, as the reference does here."""
+        rule = self.semantics.get_sharding_rule(op)
+        if rule is not None and RULE_ATTRIBUTE not in op.attributes:
+            op.attributes[RULE_ATTRIBUTE] = rule
+
+    def _tail_of_chain(self, head: Op) -> Op | None:
+        """Return the last constraint of a chain of at least two that begins at ``head``, or None.
+
+        The chain counts where its input has neither a sharding nor another constraint, and nothing but the next
+        constraint uses the ones before the last.
+        """
+        value = head.operands[0]
+        producer = value.defining_op
+        if producer is not None and producer.name == CONSTRAINT:
+            return None
+        carrier = shardable_value(value, self.semantics)
+        if carrier is not None and carrier.id in self.program.shardings:
+            return None
+        if any(user is not head and user.name in (CONSTRAINT, MANUAL_COMPUTATION) for user, _ in value.uses):
+            return None
+        tail = head
+        while tail.result.has_one_use and tail.result.uses[0][0].name == CONSTRAINT:
+            tail = tail.result.uses[0][0]
+        if tail is head or any(user.name in (CONSTRAINT, MANUAL_COMPUTATION) for user, _ in tail.result.uses):
+            return None
+        return tail
+
+
+def _redirect_later_uses(value: Value, head: Op, tail: Op) -> None:
+    """Make the ops after ``tail``, in its block, use its result instead of ``value``; returns keep it."""
+    later = _ops_after(tail, {id(user) for user, _ in value.uses})
+    for user, number in reversed(list(value.uses)):
+        if user is not head and user.name != "func.return" and id(user) in later:
+            user.set_operand(number, tail.result)
+
+
+def _ops_after(op: Op, wanted: set[int]) -> set[int]:
+    """Return which of the wanted ops stand after ``op`` in its block."""
+    found: set[int] = set()
+    following = op.next
+    while following is not None and len(found) < len(wanted):
+        if id(following) in wanted:
+            found.add(id(following))
+        following = following.next
+    return found
+
+
+def _insert_after(value: Value, op: Op) -> None:
+    owner = value.owner
+    if isinstance(owner, Block):
+        owner.insert_after(None, op)
+    elif owner.parent is not None:
+        owner.parent.insert_after(owner, op)
