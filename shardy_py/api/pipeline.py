@@ -25,8 +25,10 @@ PASSES = {
     "sdy-aggressive-propagate": "shardy_py.propagation.passes:AggressivePropagationPass",
     "sdy-apply-sharding-constraints": "shardy_py.prepare.apply_sharding_constraints:ApplyShardingConstraintsPass",
     "sdy-basic-propagate": "shardy_py.propagation.passes:BasicPropagationPass",
+    "sdy-insert-explicit-reshards": "shardy_py.finish.insert_explicit_reshards:InsertExplicitReshardsPass",
     "sdy-op-priority-propagate": "shardy_py.propagation.passes:OpPriorityPropagationPass",
     "sdy-populate-op-sharding-rules": "shardy_py.propagation.populate_op_sharding_rules:PopulateOpShardingRulesPass",
+    "sdy-sharding-constraint-to-reshard": "shardy_py.finish.sharding_constraint_to_reshard:ShardingConstraintToReshardPass",
     "sdy-sharding-group-import": "shardy_py.prepare.import_sharding_groups:ShardingGroupImportPass",
     "sdy-reshard-to-collectives": "shardy_py.finish.reshard_to_collectives:ReshardToCollectivesPass",
     "sdy-sink-data-flow-edges": "shardy_py.finish.sink_data_flow_edges:SinkDataFlowEdgesPass",
@@ -73,7 +75,7 @@ def get_pass(name: str) -> type[Pass]:
     if path is None:
         raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, PASSES))
     module, class_ = path.split(":")
-    return getattr(import_module(module), class_)  # type: ignore[no-any-return]
+    return getattr(import_module(module), class_)
 
 
 def parse_pass(name: str, options: str = "") -> Pass:

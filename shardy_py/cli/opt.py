@@ -73,8 +73,14 @@ class _Reader:
         if self.pipeline is not None and self.passes:
             raise _usage("--pass-pipeline does not go together with pass flags")
         passes = self.passes if self.pipeline is None else parse_pipeline(self.pipeline)
-        chosen = {name: True for name in self.switches}
-        return Command(tuple(passes), self.files[0] if self.files else "-", self.output, **chosen)
+        return Command(
+            passes=tuple(passes),
+            file=self.files[0] if self.files else "-",
+            output=self.output,
+            split="split" in self.switches,
+            generic="generic" in self.switches,
+            help="help" in self.switches,
+        )
 
     def _flag(self, argument: str, rest: Iterator[str]) -> None:
         name, equals, value = argument.removeprefix("-").removeprefix("-").partition("=")
@@ -188,7 +194,9 @@ def run(command: Command) -> int:
             failed = True
             report(error.diagnostics, "error")
     if not failed or command.output == "-":
-        _write(command.output, "// -----\n".join(result if result.endswith("\n") else result + "\n" for result in results))
+        _write(
+            command.output, "// -----\n".join(result if result.endswith("\n") else result + "\n" for result in results)
+        )
     return 1 if failed else 0
 
 

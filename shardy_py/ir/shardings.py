@@ -53,9 +53,7 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
             _store_results(table, op, semantics.get_sharding_attribute(op))
 
 
-def complete(
-    table: dict[int, TensorSharding], values: Sequence[Value]
-) -> tuple[TensorSharding, ...]:
+def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple[TensorSharding, ...]:
     """Return the shardings of several values, fully open ones for those that have none; () if none has any."""
     found = [table.get(value.id) for value in values]
     given = next((sharding for sharding in found if sharding is not None), None)
@@ -139,7 +137,7 @@ def _store_dictionaries(table: dict[int, TensorSharding], op: Op, name: str, val
     """Write shardings into the dictionaries of a function's arguments or results."""
     if not values:
         return
-    current = op.attributes.get(name) or ({},) * len(values)
+    current: Sequence[dict[str, Any]] = op.attributes.get(name) or ({},) * len(values)
     changed = [
         item if item.get(SHARDING) == table.get(value.id) else _with_sharding(item, table.get(value.id))
         for item, value in zip(current, values, strict=True)

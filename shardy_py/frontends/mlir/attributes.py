@@ -115,7 +115,7 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         if self.overlay is not None and name in self.overlay:
-            return self.overlay[name] is not _MISSING  # type: ignore[index]
+            return self.overlay[name] is not _MISSING
         return name in self.base
 
     def __setitem__(self, name: str, value: Any) -> None:

@@ -104,7 +104,9 @@ class _Writer:
         A copy keeps what the op graph does not hold: the width of numbers, large constants, the location.
         """
         attributes = op.attributes
-        model = attributes.model.native if isinstance(attributes, NativeAttributes) else None
+        if not isinstance(attributes, NativeAttributes):
+            return None
+        model = attributes.model.native
         if model is None or model.name != op.name or op.regions or len(model.regions):
             return None
         types = [self._origin.codec.encode_type(value.type) for value in op.results]
@@ -200,7 +202,9 @@ def native_value(value: Value) -> ir.Value:
     if handle is None:
         message = f"an op uses {value!r}, which is not in the program"
         raise UnsupportedError(Diagnostic("dangling-operand", message))
-    return handle.native.arguments[value.index] if isinstance(value.owner, Block) else handle.native.results[value.index]
+    return (
+        handle.native.arguments[value.index] if isinstance(value.owner, Block) else handle.native.results[value.index]
+    )
 
 
 def _move_after(op: Op, anchor: Op | None, native_block: ir.Block) -> None:
