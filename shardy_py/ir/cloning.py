@@ -1,0 +1,104 @@
+"""Copies of ops, regions and functions, with the shardings of their values.
+
+A mapping tells what the copies use instead: original value id to new value. Values that are not in it are used as they
+are. Uses are entered as MLIR enters them when it clones: an op's own before those of the ops in its regions.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
+from shardy_py.sharding.tensor import symbol
+
+Mapping = dict[int, Value]
+"""Id of an original value to the value that stands for it in the copy."""
+
+
+def clone_op(op: Op, mapping: Mapping) -> Op:
+    """Return a copy of an op with all that is in it, in no block yet; its results are added to the mapping."""
+    result = _clone_shallow(op, mapping)
+    _use_operands(op, result, mapping)
+    _clone_regions(op, result, mapping)
+    return result
+
+
+def clone_region(program: Program, region: Region, mapping: Mapping) -> Region:
+    """Return a copy of a region; its block arguments and results are added to the mapping."""
+    blocks = [_clone_block_header(program, block, mapping) for block in region.blocks]
+    # All values exist before the first use is entered: an op may use one that is defined further down.
+    pairs: list[tuple[Op, Op]] = []
+    for block, new_block in zip(region.blocks, blocks, strict=True):
+        for op in block.ops:
+            pairs.append((op, new_block.append(_clone_shallow(op, mapping))))
+    for op, new_op in pairs:
+        _use_operands(op, new_op, mapping)
+        _clone_regions(op, new_op, mapping)
+    return Region(blocks)
+
+
+def clone_function_recursively(function: Op, symbols: SymbolTable) -> Op:
+    """Return a copy of a function, in no block yet; it calls copies of its own of all that the original calls.
+
+    The copies of the callees are entered into the table, each before its caller. Every copy remembers the name of the
+    function it comes from.
+
+    Raises:
+        UnsupportedError: the function calls itself, directly or through others.
+        VerificationError: a function that does not exist is called.
+    """
+    return _clone_function(function, symbols, ())
+
+
+def _clone_function(function: Op, symbols: SymbolTable, callers: tuple[Op, ...]) -> Op:
+    if function in callers:
+        path = " -> ".join(symbol(op.attributes[SYMBOL_NAME]) for op in (*callers, function))
+        message = f"the functions call each other in a circle: {path}"
+        raise UnsupportedError(Diagnostic("recursion", message, function.location, function.name))
+    result = clone_op(function, {})
+    result.attributes[ORIGINAL_FUNCTION_NAME] = original_function_name(function)
+    for call in [op for op in result.walk() if op.name == "func.call"]:
+        callee = symbols.callee(call)
+        set_callee(call, symbols.insert(_clone_function(callee, symbols, (*callers, function))))
+    return result
+
+
+def _clone_shallow(op: Op, mapping: Mapping) -> Op:
+    """Return a copy without operands and regions."""
+    program = op.program
+    result = Op(program, op.name, (), [value.type for value in op.results], copy(op.attributes))
+    _map(program, op.results, result.results, mapping)
+    if op.function_results:
+        program.new_function_results(result, [value.type for value in op.function_results])
+        _map(program, op.function_results, result.function_results, mapping)
+    return result
+
+
+def _use_operands(op: Op, result: Op, mapping: Mapping) -> None:
+    result.operands = [mapping.get(value.id, value) for value in op.operands]
+    result.register_uses()
+
+
+def _clone_regions(op: Op, result: Op, mapping: Mapping) -> None:
+    for region in op.regions:
+        new_region = clone_region(op.program, region, mapping)
+        new_region.parent = result
+        result.regions.append(new_region)
+
+
+def _clone_block_header(program: Program, block: Block, mapping: Mapping) -> Block:
+    result = Block(program, [argument.type for argument in block.arguments])
+    _map(program, block.arguments, result.arguments, mapping)
+    return result
+
+
+def _map(program: Program, values: list[Value], new_values: list[Value], mapping: Mapping) -> None:
+    """Enter copies of values into the mapping and give them the same shardings."""
+    table = program.shardings
+    for value, new_value in zip(values, new_values, strict=True):
+        mapping[value.id] = new_value
+        sharding = table.get(value.id)
+        if sharding is not None:
+            table[new_value.id] = sharding

@@ -1,0 +1,113 @@
+"""Symbols: named ops of a module, the names MLIR would give to new ones, and the functions among them."""
+
+from __future__ import annotations
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.attributes import SymbolRef
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.graph import Op, Program
+from shardy_py.sharding.tensor import symbol
+
+SYMBOL_NAME = "sym_name"
+ORIGINAL_FUNCTION_NAME = "sdy.original_func_name"
+FUNCTION = "func.func"
+
+
+class SymbolTable:
+    """The symbols of a program by name; a name that is taken gets a number, as MLIR's table of the same name does it.
+
+    All names share one counter, which only grows: after ``f`` became ``f_0``, ``g`` becomes ``g_1``. So one table
+    must be kept for as long as the reference keeps one, which is a pass.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._counter = 0
+        self._ops = {op.attributes[SYMBOL_NAME]: op for op in program.body.ops if SYMBOL_NAME in op.attributes}
+
+    def get(self, name: str) -> Op | None:
+        """Return the op of a name, or None."""
+        return self._ops.get(name)
+
+    def function(self, name: str, call: Op) -> Op:
+        """Return the function that a call calls by a name.
+
+        Raises:
+            VerificationError: there is no such function.
+        """
+        found = self._ops.get(name)
+        if found is None or found.name != FUNCTION:
+            message = f"there is no function {symbol(name)}"
+            raise VerificationError(Diagnostic("unknown-function", message, location=call.location, op=call.name))
+        return found
+
+    def callee(self, call: Op) -> Op:
+        """Return the function that a ``func.call`` calls.
+
+        Raises:
+            VerificationError: there is no such function.
+        """
+        return self.function(callee_of(call) or "", call)
+
+    def insert(self, op: Op) -> str:
+        """Enter a new symbol, at the end of the module unless it stands there already.
+
+        Returns:
+            Its name, which is another one than before where that was taken.
+        """
+        if op.parent is None:
+            self._program.body.append(op)
+        wanted = op.attributes[SYMBOL_NAME]
+        name = wanted
+        while self._ops.setdefault(name, op) is not op:
+            name = f"{wanted}_{self._counter}"
+            self._counter += 1
+        if name != wanted:
+            op.attributes[SYMBOL_NAME] = name
+        return name
+
+    def erase(self, op: Op) -> None:
+        """Take a symbol out of the program; its name becomes free."""
+        del self._ops[op.attributes[SYMBOL_NAME]]
+        op.erase()
+
+
+def original_function_name(function: Op) -> str:
+    """Return the name of the function this is a copy of, its own where it is none."""
+    return function.attributes.get(ORIGINAL_FUNCTION_NAME) or function.attributes[SYMBOL_NAME]
+
+
+def set_callee(call: Op, name: str) -> None:
+    """Make a ``func.call`` call the function of that name."""
+    call.attributes["callee"] = SymbolRef(name, symbol(name))
+
+
+def functions_callees_first(program: Program) -> list[Op]:
+    """Return all functions with a body, each after those it calls: the order in which the reference visits them.
+
+    It is depth-first from the functions in program order, callees in the order of their first calls. Functions that
+    call each other in a circle come in some order, too.
+    """
+    functions = {name: op for name, op in program.functions.items() if op.regions and op.regions[0].blocks}
+    ordered: list[Op] = []
+    seen: set[str] = set()
+    # A stack of iterators, because chains of calls may be longer than Python's own stack.
+    stack = [iter(functions)]
+    path: list[str] = []
+    while stack:
+        for name in stack[-1]:
+            if name in functions and name not in seen:
+                seen.add(name)
+                path.append(name)
+                stack.append(iter(_callees(functions[name])))
+                break
+        else:
+            stack.pop()
+            if path:
+                ordered.append(functions[path.pop()])
+    return ordered
+
+
+def _callees(function: Op) -> dict[str, None]:
+    names = (callee_of(op) for op in function.walk())
+    return dict.fromkeys([name for name in names if name is not None])
