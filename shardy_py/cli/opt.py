@@ -121,11 +121,11 @@ def transform(source: str | bytes, name: str, command: Command, registry: Regist
     """
     module = parse_module(source, name=name)
     if command.passes and registry is not None:
-        program = import_module(module)
+        program = import_module(module, name=name)
         context = PassContext(registry)
         run_pipeline(program, command.passes, context)
         module = write_back(program)
-        verify_module(module)
+        verify_module(module, name=name)
         report(context.warnings, "warning")
     return print_module(module, generic=command.generic)
 

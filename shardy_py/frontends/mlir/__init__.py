@@ -73,11 +73,14 @@ def to_module(source: Any) -> ir.Module:
     return load(source)
 
 
-def import_module(module: ir.Module, *, native_use_order: bool = False, into: Program | None = None) -> Program:
+def import_module(
+    module: ir.Module, *, name: str = "-", native_use_order: bool = False, into: Program | None = None
+) -> Program:
     """Return the op graph of a module.
 
     Args:
         module: The module; `Program.origin` keeps it, and `write_back` changes it.
+        name: What locations call the source of a module parsed from text; see `parse_module`.
         native_use_order: Take the order of uses from MLIR's use lists. By default it is the order in which MLIR's
             parser would create them, so that a module built in memory gives the same result as its text.
         into: A program whose contents are replaced, instead of a new one.
@@ -87,7 +90,7 @@ def import_module(module: ir.Module, *, native_use_order: bool = False, into: Pr
     """
     from shardy_py.frontends.mlir.importer import import_native
 
-    return import_native(module, native_use_order=native_use_order, into=into)
+    return import_native(module, name=name, native_use_order=native_use_order, into=into)
 
 
 def write_back(program: Program) -> ir.Module:
@@ -107,15 +110,19 @@ def print_module(module: ir.Module, *, generic: bool = False) -> str:
     return str(module.operation.get_asm(print_generic_op_form=True)) if generic else str(module)
 
 
-def verify_module(module: ir.Module) -> None:
+def verify_module(module: ir.Module, *, name: str = "-") -> None:
     """Run MLIR's verifiers over a module.
+
+    Args:
+        module: The module.
+        name: What locations call the source of a module parsed from text.
 
     Raises:
         VerificationError: the module breaks an invariant of one of its ops.
     """
     from shardy_py.frontends.mlir.load import verify
 
-    verify(module)
+    verify(module, name)
 
 
 def run_native_pass(program: Program, name: str) -> None:

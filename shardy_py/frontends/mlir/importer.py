@@ -50,12 +50,14 @@ class Origin:
         module: The native module.
         codec: The codec of its context.
         sets: The attribute sets seen.
+        name: What locations call a source without a name of its own.
         changed: The attributes that changed since the last `write_back`.
     """
 
     module: ir.Module
     codec: Codec
     sets: AttributeSets
+    name: str = "-"
     changed: list[NativeAttributes] = field(factory=list)
 
     def attributes_of(self, native: ir.Operation) -> NativeAttributes:
@@ -63,14 +65,16 @@ class Origin:
         return NativeAttributes(self.sets.of(native), native, self.changed)
 
 
-def import_native(module: ir.Module, *, native_use_order: bool, into: Program | None) -> Program:
+def import_native(
+    module: ir.Module, *, name: str = "-", native_use_order: bool = False, into: Program | None = None
+) -> Program:
     """Return the op graph of a module; see `import_module`."""
     ensure_shardy(module.context)
     program = into or Program()
     if into is not None:
         program.body = Block(program)
     codec = Codec(module.context)
-    program.origin = Origin(module, codec, AttributeSets(codec))
+    program.origin = Origin(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)
     program.locate = _locate
     with _no_garbage_collection():
@@ -79,7 +83,7 @@ def import_native(module: ir.Module, *, native_use_order: bool, into: Program | 
 
 
 def _locate(op: Op) -> str:
-    return "" if op.handle is None else location_text(op.handle.native.location)
+    return "" if op.handle is None else location_text(op.handle.native.location, op.program.origin.name)
 
 
 @contextmanager

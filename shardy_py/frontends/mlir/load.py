@@ -23,18 +23,24 @@ _SUBJECT = re.compile(r"^'([\w$.-]+)' op ")
 _BYTECODE = b"ML\xefR"
 
 
-def location_text(native: object) -> str:
-    """Return a native location as ``file:line:column``; "" where it names none."""
+def location_text(native: object, name: str = "-") -> str:
+    """Return a native location as ``file:line:column``; "" where it has none.
+
+    Args:
+        native: The location.
+        name: What to call a source that has no name of its own.
+    """
     match = _LOCATION.search(str(native))
-    return ":".join(match.groups()) if match else ""
+    if match is None:
+        return ""
+    file, line, column = match.groups()
+    return f"{name if file == '-' else file}:{line}:{column}"
 
 
 def diagnostics_of(error: ir.MLIRError, code: str, name: str = "-") -> Iterator[Diagnostic]:
     """Yield the errors MLIR reported, with locations in our notation."""
     for item in error.error_diagnostics:
-        location = location_text(item.location)
-        if location.startswith("-:"):
-            location = name + location[1:]
+        location = location_text(item.location, name)
         # The dump of the op that MLIR adds to verifier errors would bury the message.
         notes = [note.message for note in item.notes if not note.message.startswith("see current operation")]
         subject = _SUBJECT.match(item.message)
@@ -142,9 +148,9 @@ def _too_deep(data: bytes) -> int | None:
     return None
 
 
-def verify(module: ir.Module) -> None:
+def verify(module: ir.Module, name: str = "-") -> None:
     """Run MLIR's verifiers; see `verify_module`."""
     try:
         module.operation.verify()
     except ir.MLIRError as error:
-        raise convert_error(error, VerificationError, "invalid-module") from None
+        raise convert_error(error, VerificationError, "invalid-module", name) from None

@@ -26,5 +26,5 @@ def run(program: Program, name: str) -> None:
         with origin.module.context:
             passmanager.PassManager.parse(f"builtin.module({name})").run(module.operation)
     except ir.MLIRError as error:
-        raise convert_error(error, VerificationError, "pass-failed") from None
-    import_native(module, native_use_order=False, into=program)
+        raise convert_error(error, VerificationError, "pass-failed", origin.name) from None
+    import_native(module, name=origin.name, into=program)
