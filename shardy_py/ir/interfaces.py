@@ -47,6 +47,12 @@ ForwardPassThrough = Trait("ForwardPassThrough")
 """As PassThrough, from operands to results only (dynamic slices)."""
 Broadcast = Trait("Broadcast")
 """Repeats its operand along new dimensions; propagates forward last."""
+Contraction = Trait("Contraction")
+"""Sums products of its two operands along the reduction factors of its rule (dot products)."""
+Concatenation = Trait("Concatenation")
+"""Joins its operands along one dimension."""
+Reshape = Trait("Reshape")
+"""Gives its operand another shape; the elements keep their row-major order."""
 
 
 @frozen

@@ -112,21 +112,27 @@ def _take_factor(cursor: _AxisCursor, factor_size: int) -> tuple[Axes, int]:
 
 
 def project(
-    sharding: TensorSharding | None, mapping: TensorMapping, factor_sizes: Sequence[int], mesh: Mesh
+    sharding: TensorSharding | None,
+    mapping: TensorMapping,
+    factor_sizes: Sequence[int],
+    mesh: Mesh,
+    *,
+    closed_if_missing: bool = False,
 ) -> TensorFactorShardings:
     """Return a tensor's factor shardings.
 
     Args:
-        sharding: The sharding, or None for an empty, open one.
+        sharding: The sharding, or None for an empty one.
         mapping: The factors of every dimension.
         factor_sizes: The size of every factor of the rule.
         mesh: The mesh of the sharding.
+        closed_if_missing: Whether a missing sharding counts as closed rather than open.
     """
     factors: dict[int, FactorSharding] = {}
     if sharding is None:
         for dim_mapping in mapping:
             for factor in dim_mapping:
-                factors[factor] = FactorSharding(is_minor_most=factor == dim_mapping[-1])
+                factors[factor] = FactorSharding((), closed_if_missing, factor == dim_mapping[-1])
         return TensorFactorShardings(factors)
     for dim_mapping, dim in zip(mapping, sharding.dim_shardings, strict=True):
         _project_dim(dim, dim_mapping, factor_sizes, mesh, factors)
@@ -194,3 +200,39 @@ def _append(axes: list[AxisRef], more: Axes, mesh: Mesh) -> None:
     if more:
         add_axis_or_merge(axes, more[0], mesh)
         axes.extend(more[1:])
+
+
+def distribute_axes(axes: Sequence[AxisRef], factor_sizes: Sequence[int], mesh: Mesh) -> tuple[list[Axes], Axes]:
+    """Hand axes, major first, to factors, each to the first factors that can take it, whole or in parts.
+
+    Args:
+        axes: The axes.
+        factor_sizes: The sizes of the factors, in the order in which they are offered the axes.
+        mesh: The mesh.
+
+    Returns:
+        The axes of every factor, and those that are left once no factor can take the next one.
+    """
+    taken: list[list[AxisRef]] = [[] for _ in factor_sizes]
+    left = list(factor_sizes)
+    cursor = _AxisCursor(axes, mesh)
+    while not cursor.done:
+        if not _offer(cursor, taken, left, mesh):
+            break
+    return [tuple(part) for part in taken], cursor.take_all()
+
+
+def _offer(cursor: _AxisCursor, taken: list[list[AxisRef]], left: list[int], mesh: Mesh) -> bool:
+    """Offer the current axis to every factor in turn until all of it is taken; return whether any took a part."""
+    used = False
+    for index, size in enumerate(left):
+        common = gcd(size, cursor.size)
+        if size <= 1 or (common == 1 and cursor.size != 1):
+            continue
+        used = True
+        left[index] //= common
+        if cursor.size == common:
+            add_axis_or_merge(taken[index], cursor.take(), mesh)
+            break
+        add_axis_or_merge(taken[index], cursor.take_part(common), mesh)
+    return used

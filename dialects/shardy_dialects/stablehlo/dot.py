@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect
+from shardy_py.plugins import Contraction, Dialect, Pure
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -76,6 +76,6 @@ def einsum_rule(op: Op) -> OpShardingRule | None:
 
 def register(dialect: Dialect) -> None:
     """Define the contractions."""
-    define(dialect, "stablehlo.dot_general", dot_general_rule)
-    define(dialect, "stablehlo.dot", dot_rule)
+    define(dialect, "stablehlo.dot_general", dot_general_rule, traits=[Contraction, Pure])
+    define(dialect, "stablehlo.dot", dot_rule, traits=[Contraction, Pure])
     define(dialect, ("stablehlo.einsum", "stablehlo.unary_einsum"), einsum_rule, extended=True)

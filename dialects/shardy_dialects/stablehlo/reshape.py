@@ -8,7 +8,7 @@ from attrs import mutable
 
 from shardy_dialects.stablehlo.definitions import define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import ConstantFoldable, Dialect, PassThrough, Pure
+from shardy_py.plugins import ConstantFoldable, Dialect, PassThrough, Pure, Reshape
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, tensor_shape
 
@@ -129,5 +129,5 @@ def _take_target(target: _Side, size: int) -> tuple[None, int, int]:
 
 def register(dialect: Dialect) -> None:
     """Define the reshapes."""
-    define(dialect, "stablehlo.reshape", reshape_rule, traits=(Pure, PassThrough, ConstantFoldable))
+    define(dialect, "stablehlo.reshape", reshape_rule, traits=(Pure, PassThrough, ConstantFoldable, Reshape))
     define(dialect, "stablehlo.dynamic_reshape", reshape_rule, extended=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op, Value
-from shardy_py.plugins import ConstantFoldable, Dialect, ForwardPassThrough, Pure, RuleOptions
+from shardy_py.plugins import Concatenation, ConstantFoldable, Dialect, ForwardPassThrough, Pure, RuleOptions
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -125,6 +125,6 @@ def register(dialect: Dialect) -> None:
         traits=(Pure, ForwardPassThrough),
         contextual=True,
     )
-    define(dialect, "stablehlo.concatenate", of_options=concatenate_rule, contextual=True)
+    define(dialect, "stablehlo.concatenate", of_options=concatenate_rule, traits=[Concatenation, Pure], contextual=True)
     define(dialect, "stablehlo.set_dimension_size", set_dimension_size_rule, extended=True)
     define(dialect, "stablehlo.get_dimension_size", get_dimension_size_rule, extended=True)

@@ -1,0 +1,152 @@
+"""Inserting reshards and collectives, with their shardings in the table of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import define
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.data_flow import shardable_value
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import Axes
+from shardy_py.sharding.tensor import TensorSharding, symbol
+
+RESHARD = "sdy.reshard"
+ALL_REDUCE = "sdy.all_reduce"
+
+
+@define
+class Place:
+    """A place in a block: behind ``anchor``, or at the start where that is None. Each op inserted moves it on."""
+
+    block: Block
+    anchor: Op | None
+
+    @classmethod
+    def before(cls, op: Op) -> Place:
+        """Return the place directly before an op."""
+        return cls(_block_of(op), op.prev)
+
+    @classmethod
+    def after(cls, op: Op) -> Place:
+        """Return the place directly after an op."""
+        return cls(_block_of(op), op)
+
+    @classmethod
+    def after_value(cls, value: Value) -> Place:
+        """Return the place where a value has just become available."""
+        return cls(value.owner, None) if isinstance(value.owner, Block) else cls.after(value.owner)
+
+    def insert(self, op: Op) -> None:
+        """Insert an op here."""
+        self.block.insert_after(self.anchor, op)
+        self.anchor = op
+
+
+def _block_of(op: Op) -> Block:
+    if op.parent is None:
+        raise ValueError(f"{op!r} is in no block")
+    return op.parent
+
+
+@define
+class Resharder:
+    """A program being resharded: look-ups of shardings and meshes, and the insertion of ops.
+
+    Attributes:
+        program: The program.
+        semantics: Answers questions about ops.
+        meshes: The meshes of the program.
+    """
+
+    program: Program
+    semantics: OpSemantics
+    meshes: Mapping[str, Mesh]
+
+    def sharding(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of a value, wherever it is held."""
+        carrier = shardable_value(value, self.semantics)
+        return None if carrier is None else self.program.shardings.get(carrier.id)
+
+    def sharding_before_barriers(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of what a value is behind all propagation barriers."""
+        op = value.defining_op
+        while op is not None and PropagationBarrier in self.semantics.get_traits(op):
+            value = op.operands[0]
+            op = value.defining_op
+        return self.sharding(value)
+
+    def mesh(self, sharding: TensorSharding) -> Mesh:
+        """Return the mesh of a sharding.
+
+        Raises:
+            VerificationError: there is no mesh of its name.
+        """
+        if isinstance(sharding.mesh, Mesh):
+            return sharding.mesh
+        mesh = self.meshes.get(sharding.mesh)
+        if mesh is None:
+            known = ", ".join(map(symbol, self.meshes)) or "none"
+            message = f"unknown mesh {symbol(sharding.mesh)} in sharding {sharding}"
+            raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
+        return mesh
+
+    def set_result_sharding(self, value: Value, sharding: TensorSharding) -> None:
+        """Give a result of an op a sharding.
+
+        The op holds the shardings of all its results in one attribute, so that the others get open ones.
+        """
+        table = self.program.shardings
+        table[value.id] = sharding
+        for other in value.owning_op.results:
+            table.setdefault(other.id, TensorSharding.fully_open(sharding.mesh, rank_of(other)))
+
+    def reshard(self, value: Value, sharding: TensorSharding, place: Place) -> Value:
+        """Insert a reshard of a value and return its result."""
+        return self._insert(RESHARD, value, {"sharding": sharding}, sharding, place)
+
+    def all_reduce(self, value: Value, axes: Axes, sharding: TensorSharding, reduction: str, place: Place) -> Value:
+        """Insert an all-reduce of a value along some axes and return its result."""
+        attributes: dict[str, Any] = {"reduction_axes": axis_ref_list(axes)}
+        if reduction != "sum":
+            attributes["reduction_op"] = RawAttribute(f"#sdy<reduction_op {reduction}>")
+        return self.collective(ALL_REDUCE, value, attributes, sharding, place)
+
+    def collective(
+        self, name: str, value: Value, attributes: Mapping[str, Any], sharding: TensorSharding, place: Place
+    ) -> Value:
+        """Insert a collective on a value and return its result."""
+        return self._insert(name, value, {**attributes, "out_sharding": sharding}, sharding, place)
+
+    def _insert(
+        self, name: str, value: Value, attributes: dict[str, Any], sharding: TensorSharding, place: Place
+    ) -> Value:
+        op = Op(self.program, name, [value], [value.type], attributes)
+        place.insert(op)
+        self.program.shardings[op.results[0].id] = sharding
+        return op.results[0]
+
+
+def rank_of(value: Value) -> int:
+    """Return the number of dimensions of a value; 0 where it is no tensor."""
+    return value.type.rank if isinstance(value.type, TensorType) else 0
+
+
+def axis_ref_list(axes: Iterable[object]) -> RawAttribute:
+    """Return the attribute of a list of axes."""
+    return RawAttribute("#sdy<axis_ref_list" + _braces(axes) + ">")
+
+
+def list_of_axis_ref_lists(lists: Sequence[Iterable[object]]) -> RawAttribute:
+    """Return the attribute of a list of axes per dimension."""
+    return RawAttribute("#sdy<list_of_axis_ref_lists[" + ", ".join(_braces(axes) for axes in lists) + "]>")
+
+
+def _braces(axes: Iterable[object]) -> str:
+    return "{" + ", ".join(str(axis) for axis in axes) + "}"
