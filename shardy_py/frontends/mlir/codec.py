@@ -113,7 +113,7 @@ class Codec:
             parts = [self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)]
             return ir.ArrayAttr.get(parts, self.context)
         if isinstance(value, Mapping) and isinstance(like, ir.DictAttr):
-            named = {key: self.encode(part, like.get(key)) for key, part in value.items()}
+            named = {key: self.encode(part, like[key] if key in like else None) for key, part in value.items()}
             return ir.DictAttr.get(named, self.context)
         return self.encode(value)
 
