@@ -27,6 +27,7 @@ PASSES = {
     "sdy-basic-propagate": "shardy_py.propagation.passes:BasicPropagationPass",
     "sdy-insert-explicit-reshards": "shardy_py.finish.insert_explicit_reshards:InsertExplicitReshardsPass",
     "sdy-op-priority-propagate": "shardy_py.propagation.passes:OpPriorityPropagationPass",
+    "sdy-constant-or-scalar-splitter": "shardy_py.prepare.constant_or_scalar_splitter:ConstantOrScalarSplitterPass",
     "sdy-populate-op-sharding-rules": "shardy_py.propagation.populate_op_sharding_rules:PopulateOpShardingRulesPass",
     "sdy-sharding-constraint-to-reshard": "shardy_py.finish.sharding_constraint_to_reshard:ShardingConstraintToReshardPass",
     "sdy-sharding-group-import": "shardy_py.prepare.import_sharding_groups:ShardingGroupImportPass",

@@ -29,6 +29,8 @@ class Trait:
 
 ConstantLike = Trait("ConstantLike")
 """The op makes a constant: no operands, one result, no side effects."""
+AsSdyConstant = Trait("AsSdyConstant")
+"""A `ConstantLike` op that becomes an ``sdy.constant`` with the same attributes, so that no folding merges its copies."""
 Elementwise = Trait("Elementwise")
 """Every element of the results depends on the same element of the operands only."""
 ConstantFoldable = Trait("ConstantFoldable")

@@ -70,3 +70,8 @@ def static_shape(type_: Type) -> tuple[int, ...] | None:
     if isinstance(type_, TensorType) and type_.is_static:
         return type_.shape  # type: ignore[return-value]
     return None
+
+
+def is_scalar(type_: Type) -> bool:
+    """Return whether this is a tensor without dimensions."""
+    return isinstance(type_, TensorType) and not type_.shape

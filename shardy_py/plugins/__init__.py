@@ -2,6 +2,7 @@
 
 from shardy_py.errors import PluginError, RuleError
 from shardy_py.ir.interfaces import (
+    AsSdyConstant,
     Broadcast,
     Concatenation,
     ConstantFoldable,
@@ -30,6 +31,7 @@ from shardy_py.plugins.specs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hooksp
 __all__ = [
     "ENTRY_POINT_GROUP",
     "PROJECT",
+    "AsSdyConstant",
     "Broadcast",
     "Concatenation",
     "ConstantFoldable",

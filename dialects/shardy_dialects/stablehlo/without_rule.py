@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import define
 from shardy_py.plugins import (
+    AsSdyConstant,
     ConstantFoldable,
     ConstantLike,
     Dialect,
@@ -18,7 +19,7 @@ WITH_SIDE_EFFECTS = ("async_done", "async_start", "composite", "infeed", "outfee
 
 def register(dialect: Dialect) -> None:
     """Define the ops without a rule."""
-    define(dialect, "stablehlo.constant", traits=(Pure, ConstantLike))
+    define(dialect, "stablehlo.constant", traits=(Pure, ConstantLike, AsSdyConstant))
     # Without operands, it is always copied together with its users.
     define(dialect, "stablehlo.iota", traits=(Pure, ConstantFoldable))
     define(dialect, "stablehlo.return", traits=(Pure, IsTerminator))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.plugins import (
+    AsSdyConstant,
     Broadcast,
     Concatenation,
     ConstantFoldable,
@@ -37,7 +38,7 @@ TRAITS = {
     "stablehlo.broadcast_in_dim": {Pure, Broadcast, ConstantFoldable},
     "stablehlo.case": {RecursiveMemoryEffects},
     "stablehlo.concatenate": {Pure, Concatenation},
-    "stablehlo.constant": {Pure, ConstantLike},
+    "stablehlo.constant": {Pure, ConstantLike, AsSdyConstant},
     "stablehlo.cross-replica-sum": {Pure},
     "stablehlo.dot_general": {Pure, Contraction},
     "stablehlo.dynamic_slice": {Pure, ForwardPassThrough},
