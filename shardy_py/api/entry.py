@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.propagation.compile import main_function
 
 
 def find_main(program: Program, *, source: str = "") -> Op:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.attributes import Attribute, RawAttribute, SymbolRef
+from shardy_py.ir.attributes import Attribute, SymbolRef
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.types import Type
+from shardy_py.ir.types import Type, function_type
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorSharding, symbol
@@ -62,7 +62,7 @@ class Builder:
         op = self._new("func.func", attributes={"sym_name": name, "sym_visibility": "private"})
         op.regions.append(Region())
         op.regions[0].parent = op
-        op.attributes["function_type"] = RawAttribute(_function_type(argument_types, result_types))
+        op.attributes["function_type"] = function_type(argument_types, result_types)
         self.program.new_function_results(op, result_types)
         return self.program.body.append(op)
 
@@ -186,10 +186,3 @@ class Builder:
             yield block
         finally:
             self._blocks.pop()
-
-
-def _function_type(arguments: Sequence[Type], results: Sequence[Type]) -> str:
-    outputs = ", ".join(str(type_) for type_ in results)
-    if len(results) != 1:
-        outputs = f"({outputs})"
-    return f"({', '.join(str(type_) for type_ in arguments)}) -> {outputs}"

@@ -21,6 +21,31 @@ def callee_of(call: Op) -> str | None:
     return callee.name if isinstance(callee, SymbolRef) else str(callee).removeprefix("@")
 
 
+def main_function(program: Program) -> Op | None:
+    """Return the only function, or the one named ``main``; None for a module without functions.
+
+    Raises:
+        UnsupportedError: several functions, none of them ``main``.
+    """
+    functions = program.functions
+    if not functions:
+        return None
+    if len(functions) == 1:
+        return next(iter(functions.values()))
+    if "main" not in functions:
+        names = ", ".join(f"@{name}" for name in functions)
+        first = next(iter(functions.values()))
+        raise UnsupportedError(
+            Diagnostic(
+                "no-main-function",
+                f"the module has several functions and none is named main: {names}",
+                first.location,
+                hint="rename the entry function to main",
+            )
+        )
+    return functions["main"]
+
+
 def call_graph(program: Program) -> nx.MultiDiGraph:
     """Return the call graph: a node per function name, an edge per call, in program order.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import field, frozen
 
 
@@ -75,3 +77,15 @@ def static_shape(type_: Type) -> tuple[int, ...] | None:
 def is_scalar(type_: Type) -> bool:
     """Return whether this is a tensor without dimensions."""
     return isinstance(type_, TensorType) and not type_.shape
+
+
+def function_type(arguments: Sequence[Type], results: Sequence[Type]) -> OpaqueType:
+    """Return the type of a function.
+
+    >>> str(function_type([tensor(8)], [tensor(8), tensor(4)]))
+    '(tensor<8xf32>) -> (tensor<8xf32>, tensor<4xf32>)'
+    """
+    outputs = ", ".join(str(type_) for type_ in results)
+    if len(results) != 1:
+        outputs = f"({outputs})"
+    return OpaqueType(f"({', '.join(str(type_) for type_ in arguments)}) -> {outputs}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
@@ -84,31 +85,6 @@ def _type_problem(type_: TensorType | OpaqueType) -> str | None:
     if type_.text.startswith("tensor<*"):
         return f"Shardy propagation only supports ranked tensors with a static shape. type: {type_}"
     return None
-
-
-def main_function(program: Program) -> Op | None:
-    """Return the only function, or the one named ``main``; None for a module without functions.
-
-    Raises:
-        UnsupportedError: several functions, none of them ``main``.
-    """
-    functions = program.functions
-    if not functions:
-        return None
-    if len(functions) == 1:
-        return next(iter(functions.values()))
-    if "main" not in functions:
-        names = ", ".join(f"@{name}" for name in functions)
-        first = next(iter(functions.values()))
-        raise UnsupportedError(
-            Diagnostic(
-                "no-main-function",
-                f"the module has several functions and none is named main: {names}",
-                first.location,
-                hint="rename the entry function to main",
-            )
-        )
-    return functions["main"]
 
 
 class _Compiler:

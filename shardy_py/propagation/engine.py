@@ -7,9 +7,10 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic
+from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.propagation.compile import check_types, compile_program, main_function
+from shardy_py.propagation.compile import check_types, compile_program
 from shardy_py.propagation.factors import Strategy
 from shardy_py.propagation.groups import sync_sharding_groups
 from shardy_py.propagation.problem import NO_RULE, Problem
