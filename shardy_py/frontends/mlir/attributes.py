@@ -58,16 +58,18 @@ class AttributeSets(dict[Any, AttributeSet]):
     def _undecodable(self, native: ir.Operation) -> AttributeSet:
         """Return the attributes of an op with one that the bindings have no class for (complex constants, locations).
 
-        Such an attribute is represented by the text of its op, which tells it apart from others.
+        Such an attribute is represented by its text, which only the pair of name and attribute can tell; to ask the
+        pair for its attribute would end the process.
         """
         attributes = native.attributes
         natives: dict[str, ir.Attribute] = {}
         texts: dict[str, Any] = {}
-        for name in attributes.keys():  # noqa: SIM118 - iterating over the map itself ends the process here
+        for index in range(len(attributes)):
+            named = attributes[index]
             try:
-                natives[name] = attributes[name]
+                natives[named.name] = attributes[named.name]
             except TypeError:
-                texts[name] = RawAttribute(native.get_asm(print_generic_op_form=True, skip_regions=True))
+                texts[named.name] = RawAttribute(_text(named))
         result = AttributeSet(self._codec, natives)
         result.decoded.update(texts)
         return result
@@ -172,3 +174,8 @@ class NativeAttributes(MutableMapping[str, Any]):
         """Take the set of the op after its changes were written."""
         self.base = base
         self.overlay = None
+
+
+def _text(named: ir.NamedAttribute) -> str:
+    """Return the attribute of a pair as text: the pair prints as ``NamedAttribute(name=attribute)``."""
+    return str(named).removeprefix(f"NamedAttribute({named.name}=").removesuffix(")")

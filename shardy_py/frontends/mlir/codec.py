@@ -224,7 +224,7 @@ def _decode_value(codec: Codec, native: Any) -> Any:
 def _decode_string(codec: Codec, native: ir.StringAttr) -> Any:
     try:
         return native.value
-    except UnicodeDecodeError:
+    except (RuntimeError, UnicodeDecodeError):
         # Backend configurations may hold any bytes; MLIR's notation escapes them.
         return RawAttribute(str(native))
 

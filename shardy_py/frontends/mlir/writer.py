@@ -12,6 +12,7 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import NativeAttributes
 from shardy_py.frontends.mlir.importer import BlockHandle, OpHandle, Origin
+from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 
 
@@ -116,19 +117,26 @@ class _Writer:
         for number, value in enumerate(op.operands):
             native.operands[number] = native_value(value)
         base = self._origin.sets.of(native)
-        written = NativeAttributes(base, native, [])
-        for name in [name for name in base.native if name not in attributes]:
-            del native.attributes[name]
-        for name, value, present in attributes.changes():
-            if present:
-                written[name] = value
-        _write_attributes(written, self._origin)
+        if attributes.key is not base:
+            self._adapt(NativeAttributes(base, native, []), attributes)
         return native
+
+    def _adapt(self, written: NativeAttributes, attributes: NativeAttributes) -> None:
+        """Make the attributes of a native op the given ones; those of the model may have changed after it was copied."""
+        for name in [name for name in written if name not in attributes]:
+            del written[name]
+        for name in attributes:
+            written[name] = attributes[name]
+        _write_attributes(written, self._origin)
 
     def _make(self, op: Op, native_block: ir.Block) -> ir.Operation:
         codec = self._origin.codec
         inherited = op.attributes.base.native if isinstance(op.attributes, NativeAttributes) else {}
-        attributes = {name: codec.encode(op.attributes[name], inherited.get(name)) for name in op.attributes}
+        point = ir.InsertionPoint.at_block_begin(native_block)
+        try:
+            attributes = {name: codec.encode(op.attributes[name], inherited.get(name)) for name in op.attributes}
+        except TypeError:
+            return self._make_from_text(op, point)
         return ir.Operation.create(
             op.name,
             results=[codec.encode_type(value.type) for value in op.results],
@@ -136,8 +144,24 @@ class _Writer:
             attributes=attributes,
             regions=len(op.regions),
             loc=_location(op, self._origin),
-            ip=ir.InsertionPoint.at_block_begin(native_block),
+            ip=point,
         )
+
+    def _make_from_text(self, op: Op, point: ir.InsertionPoint) -> ir.Operation:
+        """Make an op with an attribute that the bindings have no class for, such as a complex constant."""
+        if op.operands or op.regions:
+            message = "an attribute of a copied op cannot be handled by MLIR's Python bindings"
+            raise UnsupportedError(Diagnostic("unsupported-attribute", message, op.location, op.name))
+        attributes = ", ".join(f'"{name}" = {self._attribute_text(op, name)}' for name in op.attributes)
+        types = ", ".join(str(value.type) for value in op.results)
+        text = f'%0:{len(op.results)} = "{op.name}"() {{{attributes}}} : () -> ({types})'
+        native = ir.Operation.parse(text, context=self._origin.module.context)
+        point.insert(native)
+        return native.operation
+
+    def _attribute_text(self, op: Op, name: str) -> str:
+        value = op.attributes[name]
+        return str(value) if isinstance(value, RawAttribute) else str(self._origin.codec.encode(value))
 
     def _update_operands(self, op: Op, handle: OpHandle) -> None:
         if len(op.operands) != len(handle.operands):
@@ -226,7 +250,10 @@ def _new_block(block: Block, region: ir.Region, origin: Origin) -> BlockHandle:
 
 
 def _location(op: Op, origin: Origin) -> ir.Location:
-    """Return the location for a new op: that of the op before it, or of the op around it."""
+    """Return the location for a new op: that of the op it comes from, of the op before it, or of the op around it."""
+    model = op.attributes.model.native if isinstance(op.attributes, NativeAttributes) else None
+    if model is not None:
+        return model.location
     near = op.prev or op.parent_op
     if near is None or near.handle is None:
         return ir.Location.unknown(origin.module.context)

@@ -1,0 +1,211 @@
+"""Native modules to op graphs: structure, uses, attributes, types, locations."""
+
+import pytest
+
+from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef
+from shardy_py.ir.types import OpaqueType, TensorType, tensor
+from shardy_py.sharding.parse import parse_attribute, parse_mesh, parse_tensor_sharding
+
+
+def _program(text, **options):
+    return import_module(parse_module(text), **options)
+
+
+def _attribute(text):
+    return _program(f"func.func private @f() attributes {{t.x = {text}}}").functions["f"].attributes["t.x"]
+
+
+LOOP = """\
+func.func @main(%a: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
+  %0:2 = stablehlo.while(%x = %a, %i = %n) : tensor<4xf32>, tensor<i32>
+  cond {
+    %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %1 = stablehlo.add %x, %a : tensor<4xf32>
+    stablehlo.return %1, %i : tensor<4xf32>, tensor<i32>
+  }
+  return %0#0 : tensor<4xf32>
+}
+"""
+
+
+def test_ids_follow_the_text():
+    """Ops are numbered in pre-order, each before those in its regions."""
+    program = _program(LOOP)
+    assert [(op.id, op.name) for op in program.walk()] == list(
+        enumerate(
+            [
+                "func.func",
+                "stablehlo.while",
+                "stablehlo.compare",
+                "stablehlo.return",
+                "stablehlo.add",
+                "stablehlo.return",
+                "func.return",
+            ]
+        )
+    )
+
+
+def test_uses_are_in_the_order_in_which_the_parser_makes_them():
+    """Ops inside an op use a value before the op itself does, in either way of counting."""
+    for native_use_order in (False, True):
+        program = _program(LOOP, native_use_order=native_use_order)
+        function = program.functions["main"]
+        first, second = function.regions[0].block.arguments
+        assert [(op.name, number) for op, number in first.uses] == [("stablehlo.add", 1), ("stablehlo.while", 0)]
+        assert [(op.name, number) for op, number in second.uses] == [("stablehlo.compare", 1), ("stablehlo.while", 1)]
+
+
+def test_a_value_may_be_used_before_its_op():
+    """Blocks need not stand in the order in which they run."""
+    program = _program(
+        "func.func @f() -> tensor<2xf32> {\n  cf.br ^bb2\n^bb1:\n"
+        '  %0 = "t.use"(%1) : (tensor<2xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n'
+        '^bb2:\n  %1 = "t.def"() : () -> tensor<2xf32>\n  cf.br ^bb1\n}'
+    )
+    _, use, _, definition, _ = list(program.functions["f"].walk())[1:]
+    assert use.operands == [definition.result]
+    assert definition.result.uses == [(use, 0)]
+
+
+def test_functions_have_values_for_their_results():
+    """A declaration has them, too."""
+    program = _program("func.func private @f(tensor<2xf32>) -> (tensor<2x?xf32>, tuple<tensor<1xf32>>)")
+    types = [value.type for value in program.functions["f"].function_results]
+    assert types == [tensor(2, None), OpaqueType("tuple<tensor<1xf32>>")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tensor<8x4xbf16>", TensorType((8, 4), "bf16")),
+        ("tensor<?x4xcomplex<f32>>", TensorType((None, 4), "complex<f32>")),
+        ("tensor<f8E4M3FN>", TensorType((), "f8E4M3FN")),
+        ("tensor<*xf32>", OpaqueType("tensor<*xf32>")),
+        ("vector<4xf32>", OpaqueType("vector<4xf32>")),
+        ("!stablehlo.token", OpaqueType("!stablehlo.token")),
+        ("tensor<4x!toy.thing>", TensorType((4,), "!toy.thing")),
+    ],
+)
+def test_types_keep_their_text(text, expected):
+    """Ranked tensors have sizes, everything else is opaque; both print as MLIR does."""
+    (argument,) = _program(f'"t.op"() ({{\n^bb0(%a: {text}):\n}}) : () -> ()').body.first.regions[0].block.arguments
+    assert argument.type == expected
+    assert str(argument.type) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("true", True),
+        ("3 : i32", 3),
+        ("-3 : si8", -3),
+        ("2.5 : f32", 2.5),
+        ('"s"', "s"),
+        ("unit", UNIT),
+        ("[1, true, [2]]", (1, True, (2,))),
+        ("array<i64: 1, 2>", (1, 2)),
+        ("array<i1: true, false>", (True, False)),
+        ("{a = 1}", {"a": 1}),
+        ("tensor<2xf32>", tensor(2)),
+        ("(tensor<2xf32>) -> ()", OpaqueType("(tensor<2xf32>) -> ()")),
+        ("@f", SymbolRef("f", "@f")),
+        ("@f::@g", SymbolRef("f", "@f::@g")),
+        ("dense<[[1], [2]]> : tensor<2x1xi64>", DenseElements((2, 1), (1, 2), "dense<[[1], [2]]> : tensor<2x1xi64>")),
+        ("dense<7> : tensor<3xi32>", DenseElements((3,), (7, 7, 7), "dense<7> : tensor<3xi32>")),
+        ("affine_map<(d0) -> (d0)>", RawAttribute("affine_map<(d0) -> (d0)>")),
+        ('"\\FF\\00"', RawAttribute('"\\FF\\00"')),
+        ("#stablehlo<comparison_direction EQ>", RawAttribute("#stablehlo<comparison_direction EQ>")),
+        ("#toy.what<x>", RawAttribute("#toy.what<x>")),
+        ('#sdy.sharding<@m, [{"x", ?}]>', parse_tensor_sharding('<@m, [{"x", ?}]>')),
+        ('#sdy.mesh<["x"=2]>', parse_mesh('<["x"=2]>')),
+        ('#sdy<manual_axes{"x"}>', parse_attribute('#sdy<manual_axes{"x"}>')),
+    ],
+)
+def test_attributes_become_plain_values(text, expected):
+    """Whatever has an obvious form in Python takes it, the rest keeps its text."""
+    found = _attribute(text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_large_constants_are_not_decoded():
+    """Elements stay native above 1,024, and always where they are no integers."""
+    large = ", ".join(str(i) for i in range(1025))
+    for text in (
+        f"dense<[{large}]> : tensor<1025xi32>",
+        "dense<1.0> : tensor<2xf32>",
+        "dense_resource<r> : tensor<2xi32>",
+    ):
+        found = _attribute(text)
+        assert isinstance(found, OpaqueElements)
+        assert found == _attribute(text) or str(found) == str(_attribute(text))
+
+
+def test_attributes_without_a_class_in_the_bindings_do_no_harm():
+    """Complex constants and locations, also inside arrays and dictionaries, stay raw; their neighbours do not."""
+    complex_ = "dense<(1.0,2.0)> : tensor<2xcomplex<f32>>"
+    program = _program(
+        f'func.func private @f() attributes {{t.a = {complex_}, t.b = loc("x"), t.c = [{complex_}], '
+        f"t.d = {{k = {complex_}}}, t.e = 1}}"
+    )
+    attributes = program.functions["f"].attributes
+    assert attributes["t.e"] == 1
+    assert all(isinstance(attributes[f"t.{name}"], RawAttribute) for name in "abcd")
+    assert "t.a" in list(attributes)
+
+
+def test_complex_constants_are_told_apart():
+    """Two ops with different undecodable attributes are not taken for the same."""
+    program = _program(
+        "func.func @f() {\n  %0 = stablehlo.constant dense<(1.0,2.0)> : tensor<2xcomplex<f32>>\n"
+        "  %1 = stablehlo.constant dense<(1.0,3.0)> : tensor<2xcomplex<f32>>\n  return\n}"
+    )
+    first, second, _ = program.functions["f"].regions[0].block.ops
+    assert first.attributes["value"] != second.attributes["value"]
+
+
+def test_ops_with_the_same_attributes_share_a_key():
+    """The key stands for all attributes; a changed mapping has none."""
+    program = _program('"t.a"() {k = 1} : () -> ()\n"t.a"() {k = 1} : () -> ()\n"t.a"() {k = 2} : () -> ()')
+    first, second, third = program.body.ops
+    assert first.attributes.key is second.attributes.key
+    assert first.attributes.key is not third.attributes.key
+    first.attributes["n"] = 1
+    assert first.attributes.key is None
+    assert second.attributes.key is not None
+
+
+def test_attributes_behave_like_a_dictionary():
+    """Reading, writing, deleting and copying agree with each other."""
+    op = _program('"t.a"() {k = 1, l = 2} : () -> ()').body.first
+    attributes = op.attributes
+    assert dict(attributes) == {"k": 1, "l": 2}
+    copy = attributes.copy()
+    attributes["m"] = 3
+    del attributes["k"]
+    assert dict(attributes) == {"l": 2, "m": 3}
+    assert len(attributes) == 2
+    assert "k" not in attributes
+    assert attributes.get("k", 0) == 0
+    assert dict(copy) == {"k": 1, "l": 2}
+    with pytest.raises(KeyError):
+        del attributes["k"]
+    del attributes["m"]
+    assert dict(attributes) == {"l": 2}
+
+
+def test_locations_name_the_source():
+    """An op knows its place; a source without a name gets the given one."""
+    program = import_module(parse_module(LOOP), name="in.mlir")
+    assert [op.location for op in program.walk()][:3] == ["in.mlir:1:1", "in.mlir:2:10", "in.mlir:4:10"]
+
+
+def test_a_program_can_be_refilled():
+    """The contents are those of the new module, the object is the same."""
+    program = _program('"t.a"() : () -> ()')
+    assert import_module(parse_module('"t.b"() : () -> ()'), into=program) is program
+    assert [op.name for op in program.walk()] == ["t.b"]
