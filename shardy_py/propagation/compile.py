@@ -19,10 +19,11 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.types import OpaqueType, TensorType, static_shape
+from shardy_py.ir.unused import find_unused_ops
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, Transform
-from shardy_py.propagation.removal import find_unused_ops, plan_removal
+from shardy_py.propagation.removal import plan_removal
 from shardy_py.propagation.slots import (
     FUNC_DATA_FLOW_EDGE,
     NO_SLOT,

@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import define, field
 
-from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
-from shardy_py.propagation.slots import entry_block
+from shardy_py.ir.graph import Op, Value
 
 
 @define
@@ -30,47 +28,6 @@ class RemovalPlan:
     step_to_op: dict[int, Op] = field(factory=dict)
     users: dict[int, dict[int, int]] = field(factory=dict)
     step_of: Mapping[int, int] = field(factory=dict)
-
-
-def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
-    """Return the ops that nothing with an effect depends on, outermost only, in program order."""
-    found: list[Op] = []
-    unused: set[int] = set()
-    for function in reversed(list(program.body.ops)):
-        block = entry_block(function)
-        if block is not None and function.name == "func.func":
-            _find_in_block(block, semantics, unused, found)
-    found.reverse()
-    return found
-
-
-def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:
-    op = block.last
-    while op is not None:
-        if all(user.id in unused for value in op.results for user, _ in value.uses) and _is_removable(op, semantics):
-            unused.update(inner.id for inner in op.walk())
-            found.append(op)
-        else:
-            for region in op.regions:
-                for inner_block in reversed(region.blocks):
-                    _find_in_block(inner_block, semantics, unused, found)
-        op = op.prev
-
-
-def _is_removable(op: Op, semantics: OpSemantics) -> bool:
-    traits = semantics.get_traits(op)
-    return IsTerminator not in traits and _has_no_effects(op, semantics)
-
-
-def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
-    traits = semantics.get_traits(op)
-    if Pure in traits and not op.regions:
-        return True
-    if RecursiveMemoryEffects in traits:
-        return all(
-            _has_no_effects(inner, semantics) for region in op.regions for block in region.blocks for inner in block.ops
-        )
-    return Pure in traits
 
 
 def plan_removal(ops: list[Op], step_of: Mapping[int, int]) -> RemovalPlan | None:

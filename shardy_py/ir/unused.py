@@ -1,0 +1,56 @@
+"""Ops without effects that nobody uses."""
+
+from __future__ import annotations
+
+from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
+
+
+def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
+    """Return the ops that nothing with an effect depends on, outermost only, in program order."""
+    found: list[Op] = []
+    unused: set[int] = set()
+    for function in reversed(list(program.functions.values())):
+        for region in function.regions:
+            for block in reversed(region.blocks):
+                _find_in_block(block, semantics, unused, found)
+    found.reverse()
+    return found
+
+
+def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:
+    op = block.last
+    while op is not None:
+        if all(user.id in unused for value in op.results for user, _ in value.uses) and _is_removable(op, semantics):
+            unused.update(inner.id for inner in op.walk())
+            found.append(op)
+        else:
+            for region in op.regions:
+                for inner_block in reversed(region.blocks):
+                    _find_in_block(inner_block, semantics, unused, found)
+        op = op.prev
+
+
+def _is_removable(op: Op, semantics: OpSemantics) -> bool:
+    traits = semantics.get_traits(op)
+    return IsTerminator not in traits and _has_no_effects(op, semantics)
+
+
+def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
+    traits = semantics.get_traits(op)
+    if Pure in traits and not op.regions:
+        return True
+    if RecursiveMemoryEffects in traits:
+        return all(
+            _has_no_effects(inner, semantics) for region in op.regions for block in region.blocks for inner in block.ops
+        )
+    return Pure in traits
+
+
+def erase_unused_ops(program: Program, semantics: OpSemantics) -> None:
+    """Take all ops that `find_unused_ops` finds out of the program."""
+    for op in reversed(find_unused_ops(program, semantics)):
+        for inner in op.walk():
+            for value in inner.results:
+                program.shardings.pop(value.id, None)
+        op.erase()
