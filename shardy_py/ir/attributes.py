@@ -6,6 +6,7 @@ An attribute is one of: bool, int, float, str; a tuple (arrays, dense arrays of 
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -74,3 +75,12 @@ class OpaqueElements:
 
     def __str__(self) -> str:
         return str(self.native)
+
+
+def freeze(attribute: Attribute) -> Hashable:
+    """Return an attribute as a hashable value that tells 1, 1.0 and True apart."""
+    if isinstance(attribute, Mapping):
+        return tuple([(name, freeze(attribute[name])) for name in sorted(attribute)])
+    if isinstance(attribute, (tuple, list)):
+        return tuple([freeze(item) for item in attribute])
+    return (type(attribute), attribute)

@@ -30,7 +30,7 @@ class Trait:
 ConstantLike = Trait("ConstantLike")
 """The op makes a constant: no operands, one result, no side effects."""
 AsSdyConstant = Trait("AsSdyConstant")
-"""A `ConstantLike` op that becomes an ``sdy.constant`` with the same attributes, so that no folding merges its copies."""
+"""A `ConstantLike` op that becomes an ``sdy.constant`` with its attributes, so that no folding merges the copies."""
 Elementwise = Trait("Elementwise")
 """Every element of the results depends on the same element of the operands only."""
 ConstantFoldable = Trait("ConstantFoldable")
@@ -41,6 +41,8 @@ RecursiveMemoryEffects = Trait("RecursiveMemoryEffects")
 """The side effects of the op are those of the ops in its regions."""
 IsTerminator = Trait("IsTerminator")
 """The op ends its block."""
+IsolatedFromAbove = Trait("IsolatedFromAbove")
+"""The regions of the op use no values defined outside."""
 PassThrough = Trait("PassThrough")
 """Moves data without computing (reshape, transpose, host offload): as early as elementwise ops."""
 PropagationBarrier = Trait("PropagationBarrier")

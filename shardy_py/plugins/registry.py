@@ -11,6 +11,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
+from shardy_py.ir.attributes import freeze
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import RuleOptions, ShardableDataFlowOpInterface, Trait
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
@@ -305,13 +306,4 @@ def _attribute_key(attributes: Mapping[str, Any]) -> Any:
     key = getattr(attributes, "key", None)
     if key is not None:
         return key
-    return tuple([(name, _freeze(attributes[name])) for name in sorted(attributes)])
-
-
-def _freeze(attribute: Any) -> Any:
-    """Return an attribute as a hashable value that tells 1, 1.0 and True apart."""
-    if isinstance(attribute, Mapping):
-        return tuple([(name, _freeze(attribute[name])) for name in sorted(attribute)])
-    if isinstance(attribute, (tuple, list)):
-        return tuple([_freeze(item) for item in attribute])
-    return (type(attribute), attribute)
+    return tuple([(name, freeze(attributes[name])) for name in sorted(attributes)])

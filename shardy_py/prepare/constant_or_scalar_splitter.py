@@ -63,10 +63,7 @@ def convert_constants(program: Program, semantics: OpSemantics) -> None:
         constant = Op(program, CONSTANT, (), [value.type for value in op.results], copy(op.attributes))
         op.parent.insert_before(op, constant)
         for old, new in zip(op.results, constant.results, strict=True):
-            # Unlike `replace_all_uses_with`, this keeps the order of the uses: MLIR reverses it twice here.
-            for user, number in old.uses:
-                user.operands[number] = new
-            new.uses, old.uses = old.uses, []
+            old.replace_all_uses_with(new)
             if old.id in program.shardings:
                 program.shardings[new.id] = program.shardings.pop(old.id)
         op.erase()

@@ -122,7 +122,7 @@ class _Writer:
         return native
 
     def _adapt(self, written: NativeAttributes, attributes: NativeAttributes) -> None:
-        """Make the attributes of a native op the given ones; those of the model may have changed after it was copied."""
+        """Make the attributes of a native op the given ones; its model may have changed since it was copied."""
         for name in [name for name in written if name not in attributes]:
             del written[name]
         for name in attributes:
