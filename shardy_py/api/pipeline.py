@@ -25,6 +25,7 @@ PASSES = {
     "sdy-aggressive-propagate": "shardy_py.propagation.passes:AggressivePropagationPass",
     "sdy-apply-sharding-constraints": "shardy_py.prepare.apply_sharding_constraints:ApplyShardingConstraintsPass",
     "sdy-basic-propagate": "shardy_py.propagation.passes:BasicPropagationPass",
+    "sdy-canonicalize-reshards": "shardy_py.finish.canonicalize_reshards:CanonicalizeReshardsPass",
     "sdy-constant-or-scalar-merger": "shardy_py.finish.constant_or_scalar_merger:ConstantOrScalarMergerPass",
     "sdy-constant-or-scalar-splitter": "shardy_py.prepare.constant_or_scalar_splitter:ConstantOrScalarSplitterPass",
     "sdy-insert-explicit-reshards": "shardy_py.finish.insert_explicit_reshards:InsertExplicitReshardsPass",

@@ -7,6 +7,7 @@ from shardy_py.plugins import (
     ConstantLike,
     Dialect,
     Elementwise,
+    IsolatedFromAbove,
     IsTerminator,
     PassThrough,
     PropagationBarrier,
@@ -31,8 +32,9 @@ sdy.op("sdy.mesh")
 sdy.op("sdy.sharding_group")
 sdy.op("sdy.return", traits=[IsTerminator, Pure])
 
-sdy.op("sdy.manual_computation", traits=[RecursiveMemoryEffects], data_flow=ManualComputationDataFlow())
-sdy.op("sdy.named_computation", traits=[RecursiveMemoryEffects], data_flow=RegionDataFlow())
+REGION_OP_TRAITS = (IsolatedFromAbove, RecursiveMemoryEffects)
+sdy.op("sdy.manual_computation", traits=REGION_OP_TRAITS, data_flow=ManualComputationDataFlow())
+sdy.op("sdy.named_computation", traits=REGION_OP_TRAITS, data_flow=RegionDataFlow())
 
 # An edge may stand on a value nobody uses, so it is not pure: it would vanish.
 sdy.op("sdy.data_flow_edge", traits=[PassThrough], sharding_attribute="sharding")

@@ -7,7 +7,7 @@ from shardy_dialects.stablehlo.custom_calls import top_k_rule
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_dialects.stablehlo.elementwise import ELEMENTWISE_TRAITS
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import ConstantLike, Dialect, Pure, RecursiveMemoryEffects
+from shardy_py.plugins import ConstantLike, Dialect, IsolatedFromAbove, Pure, RecursiveMemoryEffects
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
@@ -133,4 +133,4 @@ def register(dialect: Dialect) -> None:
     define(dialect, "chlo.top_k", top_k_rule, extended=True)
     define(dialect, "chlo.constant", traits=(Pure, ConstantLike))
     define(dialect, "chlo.ragged_dot", ragged_dot_rule, extended=True)
-    define(dialect, "chlo.scan", traits=(RecursiveMemoryEffects,))
+    define(dialect, "chlo.scan", traits=(IsolatedFromAbove, RecursiveMemoryEffects))
