@@ -11,6 +11,12 @@ from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.collectives import AllToAllParam, AllToAllParamList, AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh, MeshAxis
+from shardy_py.sharding.propagation_edges import (
+    AxisToPropagationDetails,
+    EdgeValueRef,
+    PropagationEdges,
+    PropagationOneStep,
+)
 from shardy_py.sharding.rule import DimMapping, OpShardingRule, TensorMapping, factor_symbol
 from shardy_py.sharding.tensor import (
     DimensionSharding,
@@ -29,6 +35,7 @@ ShardingValue = (
     | AxisRefList
     | ListOfAxisRefLists
     | AllToAllParamList
+    | PropagationEdges
 )
 """Every value that can be an attribute of an op."""
 
@@ -281,6 +288,53 @@ def _all_to_all_param_list(cursor: Cursor) -> AllToAllParamList:
     return AllToAllParamList(_list(cursor, "]", _all_to_all_param))
 
 
+def _numbered(cursor: Cursor, what: str) -> int:
+    """A number behind a dash, which the lexer takes for a sign where they stand together."""
+    if cursor.accept("-"):
+        return cursor.integer(what)
+    if not cursor.token.startswith("-"):
+        cursor.fail("'-'")
+    return -cursor.integer(what)
+
+
+def _edge_value_ref(cursor: Cursor) -> EdgeValueRef:
+    if cursor.accept("operand"):
+        return EdgeValueRef("operand", _numbered(cursor, "the number of an operand"))
+    cursor.expect("result", "operand")
+    return EdgeValueRef("result", _numbered(cursor, "the number of a result"))
+
+
+def _axis_to_propagation_details(cursor: Cursor) -> AxisToPropagationDetails:
+    cursor.expect("{")
+    axis = axis_ref(cursor)
+    cursor.expect("=")
+    source = _edge_value_ref(cursor)
+    cursor.expect("->")
+    cursor.expect("[")
+    targets = _list(cursor, "]", _edge_value_ref)
+    cursor.expect("}")
+    return AxisToPropagationDetails(axis, source, targets)
+
+
+def _propagation_one_step(cursor: Cursor) -> PropagationOneStep:
+    cursor.expect("{")
+    cursor.expect("step")
+    index = _numbered(cursor, "the number of a step")
+    cursor.expect("=")
+    cursor.expect("[")
+    entries = _list(cursor, "]", _axis_to_propagation_details)
+    cursor.expect("}")
+    return PropagationOneStep(index, entries)
+
+
+def _propagation_edges(cursor: Cursor) -> PropagationEdges:
+    cursor.expect("<")
+    cursor.expect("[")
+    steps = _list(cursor, "]", _propagation_one_step)
+    cursor.expect(">")
+    return PropagationEdges(steps)
+
+
 _PRODUCTIONS: dict[str, Callable[[Cursor], ShardingValue]] = {
     "sharding": tensor_sharding,
     "sharding_per_value": tensor_sharding_per_value,
@@ -290,6 +344,7 @@ _PRODUCTIONS: dict[str, Callable[[Cursor], ShardingValue]] = {
     "axis_ref_list": _axis_ref_list,
     "list_of_axis_ref_lists": _list_of_axis_ref_lists,
     "all_to_all_param_list": _all_to_all_param_list,
+    "propagation_edges": _propagation_edges,
 }
 
 
@@ -298,6 +353,7 @@ MNEMONICS: dict[type, str] = {
     TensorShardingPerValue: "sharding_per_value",
     Mesh: "mesh",
     OpShardingRule: "op_sharding_rule",
+    PropagationEdges: "propagation_edges",
 }
 # MLIR writes the attributes that are mere arrays inside the brackets.
 ARRAY_MNEMONICS: dict[type, str] = {

@@ -13,6 +13,7 @@ from shardy_py.ir.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.collectives import AllToAllParamList, AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import format_attribute, parse_attribute
+from shardy_py.sharding.propagation_edges import PropagationEdges
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
 
@@ -28,6 +29,7 @@ _SHARDY_VALUES = (
     AxisRefList,
     ListOfAxisRefLists,
     AllToAllParamList,
+    PropagationEdges,
 )
 
 
