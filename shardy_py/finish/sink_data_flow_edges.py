@@ -46,18 +46,18 @@ class SinkDataFlowEdgesPass:
             self._sink(program, op, "block_arg", data_flow.get_block_argument_edge_owners(op))
             self._sink(program, op, "result", data_flow.get_op_result_edge_owners(op))
         for edge in edges:
-            _replace_by_owner(program, edge)
+            replace_by_owner(program, edge)
 
     def _sink(self, program: Program, op: Op, kind: str, owners: Sequence[Value]) -> None:
         edges = [edge_user(owner) for owner in owners]
-        _sink_shardings(program, owners, edges)
+        sink_shardings(program, owners, edges)
         if self.sink_debug_sharding_origins:
             _collect_debug_info(op, kind, _ORIGINS, edges)
         if self.sink_debug_propagation_edge_sharding:
             _collect_debug_info(op, kind, _EDGES, edges)
 
 
-def _sink_shardings(program: Program, owners: Sequence[Value], edges: Sequence[Op | None]) -> None:
+def sink_shardings(program: Program, owners: Sequence[Value], edges: Sequence[Op | None]) -> None:
     """Give the owners the shardings of their edges.
 
     The op holds all of them in one attribute: as soon as one edge has a sharding, the others get a fully open one
@@ -85,7 +85,8 @@ def _is_empty(info: str, value: Attribute) -> bool:
     return info == _EDGES and str(value).endswith("<[]>")
 
 
-def _replace_by_owner(program: Program, edge: Op) -> None:
+def replace_by_owner(program: Program, edge: Op) -> None:
+    """Take out an edge; its users use the owner, whose sharding stays as it is."""
     program.shardings.pop(edge.results[0].id, None)
     edge.results[0].replace_all_uses_with(edge.operands[0])
     edge.erase()

@@ -6,6 +6,7 @@ from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
 
 DATA_FLOW_EDGE = "sdy.data_flow_edge"
+FUNC_DATA_FLOW_EDGE = "sdy.func_data_flow_edge"
 
 
 def edge_user(owner: Value | None) -> Op | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 SHARDING = "sdy.sharding"
@@ -20,7 +21,7 @@ def load_shardings(program: Program, semantics: OpSemantics) -> None:
     table.clear()
     for op in program.walk():
         if op.name == FUNCTION:
-            _load(table, _arguments(op), _from_dictionaries(op.attributes.get("arg_attrs")))
+            _load(table, entry_arguments(op), _from_dictionaries(op.attributes.get("arg_attrs")))
             _load(table, op.function_results, _from_dictionaries(op.attributes.get("res_attrs")))
             continue
         data_flow = semantics.get_data_flow(op)
@@ -43,7 +44,7 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
     table = program.shardings
     for op in program.walk():
         if op.name == FUNCTION:
-            _store_dictionaries(table, op, "arg_attrs", _arguments(op))
+            _store_dictionaries(table, op, "arg_attrs", entry_arguments(op))
             _store_dictionaries(table, op, "res_attrs", op.function_results)
             continue
         data_flow = semantics.get_data_flow(op)
@@ -65,11 +66,47 @@ def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple
     )
 
 
+def complete_unless_maximal(program: Program, values: Sequence[Value]) -> tuple[TensorSharding, ...]:
+    """Return the shardings of the arguments or results of a function, fully open ones for those that have none.
+
+    The fully open ones are over the first mesh of several devices.
+
+    Returns:
+        One sharding per value; () if none is over a mesh of several devices.
+    """
+    found = [program.shardings.get(value.id) for value in values]
+    meshes = program.meshes if any(found) else {}
+    mesh = next((item.mesh for item in found if item is not None and not _is_maximal(item, meshes)), None)
+    if mesh is None:
+        return ()
+    return tuple(
+        TensorSharding.fully_open(mesh, _rank(value)) if sharding is None else sharding
+        for value, sharding in zip(values, found, strict=True)
+    )
+
+
+def set_shardings(program: Program, values: Sequence[Value], shardings: Sequence[TensorSharding]) -> None:
+    """Set the shardings of several values; () for none at all."""
+    table = program.shardings
+    if not shardings:
+        for value in values:
+            table.pop(value.id, None)
+        return
+    for value, sharding in zip(values, shardings, strict=True):
+        table[value.id] = sharding
+
+
+def _is_maximal(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> bool:
+    mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
+    return mesh is not None and mesh.is_maximal
+
+
 def _rank(value: Value) -> int:
     return value.type.rank if isinstance(value.type, TensorType) else 0
 
 
-def _arguments(function: Op) -> Sequence[Value]:
+def entry_arguments(function: Op) -> Sequence[Value]:
+    """Return the arguments of a function; none if it has no body."""
     blocks = function.regions[0].blocks if function.regions else []
     return blocks[0].arguments if blocks else ()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import SymbolRef
-from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.callgraph import call_graph, callee_of, check_no_recursion
 from shardy_py.ir.graph import Op, Program
 from shardy_py.sharding.tensor import symbol
 
 SYMBOL_NAME = "sym_name"
 ORIGINAL_FUNCTION_NAME = "sdy.original_func_name"
+EXECUTION_THREAD = "execution_thread"
 FUNCTION = "func.func"
 
 
@@ -82,13 +83,35 @@ def set_callee(call: Op, name: str) -> None:
     call.attributes["callee"] = SymbolRef(name, symbol(name))
 
 
+def has_body(function: Op) -> bool:
+    """Return whether a function is more than a declaration."""
+    return bool(function.regions and function.regions[0].blocks)
+
+
+def calls_callees_first(program: Program) -> list[Op]:
+    """Return all calls, those in a function after those in the functions it calls.
+
+    Raises:
+        UnsupportedError: functions call each other in a circle.
+    """
+    calls: list[Op] = []
+    pending = {function.attributes[SYMBOL_NAME]: function for function in functions_callees_first(program)}
+    for name, function in list(pending.items()):
+        found = [op for op in function.walk() if op.name == "func.call"]
+        if any(callee_of(call) in pending for call in found):
+            check_no_recursion(call_graph(program))
+        calls += found
+        del pending[name]
+    return calls
+
+
 def functions_callees_first(program: Program) -> list[Op]:
     """Return all functions with a body, each after those it calls: the order in which the reference visits them.
 
     It is depth-first from the functions in program order, callees in the order of their first calls. Functions that
     call each other in a circle come in some order, too.
     """
-    functions = {name: op for name, op in program.functions.items() if op.regions and op.regions[0].blocks}
+    functions = {name: op for name, op in program.functions.items() if has_body(op)}
     ordered: list[Op] = []
     seen: set[str] = set()
     # A stack of iterators, because chains of calls may be longer than Python's own stack.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE
+from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     DataFlowShardingTransformType,
@@ -24,13 +24,7 @@ from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, Transform
 from shardy_py.propagation.removal import plan_removal
-from shardy_py.propagation.slots import (
-    FUNC_DATA_FLOW_EDGE,
-    NO_SLOT,
-    Slots,
-    assign_slots,
-    entry_block,
-)
+from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block
 from shardy_py.propagation.transitions import ShardingTable, Transitions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import identity_rule

@@ -13,7 +13,6 @@ from shardy_py.ir.data_flow import edge_user
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 
-FUNC_DATA_FLOW_EDGE = "sdy.func_data_flow_edge"
 NO_SLOT = -1
 
 

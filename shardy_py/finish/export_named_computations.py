@@ -1,0 +1,110 @@
+"""Make functions and calls of named computations again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.finish.sink_data_flow_edges import replace_by_owner, sink_shardings
+from shardy_py.ir.attributes import Attribute, SymbolRef
+from shardy_py.ir.data_flow import edge_user
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.regions import move_region
+from shardy_py.ir.shardings import complete, set_shardings
+from shardy_py.ir.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
+from shardy_py.ir.types import function_type
+from shardy_py.sharding.tensor import symbol
+
+NAMED_COMPUTATION = "sdy.named_computation"
+_OF_THE_COMPUTATION = ("name", "in_shardings", "out_shardings", EXECUTION_THREAD)
+"""Attributes that a call does not take over."""
+
+
+@frozen
+class ExportNamedComputationsPass:
+    """Replace every ``sdy.named_computation`` by a call of a new private function with its body.
+
+    Data-flow edges on the arguments and results are sunk: the function takes over the shardings of its arguments, the
+    call those of the results. The results of the function itself get none.
+    """
+
+    name: ClassVar[str] = "sdy-export-named-computations"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Add the functions at the end of the module, those of inner computations before those of outer ones."""
+        symbols = SymbolTable(program)
+        calls = [_export(program, op, symbols) for op in list(_computations(program.body.ops))]
+        for call in calls:
+            _remove_edges(program, call.results)
+
+
+def _computations(ops: Iterable[Op]) -> Iterator[Op]:
+    """Yield all named computations, each after those inside."""
+    for op in ops:
+        for region in op.regions:
+            for block in region.blocks:
+                yield from _computations(block.ops)
+        if op.name == NAMED_COMPUTATION:
+            yield op
+
+
+def _export(program: Program, computation: Op, symbols: SymbolTable) -> Op:
+    """Replace one computation and return the call."""
+    arguments = computation.regions[0].block.arguments
+    for owners in (arguments, computation.results):
+        sink_shardings(program, owners, [edge_user(owner) for owner in owners])
+        set_shardings(program, owners, complete(program.shardings, owners))
+    _remove_edges(program, arguments)
+    name = symbols.insert(_new_function(program, computation))
+    call = _new_call(program, computation, name)
+    for result, new_result in zip(computation.results, call.results, strict=True):
+        result.replace_all_uses_with(new_result)
+    computation.erase()
+    return call
+
+
+def _new_function(program: Program, computation: Op) -> Op:
+    """Return a function with the body of a computation, in no block yet."""
+    attributes = computation.attributes
+    arguments = [value.type for value in computation.regions[0].block.arguments]
+    results = [value.type for value in computation.results]
+    made: dict[str, Attribute] = {
+        SYMBOL_NAME: attributes["name"],
+        "function_type": function_type(arguments, results),
+        "sym_visibility": "private",
+        ORIGINAL_FUNCTION_NAME: attributes["name"],
+    }
+    if EXECUTION_THREAD in attributes:
+        made[EXECUTION_THREAD] = attributes[EXECUTION_THREAD]
+    function = Op(program, "func.func", attributes=made)
+    program.new_function_results(function, results)
+    move_region(computation, function, terminator="func.return")
+    return function
+
+
+def _new_call(program: Program, computation: Op, callee: str) -> Op:
+    """Insert the call before a computation, with its attributes and the shardings of its results."""
+    attributes = copy(computation.attributes)
+    for name in _OF_THE_COMPUTATION:
+        if name in attributes:
+            del attributes[name]
+    attributes["callee"] = SymbolRef(callee, symbol(callee))
+    call = Op(program, "func.call", computation.operands, [value.type for value in computation.results], attributes)
+    computation.parent.insert_before(computation, call)  # type: ignore[union-attr]
+    table = program.shardings
+    for result, new_result in zip(computation.results, call.results, strict=True):
+        sharding = table.pop(result.id, None)
+        if sharding is not None:
+            table[new_result.id] = sharding
+    return call
+
+
+def _remove_edges(program: Program, owners: Sequence[Value]) -> None:
+    for owner in owners:
+        edge = edge_user(owner)
+        if edge is not None:
+            replace_by_owner(program, edge)

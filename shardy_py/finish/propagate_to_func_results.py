@@ -1,0 +1,46 @@
+"""Shard the results of functions like the values they return, so that calls can be brought in line with them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.callgraph import main_function
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.symbols import has_body
+
+
+@frozen
+class PropagateToFuncResultsPass:
+    """Copy the shardings of returned values to the results of their function.
+
+    The main function is left alone: propagation itself did it there.
+    """
+
+    name: ClassVar[str] = "sdy-propagate-to-func-results"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Set the shardings, and remove those whose value has none.
+
+        Raises:
+            UnsupportedError: several functions, none of them ``main``.
+        """
+        main = main_function(program)
+        for function in program.functions.values():
+            if function is not main and has_body(function):
+                _propagate(program, function)
+
+
+def _propagate(program: Program, function: Op) -> None:
+    terminator = function.regions[0].blocks[0].terminator
+    if terminator is None or terminator.name != "func.return":
+        return
+    table = program.shardings
+    for value, result in zip(terminator.operands, function.function_results, strict=True):
+        sharding = table.get(value.id)
+        if sharding is None:
+            table.pop(result.id, None)
+        else:
+            table[result.id] = sharding

@@ -1,0 +1,27 @@
+"""Moving regions from one op to another."""
+
+from __future__ import annotations
+
+from shardy_py.ir.graph import Op, Region
+
+
+def move_region(source: Op, target: Op, *, terminator: str) -> Region:
+    """Move the only region of an op to one that has none yet; ``source`` is left with an empty one.
+
+    Args:
+        source: The op that loses its region.
+        target: The op that gets it.
+        terminator: The name of the ops that end its blocks there.
+    """
+    (region,) = source.regions
+    source.regions = [Region()]
+    source.regions[0].parent = source
+    region.parent = target
+    target.regions.append(region)
+    for block in region.blocks:
+        old = block.terminator
+        if old is not None:
+            # As in the reference, the new op enters the use lists before the old one leaves them.
+            block.append(Op(old.program, terminator, old.operands))
+            old.erase()
+    return region

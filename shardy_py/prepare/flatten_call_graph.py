@@ -1,0 +1,38 @@
+"""Give every call a function of its own, so that each can be sharded as that call needs it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.cloning import clone_function_recursively
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.symbols import SymbolTable, calls_callees_first, has_body, set_callee
+
+
+@frozen
+class FlattenCallGraphPass:
+    """Copy a function for every call of it but the first, and with it all the functions it calls.
+
+    Functions without a body have nothing that could be sharded; all their calls share them.
+    """
+
+    name: ClassVar[str] = "sdy-flatten-call-graph"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Copy the functions to the end of the module, the copy of a callee before that of its caller.
+
+        Raises:
+            UnsupportedError: functions call each other in a circle.
+            VerificationError: a function that does not exist is called.
+        """
+        symbols = SymbolTable(program)
+        called: set[int] = set()
+        for call in calls_callees_first(program):
+            function = symbols.callee(call)
+            if function.id not in called:
+                called.add(function.id)
+            elif has_body(function):
+                set_callee(call, symbols.insert(clone_function_recursively(function, symbols)))
