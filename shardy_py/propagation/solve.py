@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from attrs import define, evolve
 
 from shardy_py.propagation.compile import has_multi_use
@@ -9,11 +11,14 @@ from shardy_py.propagation.factors import Direction, Strategy
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
 from shardy_py.propagation.removal import Removal
 from shardy_py.propagation.schedule import Schedule, factor_directions, matching_entries
+from shardy_py.propagation.trace import Observer, Recorder
 from shardy_py.propagation.transitions import NO_SHARDING, Directions, Outcome
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
 
 Strategies = tuple[Strategy, ...]
 AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)
+AfterPriority = Callable[[int, Sequence[int]], None]
+"""Gets a user priority that is done, but is not the last, and the sharding id of every slot."""
 
 
 @define(frozen=True)
@@ -30,6 +35,8 @@ def solve(
     schedule: Schedule | None,
     strategies: Strategies = AGGRESSIVE,
     user_priorities: bool = True,
+    observer: Observer | None = None,
+    after_priority: AfterPriority | None = None,
 ) -> Solution:
     """Propagate to the fixpoint.
 
@@ -38,16 +45,22 @@ def solve(
         schedule: The op priorities; None for every op in both directions at once.
         strategies: The factor propagation strategies, in the order in which each level runs them.
         user_priorities: Whether priorities on dimension shardings count; if not they are carried along.
+        observer: Gets every accepted update as it happens.
+        after_priority: Called after every user priority but the last.
     """
-    solver = _Solver(problem, schedule, strategies)
+    solver = _Solver(problem, schedule, strategies, Recorder(problem, observer) if observer else None)
     if not user_priorities:
         solver.run_levels()
         return Solution(problem, solver.current)
     rounds = start_priorities(problem, solver.current)
     solver.run_levels()
+    done = 0
     for one in rounds:
+        if after_priority is not None:
+            after_priority(done, solver.current)
         _apply_round(problem, solver, one)
-        solver.run_levels()
+        solver.run_levels(one.priority)
+        done = one.priority
     return Solution(problem, solver.current)
 
 
@@ -61,8 +74,11 @@ def _apply_round(problem: Problem, solver: _Solver, one: PriorityRound) -> None:
 class _Solver:
     """The state of one solve."""
 
-    def __init__(self, problem: Problem, schedule: Schedule | None, strategies: Strategies) -> None:
+    def __init__(
+        self, problem: Problem, schedule: Schedule | None, strategies: Strategies, recorder: Recorder | None
+    ) -> None:
         self.problem = problem
+        self.recorder = recorder
         self.schedule = schedule
         self.strategies = strategies
         self.current = list(problem.initial)
@@ -72,10 +88,12 @@ class _Solver:
         self._matches: dict[object, tuple[int, ...]] = {}
         self._alive = bytearray(b"\x01") * problem.num_steps
 
-    def run_levels(self) -> None:
+    def run_levels(self, user_priority: int = 0) -> None:
         """Run every level, each with every strategy, to its fixpoint."""
         for level in range(len(self.schedule.levels) if self.schedule else 1):
             for strategy in self.strategies:
+                if self.recorder is not None:
+                    self.recorder.enter(user_priority, level, strategy)
                 self._sync_function_results(strategy)
                 self._fixpoint(level, strategy)
                 self._sync_function_results(strategy)
@@ -96,7 +114,10 @@ class _Solver:
         for rule_id, operand, result in problem.function_results:
             ids = (current[operand], current[result])
             directions = (Direction.BOTH,) * problem.transitions.rules[rule_id].num_factors
-            for position, new in problem.transitions.outcome(rule_id, directions, strategy, ids):
+            outcome = problem.transitions.outcome(rule_id, directions, strategy, ids)
+            if outcome and self.recorder is not None:
+                self.recorder.record_function_result(rule_id, directions, (operand, result), current, outcome)
+            for position, new in outcome:
                 if position == 1:
                     current[result] = new
                     continue
@@ -129,6 +150,10 @@ class _Solver:
                 outcome = visit(step, key[1])
                 if step not in problem.transforms:
                     memo[key] = outcome
+            if not outcome:
+                continue
+            if self.recorder is not None:
+                self._record(self.recorder, step, key[1], outcome, level)
             for position, new in outcome:
                 slot = slots[position]
                 if slot < 0:
@@ -198,17 +223,30 @@ class _Solver:
 
         return visit
 
+    def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], outcome: Outcome, level: int) -> None:
+        group = self.problem.groups[self.step_groups[step]]
+        directions = self._directions(step, group, level)
+        seen = self._seen(step, ids) if step in self.problem.transforms else ids
+        recorder.record_step(step, group, directions, seen, self.current, outcome)
+
+    def _seen(self, step: int, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shardings of an edge as its sources see them."""
+        table = self.problem.table
+        target = table.values[ids[-1]]
+        if target is None:
+            return ids
+        before, _ = self.problem.transforms[step]
+        return (*ids[:-1], table.intern(before(target)))
+
     def _visit_transformed(
         self, step: int, ids: tuple[int, ...], directions: Directions, strategy: Strategy
     ) -> Outcome:
         """Visit an edge whose target looks different from its sources."""
         problem, table = self.problem, self.problem.table
         group = problem.groups[self.step_groups[step]]
-        before, after = problem.transforms[step]
-        target = table.values[ids[-1]]
-        seen = (*ids[:-1], table.intern(before(target)) if target is not None else NO_SHARDING)
+        _, after = problem.transforms[step]
         outcome = problem.transitions.outcome(
-            group.rule, directions, strategy, seen, is_elementwise=group.is_elementwise
+            group.rule, directions, strategy, self._seen(step, ids), is_elementwise=group.is_elementwise
         )
         last = len(ids) - 1
         result = []

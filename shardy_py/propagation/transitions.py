@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.propagation.aggressive import propagate_aggressive
 from shardy_py.propagation.basic import propagate_basic
-from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy
+from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy, Updates
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project, unproject
 from shardy_py.sharding.rule import OpShardingRule
@@ -151,14 +151,10 @@ class Transitions:
         sizes = rule.factor_sizes
         mappings = (*rule.operand_mappings, *rule.result_mappings)
         values = self.table.values
-        tensors = [
-            project(values[sharding_id], mapping, sizes, mesh)
-            for sharding_id, mapping in zip(ids, mappings, strict=True)
-        ]
-        split = len(rule.operand_mappings)
+        projection = project_step(rule, [values[sharding_id] for sharding_id in ids], mesh)
+        tensors = projection.tensors
         context = StepContext(sizes, directions, mesh, conservative, is_elementwise)
-        propagate = propagate_basic if strategy is Strategy.BASIC else propagate_aggressive
-        updated = propagate(Projection(tensors[:split], tensors[split:]), context)
+        updated = propagate_step(projection, context, strategy)
         changes = []
         for position, changed in enumerate(updated):
             if not changed:
@@ -168,3 +164,20 @@ class Transitions:
             if new != old and not (old is None and new.empty_axes):
                 changes.append((position, self.table.intern(new)))
         return tuple(changes)
+
+
+def project_step(rule: OpShardingRule, shardings: Sequence[TensorSharding | None], mesh: Mesh) -> Projection:
+    """Return the factor shardings of all operands and results of a step."""
+    mappings = (*rule.operand_mappings, *rule.result_mappings)
+    tensors = [
+        project(sharding, mapping, rule.factor_sizes, mesh)
+        for sharding, mapping in zip(shardings, mappings, strict=True)
+    ]
+    split = len(rule.operand_mappings)
+    return Projection(tensors[:split], tensors[split:])
+
+
+def propagate_step(projection: Projection, context: StepContext, strategy: Strategy) -> Updates:
+    """Propagate along the factors of a step, in place; return which tensors changed."""
+    propagate = propagate_basic if strategy is Strategy.BASIC else propagate_aggressive
+    return propagate(projection, context)
