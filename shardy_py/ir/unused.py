@@ -21,7 +21,7 @@ def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
 def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:
     op = block.last
     while op is not None:
-        if all(user.id in unused for value in op.results for user, _ in value.uses) and _is_removable(op, semantics):
+        if all(user.id in unused for value in op.results for user, _ in value.uses) and is_removable(op, semantics):
             unused.update(inner.id for inner in op.walk())
             found.append(op)
         else:
@@ -31,7 +31,8 @@ def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found
         op = op.prev
 
 
-def _is_removable(op: Op, semantics: OpSemantics) -> bool:
+def is_removable(op: Op, semantics: OpSemantics) -> bool:
+    """Return whether the op may go when nobody uses its results."""
     traits = semantics.get_traits(op)
     return IsTerminator not in traits and _has_no_effects(op, semantics)
 

@@ -23,7 +23,7 @@ from shardy_py.ir.unused import find_unused_ops
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, Transform
-from shardy_py.propagation.removal import plan_removal
+from shardy_py.propagation.removal import plan_removal, removable_ops
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block
 from shardy_py.propagation.transitions import ShardingTable, Transitions
 from shardy_py.sharding.rule import OpShardingRule
@@ -98,10 +98,11 @@ class _Compiler:
         """Return the problem."""
         main = main_function(self.program)
         unused = find_unused_ops(self.program, self.semantics)
-        removable = {op.id for op in unused}
+        candidates = removable_ops(unused, self.semantics)
+        removable = {op.id for op in candidates}
         for op in self.program.walk():
             self._add_op(op, is_removable=op.id in removable)
-        self.problem.removal = plan_removal(unused, self.step_of)
+        self.problem.removal = plan_removal(unused, candidates, self.step_of)
         self._add_start()
         self._add_siblings()
         self._add_groups()

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from attrs import define, field
 
 from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.unused import is_removable
 
 
 @define
@@ -19,7 +21,7 @@ class RemovalPlan:
 
     Attributes:
         ops: The ops that end up erased, without those inside another one, in program order.
-        step_to_op: Step to the op that it may erase.
+        step_to_op: Step to the op that it may erase; ops inside an erased op may go before it.
         users: Value id to its users with their number of uses; for every value an erased op uses or makes.
         step_of: Op id to step.
     """
@@ -30,13 +32,17 @@ class RemovalPlan:
     step_of: Mapping[int, int] = field(factory=dict)
 
 
-def plan_removal(ops: list[Op], step_of: Mapping[int, int]) -> RemovalPlan | None:
+def removable_ops(ops: list[Op], semantics: OpSemantics) -> list[Op]:
+    """Return the ops that are erased, and those inside them that may be erased on their own before."""
+    return [inner for op in ops for inner in op.walk() if inner is op or is_removable(inner, semantics)]
+
+
+def plan_removal(ops: list[Op], removable: list[Op], step_of: Mapping[int, int]) -> RemovalPlan | None:
     """Return the plan to erase ``ops``, or None where there are none."""
     if not ops:
         return None
-    plan = RemovalPlan(ops, step_of=step_of)
+    plan = RemovalPlan(ops, {step_of[op.id]: op for op in removable}, step_of=step_of)
     for op in ops:
-        plan.step_to_op[step_of[op.id]] = op
         for inner in op.walk():
             for value in (*inner.operands, *inner.results):
                 if value.id not in plan.users:
@@ -53,6 +59,7 @@ class Removal:
         self.plan = plan
         self.users = {value: dict(counts) for value, counts in plan.users.items()}
         self.erased: set[int] = set()
+        self._erased_ops: set[int] = set()
 
     def is_unused(self, step: int) -> bool:
         """Return whether the step's op can be erased now."""
@@ -70,6 +77,9 @@ class Removal:
         put_back: list[int] = []
         touched: dict[int, None] = {}
         for op in _post_order(self.plan.step_to_op[step]):
+            if op.id in self._erased_ops:
+                continue
+            self._erased_ops.add(op.id)
             if op.id in self.plan.step_of:
                 gone.append(self.plan.step_of[op.id])
             for value in op.operands:

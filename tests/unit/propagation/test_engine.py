@@ -293,3 +293,18 @@ def test_an_empty_program_is_left_as_it_is() -> None:
     b = Builder(mesh=Mesh.of(a=2))
     propagate(b)
     assert [op.name for op in b.program.walk()] == ["sdy.mesh"]
+
+
+def test_an_unused_op_inside_an_unused_op_goes_first() -> None:
+    """The body of an op without uses may hold one: nothing propagates from it once it is met."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        with b.region_op("toy.loop", [x], [T]) as loop, b.region(loop, [T]) as (carried,):
+            unused = b.op("toy.neg", [x], [T])
+            b.shard(unused, '[{"a", ?}, {?}]')
+            b.emit("toy.yield", [carried])
+        b.op("toy.neg", [loop.result], [T])
+        b.return_(x)
+    propagate(b)
+    assert texts(b, [x]) == [None]
+    assert [op.name for op in b.program.walk()][2:] == ["func.return"]

@@ -15,6 +15,7 @@ from shardy_py.ir.interfaces import (
     PassThrough,
     PropagationBarrier,
     Pure,
+    RecursiveMemoryEffects,
     ShardableDataFlowOpInterface,
 )
 from shardy_py.plugins import Dialect, Registry
@@ -72,7 +73,7 @@ def toy_registry() -> Registry:
     toy.op("toy.merge", traits=[PassThrough], rule=merge_rule)
     toy.op("toy.repeat", traits=[Broadcast], rule=repeat_rule)
     toy.op("toy.two", rule=lambda op: parse_op_sharding_rule("<([i])->([i], [j]) {i=8, j=8}>"))
-    toy.op("toy.loop", data_flow=Loop())
+    toy.op("toy.loop", traits=[RecursiveMemoryEffects], data_flow=Loop())
     toy.op("toy.yield", traits=[IsTerminator, Pure])
     toy.op("sdy.propagation_barrier", traits=[PropagationBarrier])
     toy.op("sdy.sharding_constraint", traits=[Elementwise], rule=pointwise_rule, sharding_attribute="sharding")
