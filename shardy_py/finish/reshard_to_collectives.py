@@ -13,6 +13,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import PropagationBarrier
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -137,9 +138,7 @@ class _Lowering:
         return first.mesh == second.mesh or self._mesh(first).equals(self._mesh(second), ignore_device_ids=True)
 
     def _mesh(self, sharding: TensorSharding) -> Mesh:
-        if isinstance(sharding.mesh, Mesh):
-            return sharding.mesh
-        mesh = self.meshes.get(sharding.mesh)
+        mesh = resolve_mesh(sharding.mesh, self.meshes)
         if mesh is None:
             raise VerificationError(Diagnostic("unknown-mesh", f"there is no mesh @{sharding.mesh}"))
         return mesh

@@ -1,0 +1,38 @@
+"""Leave out collectives that undo each other or do nothing, and fuse those that go together."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.finish.collectives.patterns import PATTERNS
+from shardy_py.finish.collectives.rewriter import Rewriter
+from shardy_py.finish.unify_constants import unify_constants
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.unused import erase_unused_ops
+
+_MAX_ITERATIONS = 10
+"""When the driver of the reference gives up."""
+
+
+@frozen
+class CanonicalizeCollectivesPass:
+    """Simplify collectives: an all-slice of an all-reduce, for example, is a reduce-scatter.
+
+    Upstream runs MLIR's canonicalizer with the patterns labelled ``sdy-collective``. Its driver also unites equal
+    constants and erases ops without effects that nobody uses, whatever the patterns, and so does this.
+    """
+
+    name: ClassVar[str] = "sdy-canonicalize-collectives"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Simplify all functions."""
+        unify_constants(program, context.semantics)
+        erase_unused_ops(program, context.semantics)
+        rewriter = Rewriter(program, context.semantics, PATTERNS)
+        for _ in range(_MAX_ITERATIONS):
+            if not rewriter.run():
+                return
+            erase_unused_ops(program, context.semantics)
