@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import attrs
@@ -26,10 +27,30 @@ class PassContext:
     Args:
         semantics: Answers questions about ops.
         warnings: Where a pass adds what the user should know.
+        dump: Writes a program, as it is now, to a file; None where there is nothing that could.
     """
 
     semantics: OpSemantics
     warnings: list[Diagnostic] = attrs.field(factory=list)
+    dump: Callable[[Program, Path], None] | None = None
+
+    def write_snapshot(self, program: Program, directory: str, name: str, *, index: int | None = None) -> None:
+        """Write a program to ``directory/NN.name.mlir``, or ``directory/name.mlir`` without an index.
+
+        A file that cannot be written is a warning, as in the reference.
+
+        Raises:
+            OptionError: there is nothing that could write programs.
+        """
+        if self.dump is None:
+            message = f"the snapshot {name} cannot be written to {directory}: the context has no dump function"
+            raise OptionError(Diagnostic("no-dump", message, hint="give PassContext a dump function"))
+        path = Path(directory, f"{name}.mlir" if index is None else f"{index:02}.{name}.mlir")
+        try:
+            self.dump(program, path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.warnings.append(Diagnostic("snapshot", f"error when writing file {path}: {reason}"))
 
 
 class Pass(Protocol):

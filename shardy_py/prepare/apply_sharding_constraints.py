@@ -7,12 +7,15 @@ from typing import ClassVar
 
 from attrs import evolve, frozen
 
-from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_of_target, shardable_value
+from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import project
+from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
 CONSTRAINT = "sdy.sharding_constraint"
@@ -25,8 +28,8 @@ class ApplyShardingConstraintsPass:
     """Set the shardings of constraints, and of manual computations' operands, on the values they are about.
 
     Args:
-        debug_sharding_origins: Only False is accepted so far.
-        debug_propagation_edge_sharding: Only False is accepted so far.
+        debug_sharding_origins: Whether to leave on every value which annotation each axis goes back to.
+        debug_propagation_edge_sharding: Whether to leave on the constraints which axes they passed on.
     """
 
     name: ClassVar[str] = "sdy-apply-sharding-constraints"
@@ -34,18 +37,18 @@ class ApplyShardingConstraintsPass:
     debug_sharding_origins: bool = False
     debug_propagation_edge_sharding: bool = False
 
-    def __attrs_post_init__(self) -> None:
-        if self.debug_sharding_origins or self.debug_propagation_edge_sharding:
-            raise OptionError(Diagnostic("option-not-available", f"{self.name} has no debug options"))
-
     def run(self, program: Program, context: PassContext) -> None:
         """Apply the constraints of all ops, those inside an op before it."""
-        work = _Constraints(program, context.semantics)
+        debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
+        recorder = DebugRecorder(program, context.semantics, debug) if debug.is_any else None
+        work = _Constraints(program, context.semantics, recorder)
         for op in list(_post_order(program.body)):
             if op.name == CONSTRAINT:
                 work.apply_constraint_op(op)
             elif op.name == MANUAL_COMPUTATION:
                 work.apply_manual_computation(op)
+        if recorder is not None:
+            recorder.save()
 
 
 def _post_order(block: Block) -> Iterator[Op]:
@@ -59,9 +62,10 @@ def _post_order(block: Block) -> Iterator[Op]:
 class _Constraints:
     """Applies constraints in one program."""
 
-    def __init__(self, program: Program, semantics: OpSemantics) -> None:
+    def __init__(self, program: Program, semantics: OpSemantics, recorder: DebugRecorder | None) -> None:
         self.program = program
         self.semantics = semantics
+        self.recorder = recorder
 
     def apply_constraint_op(self, op: Op) -> None:
         """Apply a sharding constraint; the last one of a chain also replaces later uses of the chain's input."""
@@ -102,7 +106,9 @@ class _Constraints:
         producer = value.defining_op
         is_edge = producer is not None and producer.name == DATA_FLOW_EDGE
         if not is_edge and edge_of_target(value, self.semantics) is None:
-            self._keep_rule(op)
+            rule = self._keep_rule(op)
+            if self.recorder is not None and rule is not None:
+                self._record(self.recorder, op, rule, carrier, sharding)
             self.program.shardings[carrier.id] = sharding
             return
         constraint = constraint_after()
@@ -129,11 +135,30 @@ class _Constraints:
             return bool(user.attributes["in_shardings"].shardings[number] != sharding)
         return False
 
-    def _keep_rule(self, op: Op) -> None:
-        """Leave the rule on the op, as the reference does here."""
+    def _keep_rule(self, op: Op) -> OpShardingRule | None:
+        """Leave the rule on the op, as the reference does here, and return it."""
         rule = self.semantics.get_sharding_rule(op)
         if rule is not None and RULE_ATTRIBUTE not in op.attributes:
             op.attributes[RULE_ATTRIBUTE] = rule
+        return rule
+
+    def _record(
+        self, recorder: DebugRecorder, op: Op, rule: OpShardingRule, carrier: Value, sharding: TensorSharding
+    ) -> None:
+        """Record that a constraint passes its sharding back, before it does."""
+        mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else self.program.meshes.get(sharding.mesh)
+        if mesh is None or mesh.is_maximal:
+            return
+        values = [shardable_value(value, self.semantics) for value in (*op.operands, *op.results)]
+        before = [None if value is None else self.program.shardings.get(value.id) for value in values]
+        after = [sharding if value is carrier else old for value, old in zip(values, before, strict=True)]
+        mappings = (*rule.operand_mappings, *rule.result_mappings)
+        old, new = (
+            [project(one, mapping, rule.factor_sizes, mesh) for one, mapping in zip(shardings, mappings, strict=True)]
+            for shardings in (before, after)
+        )
+        if old != new:
+            recorder.record(op, values, rule, mesh, old, new)
 
     def _tail_of_chain(self, head: Op) -> Op | None:
         """Return the last constraint of a chain of at least two that begins at ``head``, or None.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -17,6 +19,7 @@ from shardy_py.propagation.problem import NO_RULE, Problem
 from shardy_py.propagation.removal import erase_ops
 from shardy_py.propagation.schedule import DEFAULT, Schedule
 from shardy_py.propagation.solve import Solution, Strategies, solve
+from shardy_py.propagation.trace import Observer
 from shardy_py.sharding.rule import OpShardingRule
 
 RULE_ATTRIBUTE = "sdy.sharding_rule"
@@ -49,6 +52,8 @@ class PropagationOptions:
 
 
 DEFAULT_OPTIONS = PropagationOptions()
+Snapshot = Callable[[int], None]
+"""Gets a user priority that is done, while the program shows the shardings reached with it."""
 
 
 def propagate_program(
@@ -57,6 +62,8 @@ def propagate_program(
     options: PropagationOptions = DEFAULT_OPTIONS,
     *,
     warnings: list[Diagnostic] | None = None,
+    observer: Observer | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Solution:
     """Propagate the shardings of a program's table, in place.
 
@@ -67,6 +74,8 @@ def propagate_program(
         semantics: What the dialects say about the ops.
         options: How to propagate.
         warnings: Receives what is worth knowing but no error.
+        observer: Gets every accepted update as it happens.
+        snapshot: Called after every user priority but the last.
 
     Raises:
         UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
@@ -76,17 +85,38 @@ def propagate_program(
     semantics = semantics.with_options(evolve(semantics.options, conservative=options.conservative))
     sync_sharding_groups(program, semantics, warnings if warnings is not None else [])
     problem = compile_program(program, semantics, conservative=options.conservative)
+
+    def after_priority(priority: int, shardings: Sequence[int]) -> None:
+        assert snapshot is not None, "only called where there is a snapshot to take"
+        with _shown(program, Solution(problem, list(shardings))):
+            snapshot(priority)
+
     solution = solve(
         problem,
         schedule=options.schedule,
         strategies=STRATEGIES[options.strategy],
         user_priorities=options.user_priorities,
+        observer=observer,
+        after_priority=after_priority if snapshot is not None else None,
     )
     apply_solution(program, solution)
     settle_rules(program, problem, keep=options.keep_sharding_rules)
     if problem.removal is not None:
         erase_ops(problem.removal)
     return solution
+
+
+@contextmanager
+def _shown(program: Program, solution: Solution) -> Iterator[None]:
+    """Let a program look like the reference's between two user priorities: all rules on the ops, unused ops gone."""
+    before = dict(program.shardings)
+    apply_solution(program, solution)
+    settle_rules(program, solution.problem, keep=True)
+    if solution.problem.removal is not None:
+        erase_ops(solution.problem.removal)
+    yield
+    program.shardings.clear()
+    program.shardings.update(before)
 
 
 def apply_solution(program: Program, solution: Solution) -> None:

@@ -8,10 +8,12 @@ from typing import ClassVar
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.propagation.engine import STRATEGIES, PropagationOptions, StrategyName, propagate_program
+from shardy_py.propagation.engine import STRATEGIES, PropagationOptions, Snapshot, StrategyName, propagate_program
 from shardy_py.propagation.schedule import DEFAULT, Schedule
+from shardy_py.propagation.trace import Observer, Update
 
 
 @frozen
@@ -20,10 +22,10 @@ class PropagationPass(ABC):
 
     Args:
         keep_sharding_rules: Whether rules stay on the ops.
-        module_dump_directory: Where the reference writes snapshots; only "" is accepted so far.
+        module_dump_directory: Where snapshots go; only the user-priority pass has any.
         conservative_propagation: Whether ops may not introduce sub-axes or uneven shards.
-        debug_sharding_origins: Only False is accepted so far.
-        debug_propagation_edge_sharding: Only False is accepted so far.
+        debug_sharding_origins: Whether to leave on every value which annotation each axis goes back to.
+        debug_propagation_edge_sharding: Whether to leave on every op how axes went through it.
     """
 
     name: ClassVar[str]
@@ -33,13 +35,6 @@ class PropagationPass(ABC):
     conservative_propagation: bool = False
     debug_sharding_origins: bool = False
     debug_propagation_edge_sharding: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        for option in ("module_dump_directory", "debug_sharding_origins", "debug_propagation_edge_sharding"):
-            if getattr(self, option):
-                written = option.replace("_", "-")
-                hint = "leave the option out"
-                raise OptionError(Diagnostic("option-not-available", f"{written} is not available", hint=hint))
 
     @abstractmethod
     def options(self) -> PropagationOptions:
@@ -52,7 +47,32 @@ class PropagationPass(ABC):
             conservative=self.conservative_propagation,
             keep_sharding_rules=self.keep_sharding_rules,
         )
-        propagate_program(program, context.semantics, options, warnings=context.warnings)
+        debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
+        recorder = DebugRecorder(program, context.semantics, debug) if debug.is_any else None
+        propagate_program(
+            program,
+            context.semantics,
+            options,
+            warnings=context.warnings,
+            observer=_observe(recorder) if recorder else None,
+            snapshot=self._snapshot(program, context),
+        )
+        if recorder is not None:
+            recorder.save()
+
+    def _snapshot(self, program: Program, context: PassContext) -> Snapshot | None:
+        """Return what writes a snapshot after a user priority, if snapshots are wanted."""
+        return None
+
+
+def _observe(recorder: DebugRecorder) -> Observer:
+    def observer(update: Update) -> None:
+        old, new = update.projections()
+        # A function's result has no value of its own in the reference: what is returned stands for it.
+        values = update.values[:1] * 2 if update.is_function_result else update.values
+        recorder.record(update.op, values, update.rule, update.mesh, old.tensors, new.tensors)
+
+    return observer
 
 
 @frozen
@@ -98,18 +118,33 @@ class OpPriorityPropagationPass(PropagationPass):
 
 @frozen
 class UserPriorityPropagationPass(PropagationPass):
-    """Propagates user priority by user priority, each through all levels of the default schedule."""
+    """Propagates user priority by user priority, each through all levels of the default schedule.
+
+    Args:
+        dump_index: The number that the names of snapshots begin with; a pipeline numbers all of its snapshots.
+    """
 
     name: ClassVar[str] = "sdy-user-priority-propagate"
 
     propagation_strategy: str = "aggressive"
     run_op_priority_propagation: bool = True
+    dump_index: int = 0
 
     def options(self) -> PropagationOptions:
         """The default schedule within user priorities."""
         strategy = parse_strategy(self.propagation_strategy)
         schedule = default_schedule(enabled=self.run_op_priority_propagation)
         return PropagationOptions(schedule=schedule, strategy=strategy, user_priorities=True)
+
+    def _snapshot(self, program: Program, context: PassContext) -> Snapshot | None:
+        if not self.module_dump_directory:
+            return None
+
+        def write(priority: int) -> None:
+            name = f"propagation_after_user_priority_{priority}"
+            context.write_snapshot(program, self.module_dump_directory, name, index=self.dump_index)
+
+        return write
 
 
 def default_schedule(*, enabled: bool) -> Schedule | None:

@@ -124,6 +124,7 @@ def _post_order(op: Op) -> Iterator[Op]:
 
 
 def erase_ops(plan: RemovalPlan) -> None:
-    """Take the ops out of the program."""
+    """Take the ops out of the program, those that are still there."""
     for op in reversed(plan.ops):
-        op.erase()
+        if op.parent is not None:
+            op.erase()

@@ -1,0 +1,82 @@
+"""Recording while shardings change, and saving what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from shardy_py.ir.debug_info.edges import EdgeLog, next_step, save_edges
+from shardy_py.ir.debug_info.origins import OriginTable, collect_origins
+from shardy_py.ir.debug_info.save_origins import save_origins
+from shardy_py.ir.debug_info.sources import edge_value_ref, find_new_axes
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import TensorFactorShardings
+from shardy_py.sharding.rule import OpShardingRule
+
+
+@frozen
+class DebugOptions:
+    """Which debug information a pass leaves.
+
+    Args:
+        origins: ``sdy.sharding_origins``: the annotation every axis goes back to.
+        edges: ``sdy.propagation_edges``: how axes went through every op.
+    """
+
+    origins: bool = False
+    edges: bool = False
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is anything to record."""
+        return self.origins or self.edges
+
+
+class DebugRecorder:
+    """The debug information of one pass: made before shardings change, told every change, saved at the end."""
+
+    def __init__(self, program: Program, semantics: OpSemantics, options: DebugOptions) -> None:
+        self.program = program
+        self.options = options
+        self.origins: OriginTable | None = collect_origins(program, semantics) if options.origins else None
+        self.edges: dict[int, EdgeLog] = {}
+        self._step = next_step(program)
+
+    def record(
+        self,
+        op: Op,
+        values: Sequence[Value | None],
+        rule: OpShardingRule,
+        mesh: Mesh,
+        old: Sequence[TensorFactorShardings],
+        new: Sequence[TensorFactorShardings],
+    ) -> None:
+        """Record one step.
+
+        Args:
+            op: The op; the function for a function result.
+            values: The carriers of the shardings of operands, then results.
+            rule: The rule.
+            mesh: The mesh.
+            old: The factor shardings before.
+            new: The factor shardings after.
+        """
+        num_operands = len(rule.operand_mappings)
+        for found in find_new_axes(rule, mesh, old, new):
+            if self.options.edges:
+                source = edge_value_ref(found.source, num_operands)
+                target = edge_value_ref(found.target, num_operands)
+                self.edges.setdefault(op.id, EdgeLog()).add(self._step, found.axis, source, target)
+            if self.origins is not None:
+                self.origins.spread(found.axis, values[found.source], values[found.target])
+        self._step += 1
+
+    def save(self) -> None:
+        """Write the attributes."""
+        if self.origins is not None:
+            save_origins(self.program, self.origins)
+        if self.options.edges:
+            save_edges(self.program, self.edges)
