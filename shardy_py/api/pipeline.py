@@ -6,21 +6,43 @@ The text is MLIR's: ``sdy-a{option=1},sdy-b``, with or without the anchors ``bui
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.frontends.mlir import run_native_pass
+from shardy_py.frontends.mlir import print_module, run_native_pass, write_back
 from shardy_py.ir.graph import Program
+from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import Pass, PassContext, make_pass, split_options, unknown_name
 from shardy_py.ir.shardings import load_shardings, store_shardings
 
 ANCHORS = ("any", "builtin.module", "func.func")
 
 PASSES = {
+    "sdy-close-shardings": "shardy_py.finish.close_shardings:CloseShardingsPass",
+    "sdy-drop-sharding-and-mesh": "shardy_py.finish.drop_sharding_and_mesh:DropShardingAndMeshPass",
+    "sdy-drop-sharding-rules": "shardy_py.finish.drop_sharding_rules:DropShardingRulesPass",
+    "sdy-remove-all-gather-reduce-scatter-for-cmv1": (
+        "shardy_py.finish.remove_all_gather_reduce_scatter_for_cmv1:"
+        "RemoveAllGatherReduceScatterForCMV1Pass"
+    ),
+    "sdy-remove-propagation-debug-info": (
+        "shardy_py.finish.remove_propagation_debug_info:"
+        "RemovePropagationDebugInfoPass"
+    ),
+    "sdy-remove-sharding-groups": "shardy_py.finish.remove_sharding_groups:RemoveShardingGroupsPass",
+    "sdy-remove-sub-axes-in-input-output-shardings": (
+        "shardy_py.finish.remove_sub_axes_in_input_output_shardings:"
+        "RemoveSubAxesInInputOutputShardingsPass"
+    ),
+    "sdy-update-non-divisible-input-output-shardings": (
+        "shardy_py.finish.update_non_divisible_input_output_shardings:"
+        "UpdateNonDivisibleInputOutputShardingsPass"
+    ),
     "sdy-canonicalize-collectives": "shardy_py.finish.canonicalize_collectives:CanonicalizeCollectivesPass",
     "sdy-add-data-flow-edges": "shardy_py.prepare.add_data_flow_edges:AddDataFlowEdgesPass",
     "sdy-add-func-data-flow-edges": "shardy_py.prepare.add_func_data_flow_edges:AddFuncDataFlowEdgesPass",
@@ -47,7 +69,15 @@ PASSES = {
     "sdy-user-priority-propagate": "shardy_py.propagation.passes:UserPriorityPropagationPass",
     "sdy-verify-unreduced-axes": "shardy_py.finish.verify_unreduced_axes:VerifyUnreducedAxesPass",
     "canonicalize": "shardy_py.api.pipeline:CanonicalizePass",
-    "symbol-dce": "shardy_py.api.pipeline:SymbolDcePass",
+    "symbol-dce": "shardy_py.prepare.symbol_dce:SymbolDcePass",
+    "sdy-inline-meshes": "shardy_py.finish.inline_meshes:InlineMeshesPass",
+    "sdy-lift-inlined-meshes": "shardy_py.prepare.lift_inlined_meshes:LiftInlinedMeshesPass",
+    "sdy-manual-axes-cleanup": "shardy_py.prepare.manual_axes_cleanup:ManualAxesCleanupPass",
+    "sdy-pre-order-funcs": "shardy_py.prepare.pre_order_funcs:PreOrderFuncsPass",
+    "sdy-propagate-sharding-from-func-to-call": (
+        "shardy_py.prepare.propagate_sharding_from_func_to_call:PropagateShardingFromFuncToCallPass"
+    ),
+    "sdy-remove-size-one-axes": "shardy_py.prepare.remove_size_one_axes:RemoveSizeOneAxesPass",
 }
 """Name to the class of every pass; imported when asked for."""
 
@@ -69,13 +99,6 @@ class CanonicalizePass(_NativePass):
     """Fold and simplify ops by their own patterns."""
 
     name: ClassVar[str] = "canonicalize"
-
-
-@frozen
-class SymbolDcePass(_NativePass):
-    """Erase private symbols that nothing refers to."""
-
-    name: ClassVar[str] = "symbol-dce"
 
 
 def get_pass(name: str) -> type[Pass]:
@@ -154,6 +177,18 @@ def _malformed(text: str, message: str) -> OptionError:
 def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext) -> None:
     """Run passes over a program: shardings from its attributes into the table, and back at the end."""
     load_shardings(program, context.semantics)
+    if context.dump is None:
+        context = evolve(context, dump=snapshot_writer(context.semantics))
     for item in passes:
         item.run(program, context)
     store_shardings(program, context.semantics)
+
+
+def snapshot_writer(semantics: OpSemantics) -> Callable[[Program, Path], None]:
+    """Return the function with which passes write programs to files, as MLIR text."""
+
+    def write(program: Program, path: Path) -> None:
+        store_shardings(program, semantics)
+        path.write_text(print_module(write_back(program)), encoding="utf-8")
+
+    return write

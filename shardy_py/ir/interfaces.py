@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from attrs import frozen
 
 from shardy_py.ir.graph import Op, Value
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -55,6 +56,16 @@ Contraction = Trait("Contraction")
 """Sums products of its two operands along the reduction factors of its rule (dot products)."""
 Concatenation = Trait("Concatenation")
 """Joins its operands along one dimension."""
+Reduction = Trait("Reduction")
+"""Combines elements along dimensions by the op that its region ends with, which has one of the next three traits."""
+Sum = Trait("Sum")
+"""Adds its two operands."""
+Maximum = Trait("Maximum")
+"""Takes the larger of its two operands."""
+Minimum = Trait("Minimum")
+"""Takes the smaller of its two operands."""
+CrossDeviceReduction = Trait("CrossDeviceReduction")
+"""Combines the values of several devices by the op that its region ends with, as `Reduction` does."""
 Reshape = Trait("Reshape")
 """Gives its operand another shape; the elements keep their row-major order."""
 
@@ -150,6 +161,18 @@ class ShardableDataFlowOpInterface(Protocol):
         return False
 
 
+class MeshReferenceOpInterface(Protocol):
+    """An op that refers to a mesh elsewhere than in its shardings, such as a collective over some axes of a mesh."""
+
+    def get_mesh(self, op: Op) -> str | Mesh | None:
+        """Return the name of the mesh, or the mesh itself where it is inlined; None where the op refers to none."""
+        ...
+
+    def set_mesh(self, op: Op, mesh: str | Mesh) -> None:
+        """Make the op refer to another mesh, by name or inlined."""
+        ...
+
+
 @frozen
 class RuleOptions:
     """What a rule function may depend on besides its op.
@@ -193,4 +216,8 @@ class OpSemantics(Protocol):
 
     def get_sharding_attribute(self, op: Op) -> str:
         """Return the attribute that holds the sharding of the op's result; ``sdy.sharding`` by default."""
+        ...
+
+    def get_mesh_reference(self, op: Op) -> MeshReferenceOpInterface | None:
+        """Return what knows the mesh the op refers to besides its shardings, or None."""
         ...

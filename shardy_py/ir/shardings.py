@@ -26,9 +26,7 @@ def load_shardings(program: Program, semantics: OpSemantics) -> None:
             continue
         data_flow = semantics.get_data_flow(op)
         if data_flow is not None:
-            arguments, results = data_flow.get_block_argument_edge_owners(op), data_flow.get_op_result_edge_owners(op)
-            _load(table, arguments, data_flow.get_block_argument_edge_owner_shardings(op))
-            _load(table, results, data_flow.get_op_result_edge_owner_shardings(op))
+            load_data_flow(table, op, data_flow)
         elif op.results:
             attribute = op.attributes.get(semantics.get_sharding_attribute(op))
             if attribute is not None:
@@ -49,7 +47,7 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
             continue
         data_flow = semantics.get_data_flow(op)
         if data_flow is not None:
-            _store_data_flow(table, op, data_flow)
+            store_data_flow(table, op, data_flow)
         elif op.results:
             _store_results(table, op, semantics.get_sharding_attribute(op))
 
@@ -141,7 +139,14 @@ def _store_results(table: dict[int, TensorSharding], op: Op, name: str) -> None:
     op.attributes[name] = TensorShardingPerValue(wanted) if name == SHARDING or len(wanted) > 1 else wanted[0]
 
 
-def _store_data_flow(table: dict[int, TensorSharding], op: Op, data_flow: ShardableDataFlowOpInterface) -> None:
+def load_data_flow(table: dict[int, TensorSharding], op: Op, data_flow: ShardableDataFlowOpInterface) -> None:
+    """Enter what a data-flow op holds into the table."""
+    _load(table, data_flow.get_block_argument_edge_owners(op), data_flow.get_block_argument_edge_owner_shardings(op))
+    _load(table, data_flow.get_op_result_edge_owners(op), data_flow.get_op_result_edge_owner_shardings(op))
+
+
+def store_data_flow(table: dict[int, TensorSharding], op: Op, data_flow: ShardableDataFlowOpInterface) -> None:
+    """Write the table to the attributes of a data-flow op."""
     _store_owners(
         op,
         complete(table, data_flow.get_block_argument_edge_owners(op)),

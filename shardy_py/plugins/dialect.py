@@ -10,6 +10,7 @@ from attrs import define, evolve, field, frozen
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import (
+    MeshReferenceOpInterface,
     RuleOptions,
     ShardableDataFlowOpInterface,
     ShardingRuleOpInterface,
@@ -83,6 +84,7 @@ class OpDefinition:
         traits_of: Gives more traits from the op itself.
         contextual: Whether the rule looks further than names, types and attributes (at producers, users or regions),
             so that it must not be reused for an op that looks the same.
+        mesh_reference: What knows the mesh to which the op refers besides its shardings.
     """
 
     name: str = field(validator=_check_name)
@@ -94,6 +96,7 @@ class OpDefinition:
     sharding_attribute: str = field(default="sdy.sharding", kw_only=True)
     traits_of: TraitsOf | None = field(default=None, kw_only=True)
     contextual: bool = field(default=False, kw_only=True)
+    mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
     _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     @property
@@ -141,6 +144,7 @@ class Dialect:
         sharding_attribute: str = "sdy.sharding",
         traits_of: TraitsOf | None = None,
         contextual: bool = False,
+        mesh_reference: MeshReferenceOpInterface | None = None,
     ) -> OpDefinition:
         """Define an op; also a decorator over its rule function.
 
@@ -152,6 +156,7 @@ class Dialect:
             sharding_attribute: See there.
             traits_of: See there.
             contextual: See there.
+            mesh_reference: See there.
 
         Returns:
             The definition.
@@ -168,6 +173,7 @@ class Dialect:
                 sharding_attribute=sharding_attribute,
                 traits_of=traits_of,
                 contextual=contextual,
+                mesh_reference=mesh_reference,
                 dialect=self,
             )
         )

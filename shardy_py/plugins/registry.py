@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import RuleOptions, ShardableDataFlowOpInterface, Trait
+from shardy_py.ir.interfaces import MeshReferenceOpInterface, RuleOptions, ShardableDataFlowOpInterface, Trait
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.sharding.rule import OpShardingRule
 
@@ -54,6 +54,7 @@ class _Resolved:
     contextual: bool = False
     data_flow: ShardableDataFlowOpInterface | None = None
     sharding_attribute: str = "sdy.sharding"
+    mesh_reference: MeshReferenceOpInterface | None = None
 
 
 class _RuleMemo:
@@ -198,6 +199,10 @@ class Registry:
         """Return the attribute that holds the sharding of the op's results."""
         return self._resolve(op.name).sharding_attribute
 
+    def get_mesh_reference(self, op: Op) -> MeshReferenceOpInterface | None:
+        """Return what knows the mesh the op refers to besides its shardings, or None."""
+        return self._resolve(op.name).mesh_reference
+
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.
 
@@ -277,6 +282,7 @@ class Registry:
             own.contextual,
             own.data_flow,
             own.sharding_attribute,
+            own.mesh_reference,
         )
 
 

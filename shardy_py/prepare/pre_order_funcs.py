@@ -1,0 +1,24 @@
+"""Put every function before those it calls, as propagation goes through them from top to bottom."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.symbols import functions_callees_first
+
+
+@frozen
+class PreOrderFuncsPass:
+    """Move all functions to the end of the module, callers before callees; declarations stay where they are."""
+
+    name: ClassVar[str] = "sdy-pre-order-funcs"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Move the functions of a program."""
+        for function in reversed(functions_callees_first(program)):
+            program.body.remove(function)
+            program.body.append(function)
