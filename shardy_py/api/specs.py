@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from shardy_py.api.meshes import as_mesh
@@ -44,10 +44,10 @@ def as_sharding(spec: Any, *, rank: int, mesh_name: str, mesh: Mesh) -> TensorSh
         return _from_text(spec, mesh_name)
     if _is_named_sharding(spec):
         spec = spec.spec
-    entries = getattr(spec, "partitions", spec)
-    if not isinstance(entries, Sequence):
+    # A PartitionSpec is no Sequence in any version of JAX, but it can be iterated over.
+    if not isinstance(spec, Iterable) or isinstance(spec, Mapping | Set):
         raise OptionError(Diagnostic("invalid-sharding", f"{spec!r} is not a sharding", hint=_HINT))
-    dims = [_dimension(entry) for entry in entries]
+    dims = [_dimension(entry) for entry in spec]
     dims += [CLOSED] * (rank - len(dims))
     unreduced = [AxisRef(name) for name in getattr(spec, "unreduced", None) or ()]
     return TensorSharding(mesh_name, tuple(dims), unreduced_axes=tuple(sorted(unreduced, key=mesh.sort_key)))

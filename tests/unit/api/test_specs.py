@@ -56,7 +56,7 @@ def test_named_shardings_of_jax() -> None:
     assert mesh_of_spec(("a",)) is None
 
 
-@pytest.mark.parametrize("spec", [3, (3,), (("a", 3),), {"a": 1}])
+@pytest.mark.parametrize("spec", [3, (3,), (("a", 3),), {"a": 1}, {"a"}])
 def test_anything_else_is_refused(spec: Any) -> None:
     """What is no sharding is an error that says what is."""
     with pytest.raises(OptionError, match="PartitionSpec"):
