@@ -1,0 +1,53 @@
+"""Upstream's lit tests through `shardy-opt`; only the lines that the reference passes are required."""
+
+import json
+import sys
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="lit files are MLIR")
+pytest.importorskip("filecheck", reason="lit files check their output")
+
+from tests.conformance.conformance_data import DATA, need, script
+
+need("lit", "run_lit.py", "lit_status.json")
+
+TOOL = [sys.executable, "-m", "shardy_py.cli.opt"]
+RUNNER = script("run_lit")
+STATUS = json.loads((DATA / "lit_status.json").read_text())
+FAST = (
+    "ir/reshard_canonicalization.mlir",
+    "ir/sharding_rule_parse_print.mlir",
+    "propagation/basic_propagation_keep_sharding_rules.mlir",
+    "propagation/op_priority_propagation.mlir",
+    "propagation/op_sharding_rule_registry.mlir",
+    "propagation/user_priority_propagation.mlir",
+)
+AREAS = (
+    "ir/",
+    "propagation/aggressive",
+    "propagation/basic",
+    "propagation/op_",
+    "propagation/sharding_group",
+    "propagation/user_priority",
+)
+SLOW = tuple(name for name in sorted(STATUS) if name.startswith(AREAS) and name not in FAST)
+
+
+def _problems(name):
+    rows = list(RUNNER.check(TOOL, DATA / "lit" / name))
+    required = [row for row, status in zip(rows, STATUS[name], strict=True) if status == "ok"]
+    return [f"{state}: {detail}" for _, state, detail in required if state != "ok"]
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_chosen_lit_file_passes(name):
+    """One file or two of every area pass on every run."""
+    assert _problems(name) == []
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("name", SLOW)
+def test_every_required_lit_file_passes(name):
+    """All files of the areas that are complete pass."""
+    assert _problems(name) == []
