@@ -35,9 +35,14 @@ class RegionDataFlow(ShardableDataFlowOpInterface):
         return target
 
     def get_edge_owner_from_source(self, op: Op, source: OpOperand) -> Value | None:
-        """Return the argument or the result with the number of the operand."""
-        values = op.regions[0].block.arguments if source.op is op else op.results
-        return values[source.number] if source.number < len(values) else None
+        """Return the result with the number of the terminator's operand; for an operand of the op, the operand.
+
+        The argument would be the owner there, but the reference answers with the operand, so a change outside does not
+        put the edge of an argument back on the worklist. Results depend on that.
+        """
+        if source.op is op:
+            return source.value
+        return op.results[source.number] if source.number < len(op.results) else None
 
     def get_block_argument_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
         """Return the ``in_shardings``."""
