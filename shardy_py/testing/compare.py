@@ -185,7 +185,8 @@ class _Walk:
             self.add(place, "number of operands", len(first.operands), len(second.operands), first)
             return
         for number, (one, other) in enumerate(zip(first.operands, second.operands, strict=True)):
-            if self.values.get(one, other) != other:
+            partner = self.values.get(one)
+            if partner is None or partner != other:
                 self.add(place, f"operand {number}", one.get_name(), other.get_name(), first)
 
     def attributes(self, place: str, op: Any, first: dict[str, Any], second: dict[str, Any]) -> None:

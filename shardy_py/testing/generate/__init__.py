@@ -10,7 +10,8 @@ what it names, so a failing case can be narrowed. The switches:
   ``linalg``, ``constants``, ``sdy_constant``, ``rng``, ``custom_calls``, ``custom_rules``, ``collectives``,
   ``sdy_collectives``, ``unknown_ops``, ``ruleless_ops``, ``tokens``
 * regions and functions: ``while``, ``case``, ``optimization_barrier``, ``data_flow_edges``, ``manual_computation``,
-  ``named_computation``, ``unknown_regions``, ``unknown_region_arguments``, ``calls``, ``func_data_flow_edges``
+  ``named_computation``, ``unknown_regions``, ``unknown_region_arguments``, ``calls``,
+  ``func_data_flow_edges``
 * Shardy's own ops: ``sharding_constraint``, ``reshard``, ``propagation_barrier``, ``sharding_group``
 * shardings: ``sub_axes``, ``priorities``, ``replicated``, ``unreduced``, ``non_divisible``, ``several_meshes``, ``inlined_meshes``,
   ``device_ids``, ``maximal``, ``zero_sizes``

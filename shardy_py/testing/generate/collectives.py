@@ -17,8 +17,10 @@ def _even(block: Block) -> Tensor | None:
 
 def all_gather(block: Block) -> None:
     """Twice as large along one dimension."""
-    value = block.value(low=1)
+    value = block.value(lambda item: min(item.dims) > 0, low=1)
     dim = block.choices.integer(0, value.rank - 1)
+    if value.dims[dim] == 0:
+        return
     shape = tuple(size * 2 if index == dim else size for index, size in enumerate(value.dims))
     block.op("stablehlo.all_gather", [value], [(shape, value.dtype)], {"all_gather_dim": f"{dim} : i64", **_GROUPS})
 

@@ -71,7 +71,7 @@ DEFAULT_FEATURES = ALL_FEATURES - RARE_FEATURES
 
 _WEIGHTS = {
     **{"elementwise": 14, "dot": 8, "reshape": 6, "transpose": 5, "broadcast": 4, "reduce": 4},
-    **{name: 1 for name in ("unknown_ops", "ruleless_ops", "constants", "rng", "sdy_collectives", "convolution")},
+    **dict.fromkeys(("unknown_ops", "ruleless_ops", "constants", "rng", "sdy_collectives", "convolution"), 1),
 }
 _VOCABULARIES = (
     (4, 8, 16),
@@ -217,7 +217,7 @@ def finish(function: Function) -> None:
     candidates = [value for value in block.values if value.shape is not None]
     unused = [value for value in candidates if value.name not in function.consumed]
     chosen = module.choices.some(unused[-8:] or candidates[-4:], low=1)
-    if module.choices.chance(10) and function.arguments:
+    if module.choices.chance(10) and function.arguments and function.arguments[0][0] in block.values:
         chosen.append(function.arguments[0][0])
     chosen += [value for value in block.pinned if value not in chosen and value.name not in _live(block, chosen)]
     for value in chosen:

@@ -1,4 +1,4 @@
-"""Features ``manual_computation``, ``named_computation``, ``unknown_regions``: regions that see only their arguments."""
+"""Features ``manual_computation``, ``named_computation``, ``unknown_regions``: more ops with regions."""
 
 from __future__ import annotations
 

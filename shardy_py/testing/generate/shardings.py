@@ -167,8 +167,8 @@ def random_sharding(
         without: Names of axes it must not use.
     """
     if not mesh.is_full:
-        dims = ", ".join(dim_text([], is_open=choices.chance(50)) for _ in shape)
-        return f"<{mesh.reference}, [{'' if 'device_ids' in mesh.body else dims}]>"
+        empty = ", ".join(dim_text([], is_open=choices.chance(50)) for _ in shape)
+        return f"<{mesh.reference}, [{'' if 'device_ids' in mesh.body else empty}]>"
     pieces = choices.shuffled(pieces_of(choices, mesh, style, without))
     dims = ["" for _ in shape]
     for dim in choices.shuffled(range(len(shape))):
