@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 from typing import ClassVar
 
@@ -11,16 +11,18 @@ from attrs import evolve, frozen
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
 from shardy_py.finish.reshards.insertion import Place, Resharder, rank_of
-from shardy_py.finish.reshards.plan import Mode, Plan, Situation, make_plan
+from shardy_py.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
+from shardy_py.finish.reshards.survey import Visit
 from shardy_py.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape
+from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
-CALL, FUNCTION = "func.call", "func.func"
+_CALL = "func.call"
 
 
 @frozen
@@ -41,25 +43,20 @@ class InsertExplicitReshardsPass:
     enable_full_version: bool = False
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Insert the reshards of all functions."""
+        """Insert the reshards of all functions.
+
+        Raises:
+            VerificationError: unreduced axes end, or begin, where nothing can be inserted for them.
+        """
         semantics = context.semantics
         # Ops keep the dimensions that do not divide evenly here even where propagation was conservative.
         semantics = semantics.with_options(evolve(semantics.options, conservative=False))
-        meshes = program.meshes
-        run = _Run(Resharder(program, semantics, meshes), _Planner(meshes), full=self.enable_full_version)
-        for function in program.functions.values():
-            for op in _inner_first(function):
-                run.visit(op)
-            reshard_returns(run.resharder, function, full=self.enable_full_version)
-
-
-def _inner_first(op: Op) -> Iterator[Op]:
-    """Iterate over all ops inside, each after those in its regions, but those inserted behind the current one."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield from _inner_first(inner)
-                yield inner
+        resharder = Resharder.of(program, semantics)
+        run = _Run(resharder, semantics, full=self.enable_full_version)
+        for name, function in resharder.functions.items():
+            for visit in resharder.survey.visits[name]:
+                run.visit(visit)
+            reshard_returns(resharder, function, full=self.enable_full_version)
 
 
 class _Planner:
@@ -68,15 +65,29 @@ class _Planner:
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self._meshes = meshes
         self._plans: dict[Situation, Plan | None] = {}
+        self._by_identity: dict[tuple[object, ...], tuple[object, Plan | None]] = {}
         self._sizes: dict[Type, int] = {}
 
-    def plan(self, situation: Situation) -> Plan | None:
-        """Return the plan of a situation."""
+    def plan(
+        self, op: Op, rule: OpShardingRule, mode: Mode, operands: Shardings, results: Shardings, own: Shardings
+    ) -> Plan | None:
+        """Return the plan for an op; see `Situation`."""
+        # Equal values are mostly the same object here, and identities are compared much faster.
+        types = [value.type for value in op.operands] + [value.type for value in op.results]
+        key = (id(rule), id(mode), *map(id, operands), *map(id, results), *map(id, own), *map(id, types))
+        known = self._by_identity.get(key)
+        if known is not None:
+            return known[1]
+        sizes = tuple([self._size(type_) for type_ in types])
+        count = len(operands)
+        situation = Situation(rule, operands, results, sizes[:count], sizes[count:], mode, own)
         if situation not in self._plans:
             self._plans[situation] = make_plan(situation, self._meshes)
+        # What the key identifies has to stay alive, or another object could get its identity.
+        self._by_identity[key] = ((situation, types), self._plans[situation])
         return self._plans[situation]
 
-    def size(self, type_: Type) -> int:
+    def _size(self, type_: Type) -> int:
         """Return the number of elements of a type; 0 where it is unknown."""
         found = self._sizes.get(type_)
         if found is None:
@@ -88,74 +99,59 @@ class _Planner:
 class _Run:
     """One run of the pass over a program."""
 
-    def __init__(self, resharder: Resharder, planner: _Planner, *, full: bool) -> None:
-        self.resharder = resharder
-        self._semantics: OpSemantics = resharder.semantics
-        self._planner = planner
+    def __init__(self, resharder: Resharder, semantics: OpSemantics, *, full: bool) -> None:
+        self._resharder = resharder
+        self._semantics = semantics
+        self._planner = _Planner(resharder.meshes)
         self._full = full
 
-    def visit(self, op: Op) -> None:
+    def visit(self, visit: Visit) -> None:
         """Insert what one op needs."""
-        resharder = self.resharder
-        traits = self._semantics.get_traits(op)
-        if IsTerminator in traits:
+        resharder, op = self._resharder, visit.op
+        if IsTerminator in visit.traits:
             return
-        data_flow = self._semantics.get_data_flow(op)
-        if data_flow is not None:
-            reshard_data_flow(resharder, op, data_flow, full=self._full)
-            return
-        if op.name == CALL:
+        if visit.data_flow is not None:
+            reshard_data_flow(resharder, op, visit.data_flow, full=self._full)
+        elif op.name == _CALL:
             reshard_call(resharder, op)
-            return
-        if convert_reshard(resharder, op):
-            return
-        reduce_operands(resharder, op)
-        plan = self._plan(op)
-        if plan is None or plan.is_empty:
-            return
-        self._apply(op, plan)
+        elif not convert_reshard(resharder, op):
+            self._reshard(op, visit.traits)
 
-    def _plan(self, op: Op) -> Plan | None:
-        resharder = self.resharder
-        operands = tuple([resharder.sharding_before_barriers(value) for value in op.operands])
-        results = tuple([resharder.sharding_before_barriers(value) for value in op.results])
+    def _reshard(self, op: Op, traits: Collection[Trait]) -> None:
+        sharding = self._resharder.sharding
+        operands = tuple([sharding(value) for value in op.operands])
+        results = tuple([sharding(value) for value in op.results])
+        if reduce_operands(self._resharder, op, operands, results):
+            operands = tuple([sharding(value) for value in op.operands])
+        plan = self._plan(op, self._mode(traits, operands, results), operands, results)
+        if plan is not None and not plan.is_empty:
+            self._apply(op, plan)
+
+    def _mode(self, traits: Collection[Trait], operands: Shardings, results: Shardings) -> Mode:
+        if self._full:
+            return Mode.RESHAPE if Reshape in traits else Mode.FULL
+        if Contraction in traits:
+            return Mode.CONTRACTION
+        # If all are sharded alike there may still be a conflict, where the dimension concatenated is sharded, but
+        # there the partitioner does better without a reshard.
+        if Concatenation in traits and any(operand != results[0] for operand in operands):
+            return Mode.FULL
+        return Mode.MINIMAL
+
+    def _plan(self, op: Op, mode: Mode, own: Shardings, results: Shardings) -> Plan | None:
+        operands = own
+        if self._resharder.survey.barriers:
+            operands = tuple([self._resharder.sharding_before_barriers(value) for value in op.operands])
+            results = tuple([self._resharder.sharding_before_barriers(value) for value in op.results])
+        if mode is Mode.MINIMAL and not (results and results[0] is not None and results[0].unreduced_axes):
+            return None
         if not any(operands) and not any(results):
             return None
         rule = self._semantics.get_sharding_rule(op)
         # The rules that users give say how to propagate, not what the partitioner can do with their ops.
         if rule is None or rule.is_custom:
             return None
-        mode = self._mode(op)
-        size = self._planner.size
-        situation = Situation(
-            rule,
-            operands,
-            results,
-            tuple([size(value.type) for value in op.operands]),
-            tuple([size(value.type) for value in op.results]),
-            mode,
-            tuple([resharder.sharding(value) for value in op.operands]) if mode is Mode.RESHAPE else operands,
-        )
-        return self._planner.plan(situation)
-
-    def _mode(self, op: Op) -> Mode:
-        traits = self._semantics.get_traits(op)
-        if self._full:
-            return Mode.RESHAPE if Reshape in traits else Mode.FULL
-        if Contraction in traits:
-            return Mode.CONTRACTION
-        if Concatenation in traits and self._is_unlike_result(op):
-            return Mode.FULL
-        return Mode.MINIMAL
-
-    def _is_unlike_result(self, op: Op) -> bool:
-        """Return whether an operand has another sharding than the result.
-
-        If all are the same there may still be a conflict, where the dimension concatenated is sharded, but there the
-        partitioner does better without a reshard.
-        """
-        result = self.resharder.sharding(op.results[0])
-        return any(self.resharder.sharding(value) != result for value in op.operands)
+        return self._planner.plan(op, rule, mode, operands, results, own if mode is Mode.RESHAPE else operands)
 
     def _apply(self, op: Op, plan: Plan) -> None:
         if plan.reduced_axes is None:
@@ -166,17 +162,17 @@ class _Run:
         self._reshard_results(op, plan)
         if plan.reduced_axes:
             default = [TensorSharding.fully_closed(plan.mesh, rank_of(value)) for value in op.results]
-            reduce_results(self.resharder, op, plan.reduced_axes, default)
+            reduce_results(self._resharder, op, plan.reduced_axes, default)
 
     def _reshard_operands(self, op: Op, plan: Plan) -> None:
         place = Place.before(op)
         for number, wanted in enumerate(plan.operands):
             if wanted is not None:
-                op.set_operand(number, self.resharder.reshard(op.operands[number], wanted, place))
+                op.set_operand(number, self._resharder.reshard(op.operands[number], wanted, place))
 
     def _reshard_results(self, op: Op, plan: Plan) -> None:
         """Let the op give results as it computes them, and reshard them to what they were."""
-        resharder, place = self.resharder, Place.after(op)
+        resharder, place = self._resharder, Place.after(op)
         for value, wanted in zip(op.results, plan.results, strict=True):
             if wanted is None:
                 continue

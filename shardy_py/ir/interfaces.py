@@ -42,6 +42,8 @@ RecursiveMemoryEffects = Trait("RecursiveMemoryEffects")
 """The side effects of the op are those of the ops in its regions."""
 IsTerminator = Trait("IsTerminator")
 """The op ends its block."""
+ReturnLike = Trait("ReturnLike")
+"""Hands its operands to the results of the op around it, as they are."""
 IsolatedFromAbove = Trait("IsolatedFromAbove")
 """The regions of the op use no values defined outside."""
 PassThrough = Trait("PassThrough")

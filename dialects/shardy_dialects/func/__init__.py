@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shardy_py.plugins import ConstantLike, Dialect, IsTerminator, Pure, hookimpl
+from shardy_py.plugins import ConstantLike, Dialect, IsTerminator, Pure, ReturnLike, hookimpl
 
 func = Dialect("func")
 func.op("func.func")
-func.op("func.return", traits=[IsTerminator, Pure])
+func.op("func.return", traits=[IsTerminator, ReturnLike, Pure])
 func.op("func.call")
 func.op("func.call_indirect")
 func.op("func.constant", traits=[ConstantLike, Pure])

@@ -13,6 +13,7 @@ from shardy_py.plugins import (
     PropagationBarrier,
     Pure,
     RecursiveMemoryEffects,
+    ReturnLike,
     hookimpl,
 )
 from shardy_py.sharding.rule_builder import pointwise_rule
@@ -30,7 +31,7 @@ sdy.op("sdy.constant", traits=[ConstantLike, Pure])
 
 sdy.op("sdy.mesh")
 sdy.op("sdy.sharding_group")
-sdy.op("sdy.return", traits=[IsTerminator, Pure])
+sdy.op("sdy.return", traits=[IsTerminator, ReturnLike, Pure])
 
 REGION_OP_TRAITS = (IsolatedFromAbove, RecursiveMemoryEffects)
 sdy.op("sdy.manual_computation", traits=REGION_OP_TRAITS, data_flow=ManualComputationDataFlow())

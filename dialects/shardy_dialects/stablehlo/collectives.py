@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, Pure
+from shardy_py.plugins import CrossDeviceReduction, Dialect, Pure
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
-POINTWISE = ("all_reduce", "collective_broadcast", "collective_permute")
+POINTWISE = ("collective_broadcast", "collective_permute")
 
 
 def all_gather_rule(op: Op) -> OpShardingRule:
@@ -41,7 +41,8 @@ def register(dialect: Dialect) -> None:
     """Define the collectives; but for the oldest, they count as having side effects."""
     for name in POINTWISE:
         define(dialect, f"stablehlo.{name}", pointwise_rule, traits=())
+    define(dialect, "stablehlo.all_reduce", pointwise_rule, traits=(CrossDeviceReduction,))
     define(dialect, "stablehlo.cross-replica-sum", pointwise_rule, traits=(Pure,))
     define(dialect, "stablehlo.all_gather", all_gather_rule, traits=())
     define(dialect, "stablehlo.all_to_all", all_to_all_rule, traits=())
-    define(dialect, "stablehlo.reduce_scatter", reduce_scatter_rule, traits=())
+    define(dialect, "stablehlo.reduce_scatter", reduce_scatter_rule, traits=(CrossDeviceReduction,))

@@ -6,7 +6,17 @@ from collections.abc import Iterable
 
 from shardy_dialects.stablehlo.definitions import define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import ConstantFoldable, Dialect, Elementwise, Pure, RecursiveMemoryEffects, Trait
+from shardy_py.plugins import (
+    ConstantFoldable,
+    Dialect,
+    Elementwise,
+    Maximum,
+    Minimum,
+    Pure,
+    RecursiveMemoryEffects,
+    Sum,
+    Trait,
+)
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
@@ -62,6 +72,8 @@ BINARY = (
     "xor",
 )
 
+COMBINERS = {"add": (Sum,), "maximum": (Maximum,), "minimum": (Minimum,)}
+
 EXTENDED_UNARY = ("uniform_dequantize", "uniform_quantize")
 
 
@@ -87,7 +99,8 @@ def bitcast_convert_traits(op: Op) -> Iterable[Trait]:
 def register(dialect: Dialect) -> None:
     """Define the elementwise ops."""
     for name in (*UNARY, *BINARY, "clamp", "select"):
-        define(dialect, f"stablehlo.{name}", pointwise_rule, traits=ELEMENTWISE_TRAITS)
+        traits = (*ELEMENTWISE_TRAITS, *COMBINERS.get(name, ()))
+        define(dialect, f"stablehlo.{name}", pointwise_rule, traits=traits)
     for name in EXTENDED_UNARY:
         define(dialect, f"stablehlo.{name}", pointwise_rule, extended=True, traits=ELEMENTWISE_TRAITS)
     define(dialect, "stablehlo.bitcast_convert", bitcast_convert_rule, traits_of=bitcast_convert_traits)

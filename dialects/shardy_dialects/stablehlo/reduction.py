@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, RecursiveMemoryEffects, RuleOptions
+from shardy_py.plugins import Dialect, RecursiveMemoryEffects, Reduction, RuleOptions
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -85,7 +85,7 @@ def _padding(op: Op) -> Sequence[int]:
 
 def register(dialect: Dialect) -> None:
     """Define the reductions."""
-    define(dialect, "stablehlo.reduce", reduce_rule, traits=(RecursiveMemoryEffects,))
+    define(dialect, "stablehlo.reduce", reduce_rule, traits=(RecursiveMemoryEffects, Reduction))
     define(dialect, "stablehlo.reduce_window", of_options=reduce_window_rule, traits=(RecursiveMemoryEffects,))
     define(
         dialect,

@@ -55,7 +55,7 @@ def _argument_shardings(resharder: Resharder, call: Op) -> Sequence[TensorShardi
     Arguments without one are open if another one has one; if none has, all are replicated, over the mesh of the
     first operand that is sharded, or () if there is none.
     """
-    function = resharder.program.functions.get(callee_of(call) or "")
+    function = resharder.functions.get(callee_of(call) or "")
     blocks = function.regions[0].blocks if function and function.regions else []
     arguments = blocks[0].arguments if blocks else []
     found = [resharder.program.shardings.get(argument.id) for argument in arguments]

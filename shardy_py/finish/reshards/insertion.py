@@ -8,10 +8,10 @@ from typing import Any
 from attrs import define
 
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.finish.reshards.survey import Survey
 from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier
+from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
@@ -55,32 +55,41 @@ def _block_of(op: Op) -> Block:
     return op.parent
 
 
-@define
+@define(eq=False)
 class Resharder:
     """A program being resharded: look-ups of shardings and meshes, and the insertion of ops.
 
     Attributes:
         program: The program.
-        semantics: Answers questions about ops.
-        meshes: The meshes of the program.
+        meshes: Its meshes.
+        functions: Its functions.
+        survey: Where its shardings are held.
     """
 
     program: Program
-    semantics: OpSemantics
     meshes: Mapping[str, Mesh]
+    functions: Mapping[str, Op]
+    survey: Survey
+
+    @classmethod
+    def of(cls, program: Program, semantics: OpSemantics) -> Resharder:
+        """Return the resharder of a program."""
+        return cls(program, program.meshes, program.functions, Survey.of(program, semantics))
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, wherever it is held."""
-        carrier = shardable_value(value, self.semantics)
-        return None if carrier is None else self.program.shardings.get(carrier.id)
+        return self.program.shardings.get(self.survey.carriers.get(value.id, value.id))
+
+    def before_barriers(self, value: Value) -> Value:
+        """Return what a value is behind all propagation barriers."""
+        barriers = self.survey.barriers
+        while value.id in barriers:
+            value = barriers[value.id].operands[0]
+        return value
 
     def sharding_before_barriers(self, value: Value) -> TensorSharding | None:
         """Return the sharding of what a value is behind all propagation barriers."""
-        op = value.defining_op
-        while op is not None and PropagationBarrier in self.semantics.get_traits(op):
-            value = op.operands[0]
-            op = value.defining_op
-        return self.sharding(value)
+        return self.sharding(self.before_barriers(value))
 
     def mesh(self, sharding: TensorSharding) -> Mesh:
         """Return the mesh of a sharding.

@@ -15,35 +15,44 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
+Shardings = Sequence[TensorSharding | None]
+
 
 def unreduced_axes(sharding: TensorSharding | None) -> Axes:
     """Return the unreduced axes of a sharding; () for None."""
     return () if sharding is None else sharding.unreduced_axes
 
 
-def reduce_operands(resharder: Resharder, op: Op) -> None:
+def reduce_operands(resharder: Resharder, op: Op, operands: Shardings, results: Shardings) -> bool:
     """All-reduce the operands of an op along the unreduced axes that its results do not have.
+
+    Args:
+        resharder: The program.
+        op: The op.
+        operands: The shardings of the operands.
+        results: The shardings of the results.
+
+    Returns:
+        Whether an operand changed.
 
     Raises:
         VerificationError: the results have different unreduced axes, or there are none that could take those of an
             operand.
     """
-    if not op.results:
-        if any(unreduced_axes(resharder.sharding(value)) for value in op.operands):
-            message = "an operand has unreduced axes, but the op has no results"
-            raise _error("unreduced-operand", message, op, "reduce the operand before, with a sharding constraint")
-        return
-    target = resharder.sharding(op.results[0])
-    for result in op.results[1:]:
-        if unreduced_axes(resharder.sharding(result)) != unreduced_axes(target):
-            message = "the results have different unreduced axes"
-            raise _error("unreduced-mismatch", message, op, "give all results the same unreduced axes")
-    place: Place | None = None
-    for number, value in enumerate(op.operands):
-        source = resharder.sharding(value)
-        if source is not None and source.unreduced_axes:
-            place = place or Place.before(op)
-            reduce_use(resharder, OpOperand(op, number), source, target, place)
+    partial = [number for number, sharding in enumerate(operands) if sharding is not None and sharding.unreduced_axes]
+    target = results[0] if results else None
+    if len(results) > 1 and any(unreduced_axes(result) != unreduced_axes(target) for result in results):
+        message = "the results have different unreduced axes"
+        raise _error("unreduced-mismatch", message, op, "give all results the same unreduced axes")
+    if not partial:
+        return False
+    if not results:
+        message = "an operand has unreduced axes, but the op has no results"
+        raise _error("unreduced-operand", message, op, "reduce the operand before, with a sharding constraint")
+    place = Place.before(op)
+    for number in partial:
+        reduce_use(resharder, OpOperand(op, number), operands[number], target, place)
+    return True
 
 
 def reduce_use(
