@@ -27,21 +27,17 @@ PASSES = {
     "sdy-drop-sharding-and-mesh": "shardy_py.finish.drop_sharding_and_mesh:DropShardingAndMeshPass",
     "sdy-drop-sharding-rules": "shardy_py.finish.drop_sharding_rules:DropShardingRulesPass",
     "sdy-remove-all-gather-reduce-scatter-for-cmv1": (
-        "shardy_py.finish.remove_all_gather_reduce_scatter_for_cmv1:"
-        "RemoveAllGatherReduceScatterForCMV1Pass"
+        "shardy_py.finish.remove_all_gather_reduce_scatter_for_cmv1:RemoveAllGatherReduceScatterForCMV1Pass"
     ),
     "sdy-remove-propagation-debug-info": (
-        "shardy_py.finish.remove_propagation_debug_info:"
-        "RemovePropagationDebugInfoPass"
+        "shardy_py.finish.remove_propagation_debug_info:RemovePropagationDebugInfoPass"
     ),
     "sdy-remove-sharding-groups": "shardy_py.finish.remove_sharding_groups:RemoveShardingGroupsPass",
     "sdy-remove-sub-axes-in-input-output-shardings": (
-        "shardy_py.finish.remove_sub_axes_in_input_output_shardings:"
-        "RemoveSubAxesInInputOutputShardingsPass"
+        "shardy_py.finish.remove_sub_axes_in_input_output_shardings:RemoveSubAxesInInputOutputShardingsPass"
     ),
     "sdy-update-non-divisible-input-output-shardings": (
-        "shardy_py.finish.update_non_divisible_input_output_shardings:"
-        "UpdateNonDivisibleInputOutputShardingsPass"
+        "shardy_py.finish.update_non_divisible_input_output_shardings:UpdateNonDivisibleInputOutputShardingsPass"
     ),
     "sdy-canonicalize-collectives": "shardy_py.finish.canonicalize_collectives:CanonicalizeCollectivesPass",
     "sdy-add-data-flow-edges": "shardy_py.prepare.add_data_flow_edges:AddDataFlowEdgesPass",

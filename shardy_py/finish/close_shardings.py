@@ -1,0 +1,39 @@
+"""Close all shardings, now that nothing will be propagated any more."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.sharding.tensor import TensorShardingPerValue
+
+_MANUAL_COMPUTATION = "sdy.manual_computation"
+_SHARDINGS = ("in_shardings", "out_shardings")
+
+
+@frozen
+class CloseShardingsPass:
+    """Close every dimension and drop replicated axes, which only kept others from sharding a dimension by them."""
+
+    name: ClassVar[str] = "sdy-close-shardings"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Close the shardings of all values."""
+        table = program.shardings
+        closed = {sharding: sharding.closed_like() for sharding in set(table.values())}
+        for value, sharding in table.items():
+            table[value] = closed[sharding]
+        for op in program.walk():
+            if op.name == _MANUAL_COMPUTATION:
+                _close_attributes(op)
+
+
+def _close_attributes(op: Op) -> None:
+    """Close what a manual computation holds besides the table, which knows no manual axes."""
+    for name in _SHARDINGS:
+        shardings = op.attributes.get(name)
+        if isinstance(shardings, TensorShardingPerValue):
+            op.attributes[name] = TensorShardingPerValue(tuple(item.closed_like() for item in shardings.shardings))

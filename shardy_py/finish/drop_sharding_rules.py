@@ -1,0 +1,27 @@
+"""Drop the sharding rules that propagation left on the ops."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.sharding.rule import OpShardingRule
+
+_RULE = "sdy.sharding_rule"
+
+
+@frozen
+class DropShardingRulesPass:
+    """Remove every ``sdy.sharding_rule`` but those the user wrote, which are marked as custom."""
+
+    name: ClassVar[str] = "sdy-drop-sharding-rules"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Drop the rules of all ops."""
+        for op in program.walk():
+            rule = op.attributes.get(_RULE)
+            if isinstance(rule, OpShardingRule) and not rule.is_custom:
+                del op.attributes[_RULE]

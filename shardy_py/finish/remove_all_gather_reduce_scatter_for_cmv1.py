@@ -1,0 +1,58 @@
+"""Leave out collectives around dots that the first version of collective matmuls would not recognise."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import Contraction
+from shardy_py.ir.passes import PassContext
+
+_ALL_GATHER = "sdy.all_gather"
+_REDUCE_SCATTER = "sdy.reduce_scatter"
+
+
+@frozen
+class RemoveAllGatherReduceScatterForCMV1Pass:
+    """Remove all-gathers before dots, and reduce-scatters after dots that have no such all-gather."""
+
+    name: ClassVar[str] = "sdy-remove-all-gather-reduce-scatter-for-cmv1"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Remove the collectives around all dots."""
+        removed: list[Op] = []
+        for op in program.walk():
+            if context.semantics.has_trait(op, Contraction):
+                removed += _gathers_before(op) or _scatter_after(program, op)
+        for op in removed:
+            program.shardings.pop(op.results[0].id, None)
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+
+
+def _gathers_before(dot: Op) -> list[Op]:
+    """Return the all-gathers of a dot's operands that nothing else uses."""
+    producers = [value.defining_op for value in dot.operands if value.has_one_use]
+    return [op for op in producers if op is not None and op.name == _ALL_GATHER]
+
+
+def _scatter_after(program: Program, dot: Op) -> list[Op]:
+    """Return the reduce-scatter that is the only user of a dot, whose sharding goes to the dot.
+
+    A dot with unreduced axes keeps it.
+    """
+    (result,) = dot.results
+    scatter = _only_user(result)
+    sharding = program.sharding(result)
+    if scatter is None or scatter.name != _REDUCE_SCATTER or (sharding is not None and sharding.unreduced_axes):
+        return []
+    scattered = program.sharding(scatter.results[0])
+    if scattered is not None:
+        program.shardings[result.id] = scattered
+    return [scatter]
+
+
+def _only_user(value: Value) -> Op | None:
+    return value.uses[0][0] if value.has_one_use else None

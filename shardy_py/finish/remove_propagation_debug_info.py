@@ -1,0 +1,51 @@
+"""Take out what propagation noted about where shardings come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.passes import PassContext
+
+_FUNCTION = "func.func"
+_DEBUG_INFO = (
+    "sdy.propagation_edges",
+    "sdy.block_arg_propagation_edges",
+    "sdy.result_propagation_edges",
+    "sdy.sharding_origins",
+    "sdy.block_arg_sharding_origins",
+    "sdy.result_sharding_origins",
+)
+
+
+@frozen
+class RemovePropagationDebugInfoPass:
+    """Remove the attributes with propagation edges and sharding origins from ops, and arguments and results."""
+
+    name: ClassVar[str] = "sdy-remove-propagation-debug-info"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Remove the attributes of all ops."""
+        for op in program.walk():
+            if op.name == _FUNCTION:
+                _remove_from_dictionaries(op, "arg_attrs")
+                _remove_from_dictionaries(op, "res_attrs")
+                continue
+            for name in _DEBUG_INFO:
+                if name in op.attributes:
+                    del op.attributes[name]
+
+
+def _remove_from_dictionaries(function: Op, name: str) -> None:
+    dictionaries: tuple[Mapping[str, Attribute], ...] | None = function.attributes.get(name)
+    if not dictionaries or not any(info in item for item in dictionaries for info in _DEBUG_INFO):
+        return
+    kept = tuple({key: value for key, value in item.items() if key not in _DEBUG_INFO} for item in dictionaries)
+    if any(kept):
+        function.attributes[name] = kept
+    else:
+        del function.attributes[name]

@@ -1,0 +1,45 @@
+"""Take sub-axes out of the shardings of inputs and outputs."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import ClassVar
+
+from attrs import evolve, frozen
+
+from shardy_py.ir.callgraph import main_function
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.sharding.tensor import DimensionSharding
+
+
+@frozen
+class RemoveSubAxesInInputOutputShardingsPass:
+    """Cut the open dimensions of the main function's arguments and results before their first sub-axis.
+
+    It comes after dimensions were made to divide evenly, which a prefix leaves true. Closed dimensions are what the
+    user wanted.
+    """
+
+    name: ClassVar[str] = "sdy-remove-sub-axes-in-input-output-shardings"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Cut the shardings of the main function.
+
+        Raises:
+            UnsupportedError: several functions, none of them ``main``.
+        """
+        main = main_function(program)
+        if main is None:
+            return
+        arguments = [value for region in main.regions for block in region.blocks[:1] for value in block.arguments]
+        for value in [*arguments, *main.function_results]:
+            sharding = program.sharding(value)
+            if sharding is not None:
+                program.shardings[value.id] = sharding.map_dims(_cut)
+
+
+def _cut(dim: DimensionSharding) -> DimensionSharding:
+    if dim.is_closed:
+        return dim
+    return evolve(dim, axes=tuple(takewhile(lambda axis: axis.sub_axis is None, dim.axes)))

@@ -1,0 +1,87 @@
+"""Make sure that inputs and outputs need no padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import gcd
+from typing import ClassVar
+
+from attrs import evolve, frozen
+
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.types import static_shape
+from shardy_py.sharding.axes import AxisRef, SubAxis
+from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+
+_FUNCTION = "func.func"
+_CALL = "func.call"
+
+
+@frozen
+class UpdateNonDivisibleInputOutputShardingsPass:
+    """Shard arguments and results of functions and calls by the longest prefix that divides their dimensions evenly.
+
+    Likewise the values that a data-flow op wants to be sharded evenly, such as those of a manual computation.
+    """
+
+    name: ClassVar[str] = "sdy-update-non-divisible-input-output-shardings"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Update the shardings of all inputs and outputs."""
+        meshes = program.meshes
+        for op in program.walk():
+            for value in _inputs_and_outputs(op, context.semantics):
+                _update(program, meshes, value)
+
+
+def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Iterator[Value]:
+    if op.name == _FUNCTION:
+        for region in op.regions:
+            for block in region.blocks[:1]:
+                yield from block.arguments
+        yield from op.function_results
+    elif op.name == _CALL:
+        yield from op.results
+    data_flow = semantics.get_data_flow(op)
+    if data_flow is not None and data_flow.should_keep_edge_owner_shardings_divisible(op):
+        yield from data_flow.get_block_argument_edge_owners(op)
+        yield from data_flow.get_op_result_edge_owners(op)
+
+
+def _update(program: Program, meshes: Mapping[str, Mesh], value: Value) -> None:
+    sharding, shape = program.sharding(value), static_shape(value.type)
+    mesh = None if sharding is None else resolve_mesh(sharding.mesh, meshes)
+    if sharding is not None and shape is not None and mesh is not None:
+        program.shardings[value.id] = evenly_sharded(sharding, shape, mesh)
+
+
+def evenly_sharded(sharding: TensorSharding, shape: Iterable[int], mesh: Mesh) -> TensorSharding:
+    """Return a sharding whose dimensions are sharded by the longest prefix of their axes that divides them.
+
+    The last axis may be a part of the one it was. A dimension that changes loses its priority.
+    """
+    # A sharding on a single device has no dimensions, whatever the shape.
+    pairs = list(zip(sharding.dim_shardings, shape, strict=False))
+    if all(size % dim.sharded_size(mesh) == 0 for dim, size in pairs):
+        return sharding
+    return evolve(sharding, dim_shardings=tuple(_evenly_sharded_dim(dim, size, mesh) for dim, size in pairs))
+
+
+def _evenly_sharded_dim(dim: DimensionSharding, size: int, mesh: Mesh) -> DimensionSharding:
+    if size % dim.sharded_size(mesh) == 0:
+        return dim
+    axes: list[AxisRef] = []
+    for axis in dim.axes:
+        common = gcd(axis.size(mesh), size)
+        if common == axis.size(mesh):
+            axes.append(axis)
+            size //= common
+            continue
+        if common > 1:
+            axes.append(AxisRef(axis.name, SubAxis(axis.pre_size, common)))
+        break
+    return DimensionSharding(tuple(axes), dim.is_closed)
