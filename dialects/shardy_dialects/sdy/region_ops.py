@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 
 from attrs import evolve
 
@@ -125,7 +125,12 @@ def with_free_axes(outer: TensorSharding, new: TensorSharding, manual: frozenset
 
 
 def _count_manual(dim: DimensionSharding, manual: frozenset[str]) -> int:
-    return sum(1 for _ in takewhile(lambda axis: axis.name in manual, dim.axes))
+    """Return how many axes at the front are manual.
+
+    Where propagation brings a manual axis in behind a free one the answer depends on how it is searched: by bisection,
+    as the reference does it.
+    """
+    return bisect_left(dim.axes, True, key=lambda axis: axis.name not in manual)
 
 
 def _free(axes: Iterable[AxisRef], manual: frozenset[str]) -> tuple[AxisRef, ...]:
