@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.api.meshes import as_mesh
@@ -44,10 +44,10 @@ def as_sharding(spec: Any, *, rank: int, mesh_name: str, mesh: Mesh) -> TensorSh
         return _from_text(spec, mesh_name)
     if _is_named_sharding(spec):
         spec = spec.spec
-    # A PartitionSpec is no Sequence in any version of JAX, but it can be iterated over.
-    if not isinstance(spec, Iterable) or isinstance(spec, Mapping | Set):
+    entries = _entries(spec)
+    if not isinstance(entries, Sequence):
         raise OptionError(Diagnostic("invalid-sharding", f"{spec!r} is not a sharding", hint=_HINT))
-    dims = [_dimension(entry) for entry in spec]
+    dims = [_dimension(entry) for entry in entries]
     dims += [CLOSED] * (rank - len(dims))
     unreduced = [AxisRef(name) for name in getattr(spec, "unreduced", None) or ()]
     return TensorSharding(mesh_name, tuple(dims), unreduced_axes=tuple(sorted(unreduced, key=mesh.sort_key)))
@@ -86,6 +86,14 @@ def parse_spec(text: str) -> Any:
 
 def _is_named_sharding(spec: Any) -> bool:
     return hasattr(spec, "spec") and hasattr(spec, "mesh")
+
+
+def _entries(spec: Any) -> Any:
+    """Return what a PartitionSpec holds; anything else as it is.
+
+    Iterating over one fails where it has unreduced axes. The attribute is public since jax 0.10.
+    """
+    return getattr(spec, "partitions", getattr(spec, "_partitions", spec))
 
 
 def _from_text(text: str, mesh_name: str) -> TensorSharding:
