@@ -82,13 +82,13 @@ class NativeAttributes(MutableMapping[str, Any]):
     op; an op made with it gets the native attributes unchanged, whatever they are.
 
     Attributes:
-        base: The set the op has natively.
+        base: The set the op had natively when it was read.
         native: The native op, or None.
         model: The attributes of the op this is a copy of; those themselves for an op's own.
-        overlay: The changes since the last `write_back`.
+        overlay: The changes since then, whether they are written or not.
     """
 
-    __slots__ = ("_changed", "base", "model", "native", "overlay")
+    __slots__ = ("_changed", "_pending", "base", "model", "native", "overlay")
 
     def __init__(self, base: AttributeSet, native: Any, changed: list[NativeAttributes]) -> None:
         self.base = base
@@ -96,6 +96,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         self.model = self
         self.overlay: dict[str, Any] | None = None
         self._changed = changed
+        self._pending = False
 
     @property
     def key(self) -> AttributeSet | None:
@@ -129,15 +130,14 @@ class NativeAttributes(MutableMapping[str, Any]):
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        if name in self.base:
-            self._changes()[name] = _MISSING
-        else:
-            self._changes().pop(name)
+        self._changes()[name] = _MISSING
 
     def _changes(self) -> dict[str, Any]:
+        if not self._pending:
+            self._pending = True
+            self._changed.append(self)
         if self.overlay is None:
             self.overlay = {}
-            self._changed.append(self)
         return self.overlay
 
     def _names(self) -> list[str]:
@@ -166,14 +166,13 @@ class NativeAttributes(MutableMapping[str, Any]):
         return repr({name: self[name] for name in self._names()})
 
     def changes(self) -> Iterator[tuple[str, Any, bool]]:
-        """Yield every change: name, new value, and whether the attribute is there at all."""
+        """Yield every change since the op was read: name, new value, and whether the attribute is there at all."""
         for name, value in (self.overlay or {}).items():
             yield name, (None if value is _MISSING else value), value is not _MISSING
 
-    def settle(self, base: AttributeSet) -> None:
-        """Take the set of the op after its changes were written."""
-        self.base = base
-        self.overlay = None
+    def settle(self) -> None:
+        """Note that all changes are written."""
+        self._pending = False
 
 
 def _text(named: ir.NamedAttribute) -> str:

@@ -115,7 +115,8 @@ class Codec:
             parts = [self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)]
             return ir.ArrayAttr.get(parts, self.context)
         if isinstance(value, Mapping) and isinstance(like, ir.DictAttr):
-            named = {key: self.encode(part, like[key] if key in like else None) for key, part in value.items()}
+            # The bindings' `get` is no look-up, it makes a dictionary.
+            named = {key: self.encode(part, like[key] if key in like else None) for key, part in value.items()}  # noqa: SIM401
             return ir.DictAttr.get(named, self.context)
         return self.encode(value)
 

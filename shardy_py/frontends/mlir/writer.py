@@ -35,9 +35,9 @@ def _write_attributes(attributes: NativeAttributes, origin: Origin) -> None:
     for name, value, present in attributes.changes():
         if present:
             native.attributes[name] = origin.codec.encode(value, attributes.base.native.get(name))
-        else:
+        elif name in native.attributes:
             del native.attributes[name]
-    attributes.settle(origin.sets.of(native))
+    attributes.settle()
 
 
 class _Writer:
