@@ -40,6 +40,7 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
     the attribute has no other way to say so.
     """
     table = program.shardings
+    alone: dict[TensorSharding, TensorShardingPerValue] = {}
     for op in program.walk():
         if op.name == FUNCTION:
             _store_dictionaries(table, op, "arg_attrs", entry_arguments(op))
@@ -49,7 +50,11 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
         if data_flow is not None:
             store_data_flow(table, op, data_flow)
         elif op.results:
-            _store_results(table, op, semantics.get_sharding_attribute(op))
+            name = semantics.get_sharding_attribute(op)
+            if len(op.results) == 1 and name == SHARDING:
+                _store_result(table, op, alone)
+            else:
+                _store_results(table, op, name)
 
 
 def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple[TensorSharding, ...]:
@@ -125,6 +130,23 @@ def _load(
     for value, sharding in zip(values, shardings, strict=False):
         if sharding is not None:
             table[value.id] = sharding
+
+
+def _store_result(
+    table: dict[int, TensorSharding], op: Op, alone: dict[TensorSharding, TensorShardingPerValue]
+) -> None:
+    """Write the sharding of an only result, which is nearly every op's; equal ones share one attribute."""
+    current = op.attributes.get(SHARDING)
+    sharding = table.get(op.results[0].id)
+    if sharding is None:
+        if current is not None:
+            del op.attributes[SHARDING]
+        return
+    wanted = alone.get(sharding)
+    if wanted is None:
+        wanted = alone[sharding] = TensorShardingPerValue((sharding,))
+    if current != wanted:
+        op.attributes[SHARDING] = wanted
 
 
 def _store_results(table: dict[int, TensorSharding], op: Op, name: str) -> None:
