@@ -13,7 +13,8 @@ what it names, so a failing case can be narrowed. The switches:
   ``named_computation``, ``unknown_regions``, ``unknown_region_arguments``, ``calls``,
   ``func_data_flow_edges``
 * Shardy's own ops: ``sharding_constraint``, ``reshard``, ``propagation_barrier``, ``sharding_group``
-* shardings: ``sub_axes``, ``priorities``, ``replicated``, ``unreduced``, ``non_divisible``, ``several_meshes``, ``inlined_meshes``,
+* shardings: ``sub_axes``, ``priorities``, ``replicated``, ``unreduced``, ``non_divisible``, ``several_meshes``,
+  ``inlined_meshes``,
   ``device_ids``, ``maximal``, ``zero_sizes``
 
 See docs/reference/generator.md.

@@ -75,9 +75,7 @@ def test_function_passes_are_nested():
     """Passes on functions are anchored there, options stay with their pass, a full pipeline stays as it is."""
     pipeline = "-sdy-basic-propagate{keep-sharding-rules=true a=b},sdy-sink-data-flow-edges"
     assert split_passes(pipeline) == ["sdy-basic-propagate{keep-sharding-rules=true a=b}", "sdy-sink-data-flow-edges"]
-    full = (
-        "builtin.module(sdy-basic-propagate{keep-sharding-rules=true a=b},func.func(sdy-sink-data-flow-edges))"
-    )
+    full = "builtin.module(sdy-basic-propagate{keep-sharding-rules=true a=b},func.func(sdy-sink-data-flow-edges))"
     assert full_pipeline(pipeline) == full
     assert full_pipeline(full) == full
     assert full_pipeline("") == ""
