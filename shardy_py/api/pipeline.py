@@ -18,6 +18,7 @@ from shardy_py.frontends.mlir import print_module, run_native_pass, write_back
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import Pass, PassContext, make_pass, split_options, unknown_name
+from shardy_py.ir.pipelines import PassPipeline
 from shardy_py.ir.shardings import load_shardings, store_shardings
 
 ANCHORS = ("any", "builtin.module", "func.func")
@@ -66,6 +67,9 @@ PASSES = {
     "sdy-verify-unreduced-axes": "shardy_py.finish.verify_unreduced_axes:VerifyUnreducedAxesPass",
     "canonicalize": "shardy_py.api.pipeline:CanonicalizePass",
     "symbol-dce": "shardy_py.prepare.symbol_dce:SymbolDcePass",
+    "sdy-export-pipeline": "shardy_py.api.pipelines:ExportPipeline",
+    "sdy-import-pipeline": "shardy_py.api.pipelines:ImportPipeline",
+    "sdy-propagation-pipeline": "shardy_py.api.pipelines:PropagationPipeline",
     "sdy-inline-meshes": "shardy_py.finish.inline_meshes:InlineMeshesPass",
     "sdy-lift-inlined-meshes": "shardy_py.prepare.lift_inlined_meshes:LiftInlinedMeshesPass",
     "sdy-manual-axes-cleanup": "shardy_py.prepare.manual_axes_cleanup:ManualAxesCleanupPass",
@@ -140,7 +144,8 @@ def _parse_items(text: str) -> Iterable[Pass]:
         name, brace, options = item.partition("{")
         if brace and not options.endswith("}"):
             raise _malformed(text, f"{item!r} has no closing brace")
-        yield parse_pass(name.strip(), options[:-1])
+        found = parse_pass(name.strip(), options[:-1])
+        yield from found.passes if isinstance(found, PassPipeline) else (found,)
 
 
 def _split(text: str) -> Sequence[str]:
