@@ -59,6 +59,9 @@ def _find_in_dim(
     """Add the new axes of one dimension; the parts of an axis on successive factors count as one."""
     previous: AxisRef | None = None
     for factor in factors:
+        if factor not in old[target].factors:
+            # A factor minor to overflow axes takes no part.
+            return
         before, after = old[target].factors[factor].axes, new[target].factors[factor].axes
         if before == after:
             continue
