@@ -32,6 +32,7 @@ from shardy_py.ir.interfaces import (
     Sum,
     Trait,
 )
+from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.registry import PluginInfo, Registry
 from shardy_py.plugins.specs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
@@ -58,6 +59,8 @@ __all__ = [
     "OpDefinition",
     "OpOperand",
     "OpSemantics",
+    "Pass",
+    "PassContext",
     "PassThrough",
     "PluginError",
     "PluginInfo",

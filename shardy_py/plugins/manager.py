@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise
@@ -12,11 +12,13 @@ import pluggy
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.ir.passes import Pass
 from shardy_py.plugins import specs
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.registry import PluginInfo
 
 Owned = list[tuple[str, Dialect]]
+OwnedPasses = list[tuple[str, type[Pass]]]
 
 
 @frozen
@@ -28,16 +30,24 @@ class _Candidate:
     load: Callable[[], object]
 
 
+@frozen
+class _Answers:
+    """What one plugin contributes."""
+
+    dialects: tuple[Dialect, ...]
+    passes: tuple[type[Pass], ...]
+
+
 def find_entry_points() -> list[EntryPoint]:
     """Return the entry points of all installed plugins, sorted."""
     found = entry_points(group=specs.ENTRY_POINT_GROUP)
     return sorted(found, key=lambda item: (item.name, item.value, _origin(item)))
 
 
-def load_dialects(
+def load_plugins(
     *, plugins: Iterable[object] = (), blocked: Iterable[str] = (), skip_broken: bool = False
-) -> tuple[Owned, list[PluginInfo]]:
-    """Import all plugins and ask them for their dialects.
+) -> tuple[Owned, OwnedPasses, list[PluginInfo]]:
+    """Import all plugins and ask them for their dialects and passes.
 
     Args:
         plugins: More plugins besides the installed ones.
@@ -45,13 +55,15 @@ def load_dialects(
         skip_broken: Whether a plugin that fails is reported in its info instead of raised.
 
     Returns:
-        The dialects with the words that name their owners, and what became of each plugin, both by plugin name.
+        The dialects and the passes with the words that name their owners, and what became of each plugin, all by
+        plugin name.
 
     Raises:
-        PluginError: plugins fail to import, have unknown hooks, or return anything but dialects; all are named.
+        PluginError: plugins fail to import, have unknown hooks, or return something else; all are named.
     """
     not_wanted = frozenset(blocked)
     owned: Owned = []
+    passes: OwnedPasses = []
     infos: list[PluginInfo] = []
     problems: list[Diagnostic] = []
     for candidate in _candidates(plugins):
@@ -59,17 +71,18 @@ def load_dialects(
             infos.append(PluginInfo(candidate.name, candidate.origin, status="blocked"))
             continue
         try:
-            dialects = _ask(candidate)
+            answers = _ask(candidate)
         except PluginError as error:
             problems += error.diagnostics
             problem = error.diagnostics[0]
             infos.append(PluginInfo(candidate.name, candidate.origin, status="broken", problem=problem))
             continue
-        owned += [(_owner(candidate, dialect), dialect) for dialect in dialects]
-        infos.append(_loaded(candidate, dialects))
+        owned += [(f"{_owner(candidate)}, dialect {dialect.name!r}", dialect) for dialect in answers.dialects]
+        passes += [(_owner(candidate), class_) for class_ in answers.passes]
+        infos.append(_loaded(candidate, answers))
     if problems and not skip_broken:
         raise PluginError(*problems)
-    return owned, infos
+    return owned, passes, infos
 
 
 def create_manager() -> pluggy.PluginManager:
@@ -101,14 +114,15 @@ def _candidates(plugins: Iterable[object]) -> list[_Candidate]:
     return candidates
 
 
-def _ask(candidate: _Candidate) -> list[Dialect]:
+def _ask(candidate: _Candidate) -> _Answers:
     """Import one plugin and call its hooks, in a manager of its own so that its answers are known to be its own."""
     manager = create_manager()
     try:
         plugin = candidate.load()
         manager.register(plugin, candidate.name)
         manager.check_pending()
-        answers = manager.hook.shardy_register_dialects()
+        dialects = manager.hook.shardy_register_dialects()
+        passes = manager.hook.shardy_register_passes()
     except pluggy.PluginValidationError as error:
         raise PluginError(_unknown_hook(candidate, error)) from error
     except ShardyError as error:
@@ -118,16 +132,27 @@ def _ask(candidate: _Candidate) -> list[Dialect]:
         raise PluginError(_broken(candidate, f"{type(error).__name__}: {error}")) from error
     if not manager.get_hookcallers(plugin):
         raise PluginError(_broken(candidate, "it implements no hook", hint="decorate its functions with @hookimpl"))
-    dialects: list[Dialect] = []
+    return _Answers(
+        tuple(_checked(candidate, dialects, "shardy_register_dialects", "dialects", _is_dialect)),
+        tuple(_checked(candidate, passes, "shardy_register_passes", "pass classes", _is_pass)),
+    )
+
+
+def _checked(
+    candidate: _Candidate, answers: Iterable[Any], hook: str, wanted: str, accept: Callable[[Any], bool]
+) -> Iterator[Any]:
     for answer in answers:
-        dialects += _checked(candidate, answer)
-    return dialects
+        if not isinstance(answer, (list, tuple)) or not all(accept(item) for item in answer):
+            raise PluginError(_broken(candidate, f"{hook} returned {answer!r}, not a list of {wanted}"))
+        yield from answer
 
 
-def _checked(candidate: _Candidate, answer: Any) -> list[Dialect]:
-    if isinstance(answer, (list, tuple)) and all(isinstance(item, Dialect) for item in answer):
-        return list(answer)
-    raise PluginError(_broken(candidate, f"shardy_register_dialects returned {answer!r}, not a list of dialects"))
+def _is_dialect(item: Any) -> bool:
+    return isinstance(item, Dialect)
+
+
+def _is_pass(item: Any) -> bool:
+    return isinstance(item, type) and isinstance(getattr(item, "name", None), str) and hasattr(item, "run")
 
 
 def _broken(candidate: _Candidate, reason: str, *, hint: str = "") -> Diagnostic:
@@ -149,18 +174,19 @@ def _unknown_hook(candidate: _Candidate, error: pluggy.PluginValidationError) ->
     )
 
 
-def _loaded(candidate: _Candidate, dialects: list[Dialect]) -> PluginInfo:
+def _loaded(candidate: _Candidate, answers: _Answers) -> PluginInfo:
     return PluginInfo(
         candidate.name,
         candidate.origin,
-        tuple(dialect.name for dialect in dialects),
-        sum(len(dialect.definitions) for dialect in dialects),
+        tuple(dialect.name for dialect in answers.dialects),
+        sum(len(dialect.definitions) for dialect in answers.dialects),
+        passes=tuple(class_.name for class_ in answers.passes),
     )
 
 
-def _owner(candidate: _Candidate, dialect: Dialect) -> str:
+def _owner(candidate: _Candidate) -> str:
     origin = f" ({candidate.origin})" if candidate.origin else ""
-    return f"plugin {candidate.name!r}{origin}, dialect {dialect.name!r}"
+    return f"plugin {candidate.name!r}{origin}"
 
 
 def _origin(item: EntryPoint) -> str:

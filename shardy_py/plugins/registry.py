@@ -14,6 +14,7 @@ from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import MeshReferenceOpInterface, RuleOptions, ShardableDataFlowOpInterface, Trait
+from shardy_py.ir.passes import Pass
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.sharding.rule import OpShardingRule
 
@@ -33,6 +34,7 @@ class PluginInfo:
         ops: How many op definitions it has.
         status: ``loaded``, ``blocked`` or ``broken``.
         problem: Why it is broken.
+        passes: The names of its passes.
     """
 
     name: str
@@ -41,6 +43,7 @@ class PluginInfo:
     ops: int = 0
     status: str = "loaded"
     problem: Diagnostic | None = None
+    passes: tuple[str, ...] = ()
 
 
 @frozen
@@ -87,12 +90,14 @@ class Registry:
         owners: For each op name, who defines it (``plugin 'x', dialect 'y'``).
         options: What rules depend on besides their op.
         plugins: What became of each plugin, sorted by name.
+        passes: The passes of the plugins by their names.
     """
 
     definitions: tuple[OpDefinition, ...] = ()
     owners: Mapping[str, str] = field(factory=dict)
     options: RuleOptions = DEFAULT_OPTIONS
     plugins: tuple[PluginInfo, ...] = ()
+    passes: Mapping[str, type[Pass]] = field(factory=dict)
     _resolved: dict[str, _Resolved] = field(factory=dict, init=False, eq=False, repr=False)
     _by_name: dict[str, OpDefinition] = field(init=False, eq=False, repr=False)
     _memo: _RuleMemo = field(factory=_RuleMemo, init=False, eq=False, repr=False)
@@ -121,11 +126,12 @@ class Registry:
         *,
         options: RuleOptions = DEFAULT_OPTIONS,
         plugins: Iterable[PluginInfo] = (),
+        passes: Iterable[tuple[str, type[Pass]]] = (),
     ) -> Registry:
-        """Return a registry of dialects with the words that name their owners in errors.
+        """Return a registry of dialects and passes with the words that name their owners in errors.
 
         Raises:
-            PluginError: an op is defined more than once; all such ops are named, each with its owners.
+            PluginError: an op or a pass is defined more than once; all are named, each with its owners.
         """
         claims: dict[str, list[tuple[str, OpDefinition]]] = {}
         for owner, dialect in owned:
@@ -135,11 +141,17 @@ class Registry:
         clashes = [name for name in names if len(claims[name]) > 1]
         if clashes:
             raise PluginError(*(_clash(name, [owner for owner, _ in claims[name]]) for name in clashes))
+        by_name: dict[str, tuple[str, type[Pass]]] = {}
+        for owner, class_ in passes:
+            first, _ = by_name.setdefault(class_.name, (owner, class_))
+            if by_name[class_.name][1] is not class_:
+                raise PluginError(_pass_clash(class_.name, first, owner))
         return cls(
             definitions=tuple(claims[name][0][1] for name in names),
             owners={name: claims[name][0][0] for name in names},
             options=options,
             plugins=tuple(sorted(plugins, key=lambda item: item.name)),
+            passes={name: by_name[name][1] for name in sorted(by_name)},
         )
 
     @classmethod
@@ -162,10 +174,10 @@ class Registry:
         Raises:
             PluginError: a plugin is broken, or two define the same op.
         """
-        from shardy_py.plugins.manager import load_dialects
+        from shardy_py.plugins.manager import load_plugins
 
-        owned, infos = load_dialects(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
-        return cls.build(owned, options=options, plugins=infos)
+        owned, passes, infos = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
+        return cls.build(owned, options=options, plugins=infos, passes=passes)
 
     def with_options(self, options: RuleOptions) -> Registry:
         """Return the same registry under other rule options."""
@@ -293,6 +305,11 @@ def _clash(name: str, owners: list[str]) -> Diagnostic:
         op=name,
         hint="block one of the plugins by its name, or uninstall it",
     )
+
+
+def _pass_clash(name: str, first: str, second: str) -> Diagnostic:
+    message = f"the pass {name!r} is defined by {first} and by {second}"
+    return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
 
 
 def _takes_options(rule: Any) -> bool:

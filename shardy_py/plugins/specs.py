@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pluggy
 
+from shardy_py.ir.passes import Pass
 from shardy_py.plugins.dialect import Dialect
 
 PROJECT = "shardy"
@@ -20,4 +21,12 @@ def shardy_register_dialects() -> Sequence[Dialect]:  # type: ignore[empty-body]
     """Return the dialects of the plugin.
 
     Called once for each registry that is built, before any program is read.
+    """
+
+
+@hookspec
+def shardy_register_passes() -> Sequence[type[Pass]]:  # type: ignore[empty-body]
+    """Return the passes of the plugin: frozen attrs classes whose fields are the options.
+
+    Called once for each registry that is built. Pipelines find the passes by their names.
     """
