@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import define
@@ -13,6 +13,7 @@ from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.collectives import AxisRefList
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import TensorSharding, symbol
@@ -122,7 +123,7 @@ class Resharder:
 
     def all_reduce(self, value: Value, axes: Axes, sharding: TensorSharding, reduction: str, place: Place) -> Value:
         """Insert an all-reduce of a value along some axes and return its result."""
-        attributes: dict[str, Any] = {"reduction_axes": axis_ref_list(axes)}
+        attributes: dict[str, Any] = {"reduction_axes": AxisRefList(tuple(axes))}
         if reduction != "sum":
             attributes["reduction_op"] = RawAttribute(f"#sdy<reduction_op {reduction}>")
         return self.collective(ALL_REDUCE, value, attributes, sharding, place)
@@ -145,17 +146,3 @@ class Resharder:
 def rank_of(value: Value) -> int:
     """Return the number of dimensions of a value; 0 where it is no tensor."""
     return value.type.rank if isinstance(value.type, TensorType) else 0
-
-
-def axis_ref_list(axes: Iterable[object]) -> RawAttribute:
-    """Return the attribute of a list of axes."""
-    return RawAttribute("#sdy<axis_ref_list" + _braces(axes) + ">")
-
-
-def list_of_axis_ref_lists(lists: Sequence[Iterable[object]]) -> RawAttribute:
-    """Return the attribute of a list of axes per dimension."""
-    return RawAttribute("#sdy<list_of_axis_ref_lists[" + ", ".join(_braces(axes) for axes in lists) + "]>")
-
-
-def _braces(axes: Iterable[object]) -> str:
-    return "{" + ", ".join(str(axis) for axis in axes) + "}"

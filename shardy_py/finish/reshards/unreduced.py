@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from attrs import define, evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.finish.reshards.insertion import RESHARD, Place, Resharder, axis_ref_list, list_of_axis_ref_lists
+from shardy_py.finish.reshards.insertion import RESHARD, Place, Resharder
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpOperand
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
+from shardy_py.sharding.collectives import AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
@@ -170,12 +171,12 @@ def _insert_steps(
         value = resharder.reshard(value, last, place)
     if steps.new_replicated:
         last = TensorSharding(source.mesh, steps.dims, target.replicated_axes, steps.replicated, target.reduction_op)
-        attributes = {"axes": axis_ref_list(steps.new_replicated)}
-        value = resharder.collective("sdy.replicated_to_unreduced", value, attributes, last, place)
+        replicated = AxisRefList(tuple(steps.new_replicated))
+        value = resharder.collective("sdy.replicated_to_unreduced", value, {"axes": replicated}, last, place)
     if any(steps.sharded):
         last = target
-        attributes = {"axes": list_of_axis_ref_lists(steps.sharded)}
-        value = resharder.collective("sdy.sharded_to_unreduced", value, attributes, last, place)
+        sharded = ListOfAxisRefLists(tuple(tuple(axes) for axes in steps.sharded))
+        value = resharder.collective("sdy.sharded_to_unreduced", value, {"axes": sharded}, last, place)
     if value is use.value:
         return None
     use.op.set_operand(use.number, value)
