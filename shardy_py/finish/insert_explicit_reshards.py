@@ -52,6 +52,7 @@ class InsertExplicitReshardsPass:
         # Ops keep the dimensions that do not divide evenly here even where propagation was conservative.
         semantics = semantics.with_options(evolve(semantics.options, conservative=False))
         resharder = Resharder.of(program, semantics)
+        resharder.survey.open_partial_shardings(program.shardings)
         run = _Run(resharder, semantics, full=self.enable_full_version)
         for name, function in resharder.functions.items():
             for visit in resharder.survey.visits[name]:

@@ -16,6 +16,7 @@ TOOL = [sys.executable, "-m", "shardy_py.cli.opt"]
 RUNNER = script("run_lit")
 STATUS = json.loads((DATA / "lit_status.json").read_text())
 FAST = (
+    "export/insert_explicit_reshards/dot_dot_general.mlir",
     "ir/reshard_canonicalization.mlir",
     "ir/sharding_rule_parse_print.mlir",
     "propagation/basic_propagation_keep_sharding_rules.mlir",
@@ -24,6 +25,8 @@ FAST = (
     "propagation/user_priority_propagation.mlir",
 )
 AREAS = (
+    "export/insert_explicit_reshards",
+    "export/sharding_constraint_to_reshard",
     "ir/",
     "propagation/aggressive",
     "propagation/basic",

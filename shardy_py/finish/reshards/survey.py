@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from attrs import define, field
 
 from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
+from shardy_py.ir.shardings import complete
+from shardy_py.sharding.tensor import TensorSharding
 
 NOWHERE = -1
 """The id of no value: what has it carries no sharding."""
@@ -69,3 +73,24 @@ class Survey:
         for value in (*values, *op.results):
             carrier = shardable_value(value, semantics)
             self.carriers[value.id] = NOWHERE if carrier is None else carrier.id
+
+    def open_partial_shardings(self, table: dict[int, TensorSharding]) -> None:
+        """Give open shardings to the values that share an attribute with one that has a sharding.
+
+        An op holds the shardings of its results together, a data-flow op also those of its block arguments, so that
+        the others have one, too, as soon as one has.
+        """
+        for visits in self.visits.values():
+            for visit in visits:
+                for values in _sharing_an_attribute(visit):
+                    shardings = complete(table, values)
+                    table.update(zip((value.id for value in values), shardings, strict=False))
+
+
+def _sharing_an_attribute(visit: Visit) -> Iterable[Sequence[Value]]:
+    op, data_flow = visit.op, visit.data_flow
+    if data_flow is not None:
+        yield data_flow.get_op_result_edge_owners(op)
+        yield data_flow.get_block_argument_edge_owners(op)
+    elif len(op.results) > 1:
+        yield op.results

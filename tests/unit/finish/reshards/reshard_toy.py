@@ -115,7 +115,7 @@ def _lines(builder: Builder, ops: Iterable[Op], names: dict[int, str]) -> Iterab
                 [
                     results and f"{results} =",
                     op.name.removeprefix("toy.").removeprefix("sdy."),
-                    axes and str(axes).removeprefix("#sdy<").removesuffix(">"),
+                    axes and str(axes),
                     ", ".join(names[value.id] for value in op.operands),
                     "; ".join(texts),
                 ],

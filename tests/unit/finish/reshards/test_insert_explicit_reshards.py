@@ -78,7 +78,7 @@ def test_sharded_reduction_factors_are_all_reduced():
     assert run(FULL, b) == [
         '%0 = reshard %arg0 [{"z"}, {"x"}]',
         '%1 = matmul %0, %arg1 [{"z"}, {"y"}]',
-        '%2 = all_reduce axis_ref_list{"x"} %1 [{"z"}, {"y"}]',
+        '%2 = all_reduce {"x"} %1 [{"z"}, {"y"}]',
         "func.return %2",
     ]
 
@@ -90,7 +90,7 @@ def test_unreduced_axes_of_the_result_are_not_all_reduced():
         b = one_op("toy.matmul", ['[{}, {"x", "y"}]', '[{"x", "y"}, {}]'], [result])
         assert run(version, b) == [
             f"%0 = matmul %arg0, %arg1 {result}",
-            f'%1 = all_reduce axis_ref_list{{"y"}} %0 {result}',
+            f'%1 = all_reduce {{"y"}} %0 {result}',
             "func.return %1",
         ]
 

@@ -33,7 +33,7 @@ def test_an_operand_is_reduced_along_the_axes_that_the_result_does_not_keep():
         b.shard(z, '[{}, {}], unreduced={"x"}')
         b.return_(z, shardings=['[{}, {}], unreduced={"x"}'])
     assert run(MINIMAL, b) == [
-        '%0 = all_reduce axis_ref_list{"y"} %arg0 [{}, {}], unreduced={"x"}',
+        '%0 = all_reduce {"y"} %arg0 [{}, {}], unreduced={"x"}',
         '%1 = add %0, %arg1 [{}, {}], unreduced={"x"}',
         "func.return %1",
     ]
@@ -44,7 +44,7 @@ def test_returns_are_reduced_in_both_versions(result):
     """What is returned as whole is whole, whether the result says so or has no sharding."""
     for version in (FULL, MINIMAL):
         assert run(version, returning('[{}, {}], unreduced={"y"}', result)) == [
-            '%0 = all_reduce axis_ref_list{"y"} %arg0 [{}, {}]',
+            '%0 = all_reduce {"y"} %arg0 [{}, {}]',
             "func.return %0",
         ]
 
@@ -57,7 +57,7 @@ def test_values_without_a_sharding_are_not_made_unreduced():
 def test_replicated_axes_become_unreduced():
     """Axes that neither shard nor are unreduced become so without moving data."""
     assert run(MINIMAL, returning('[{}, {}], unreduced={"x"}', '[{}, {}], unreduced={"x", "y"}')) == [
-        '%0 = replicated_to_unreduced axis_ref_list{"y"} %arg0 [{}, {}], unreduced={"x", "y"}',
+        '%0 = replicated_to_unreduced {"y"} %arg0 [{}, {}], unreduced={"x", "y"}',
         "func.return %0",
     ]
 
@@ -65,8 +65,7 @@ def test_replicated_axes_become_unreduced():
 def test_sharded_axes_become_unreduced():
     """Axes that shard a dimension beyond the target become unreduced; sub-axes are split off."""
     assert run(MINIMAL, returning('[{"x", "z"}, {"y"}]', '[{"x", "z":(1)2}, {}], unreduced={"y", "z":(2)2}')) == [
-        '%0 = sharded_to_unreduced list_of_axis_ref_lists[{"z":(2)2}, {"y"}] %arg0 '
-        '[{"x", "z":(1)2}, {}], unreduced={"y", "z":(2)2}',
+        '%0 = sharded_to_unreduced [{"z":(2)2}, {"y"}] %arg0 [{"x", "z":(1)2}, {}], unreduced={"y", "z":(2)2}',
         "func.return %0",
     ]
 
@@ -75,7 +74,7 @@ def test_other_dimensions_are_resharded_first():
     """A dimension that has to change in another way is resharded first, then replicated axes become unreduced."""
     assert run(MINIMAL, returning('[{"x"}, {"y"}]', '[{}, {"x"}], unreduced={"y", "z"}')) == [
         '%0 = reshard %arg0 [{}, {"x"}]',
-        '%1 = replicated_to_unreduced axis_ref_list{"y", "z"} %0 [{}, {"x"}], unreduced={"y", "z"}',
+        '%1 = replicated_to_unreduced {"y", "z"} %0 [{}, {"x"}], unreduced={"y", "z"}',
         "func.return %1",
     ]
     assert run(MINIMAL, returning('[{"x"}, {"y"}]', '[{"z"}, {}], unreduced={"x", "y"}'))[:1] == [
@@ -92,7 +91,7 @@ def test_reshards_that_make_axes_unreduced_are_replaced():
         b.shard(y, '[{}, {}], unreduced={"x"}')
         b.return_(y, shardings=['[{}, {}], unreduced={"x"}'])
     assert run(MINIMAL, b) == [
-        '%0 = replicated_to_unreduced axis_ref_list{"x"} %arg0 [{}, {}], unreduced={"x"}',
+        '%0 = replicated_to_unreduced {"x"} %arg0 [{}, {}], unreduced={"x"}',
         "func.return %0",
     ]
 
