@@ -145,9 +145,7 @@ class Op:
         self.id = program.next_op_id()
         self.name = name
         self.operands = list(operands)
-        self.results = [
-            Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)
-        ]
+        self.results = [Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)]
         self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
         self.regions = list(regions)
         for region in self.regions:
