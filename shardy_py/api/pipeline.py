@@ -20,6 +20,7 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import Pass, PassContext, make_pass, split_options, unknown_name
 from shardy_py.ir.pipelines import PassPipeline
 from shardy_py.ir.shardings import load_shardings, store_shardings
+from shardy_py.plugins import Registry
 
 ANCHORS = ("any", "builtin.module", "func.func")
 
@@ -101,30 +102,43 @@ class CanonicalizePass(_NativePass):
     name: ClassVar[str] = "canonicalize"
 
 
-def get_pass(name: str) -> type[Pass]:
+def get_pass(name: str, registry: Registry | None = None) -> type[Pass]:
     """Return the class of a pass.
+
+    Args:
+        name: The name of the pass, one of `PASSES` or of a plugin.
+        registry: Where to look for passes of plugins; by default in the installed ones.
 
     Raises:
         OptionError: there is no pass of that name.
+        PluginError: the pass is none of ours, and an installed plugin is broken.
     """
+    found = find_pass(name, registry)
+    if found is None:
+        raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, PASSES))
+    return found
+
+
+def find_pass(name: str, registry: Registry | None = None) -> type[Pass] | None:
+    """Return the class of a pass, or None if there is none; as `get_pass`."""
     path = PASSES.get(name)
     if path is None:
-        raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, PASSES))
+        return (registry or Registry.from_entry_points()).passes.get(name)
     module, class_ = path.split(":")
     return getattr(import_module(module), class_)
 
 
-def parse_pass(name: str, options: str = "") -> Pass:
+def parse_pass(name: str, options: str = "", *, registry: Registry | None = None) -> Pass:
     """Return a pass from its name and the text of its options, ``a=1 b=2``.
 
     Raises:
         OptionError: an unknown pass or option, or a value that does not fit.
     """
-    return make_pass(get_pass(name), split_options(options))
+    return make_pass(get_pass(name, registry), split_options(options))
 
 
-def parse_pipeline(text: str) -> tuple[Pass, ...]:
-    """Return the passes of a pipeline, in order.
+def parse_pipeline(text: str, *, registry: Registry | None = None) -> tuple[Pass, ...]:
+    """Return the passes of a pipeline, in order; `get_pass` says what the registry is for.
 
     >>> [item.name for item in parse_pipeline("builtin.module(sdy-add-data-flow-edges,func.func(sdy-basic-propagate))")]
     ['sdy-add-data-flow-edges', 'sdy-basic-propagate']
@@ -132,19 +146,19 @@ def parse_pipeline(text: str) -> tuple[Pass, ...]:
     Raises:
         OptionError: malformed text, an unknown pass or option, or a value that does not fit.
     """
-    return tuple(_parse_items(text))
+    return tuple(_parse_items(text, registry))
 
 
-def _parse_items(text: str) -> Iterable[Pass]:
+def _parse_items(text: str, registry: Registry | None) -> Iterable[Pass]:
     for item in _split(text):
         anchor = next((anchor for anchor in ANCHORS if item.startswith(f"{anchor}(") and item.endswith(")")), None)
         if anchor is not None:
-            yield from _parse_items(item[len(anchor) + 1 : -1])
+            yield from _parse_items(item[len(anchor) + 1 : -1], registry)
             continue
         name, brace, options = item.partition("{")
         if brace and not options.endswith("}"):
             raise _malformed(text, f"{item!r} has no closing brace")
-        found = parse_pass(name.strip(), options[:-1])
+        found = parse_pass(name.strip(), options[:-1], registry=registry)
         yield from found.passes if isinstance(found, PassPipeline) else (found,)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from shardy_py.api.pipeline import PASSES, parse_pass, parse_pipeline, run_pipeline
+from shardy_py.api.pipeline import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
@@ -95,6 +95,8 @@ class _Reader:
             return
         elif name in _SWITCHES and not equals:
             self.switches.add(_SWITCHES[name])
+        elif find_pass(name) is not None:
+            self.passes.append(parse_pass(name, value))
         else:
             known = [*PASSES, *_SWITCHES, "pass-pipeline", "verify-diagnostics"]
             raise OptionError(unknown_name("unknown-flag", f"unknown flag {argument!r}", name, known))

@@ -23,7 +23,8 @@ from shardy_dialects.stablehlo import (
     sorting,
     without_rule,
 )
-from shardy_py.plugins import Dialect, hookimpl
+from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
+from shardy_py.plugins import Dialect, Pass, hookimpl
 
 FAMILIES = (
     broadcast,
@@ -66,3 +67,9 @@ def chlo_dialect() -> Dialect:
 def shardy_register_dialects() -> list[Dialect]:
     """Give the dialects to the registry."""
     return [stablehlo_dialect(), chlo_dialect()]
+
+
+@hookimpl
+def shardy_register_passes() -> list[type[Pass]]:
+    """Give the passes to the registry."""
+    return [ExplicitGatherScatterBatchingPass]
