@@ -6,19 +6,23 @@ from shardy_py.propagation.factors import Direction, Strategy
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.schedule import DEFAULT, FLAT, Entry, Level, Schedule, Selector
 from shardy_py.propagation.solve import Solution, solve
+from shardy_py.propagation.trace import Change, Observer, Update
 
 __all__ = [
     "DEFAULT",
     "FLAT",
+    "Change",
     "Direction",
     "Entry",
     "Level",
+    "Observer",
     "Problem",
     "PropagationOptions",
     "Schedule",
     "Selector",
     "Solution",
     "Strategy",
+    "Update",
     "apply_solution",
     "compile_program",
     "propagate_program",
