@@ -58,7 +58,8 @@ class _Lowering:
     def stays(self, op: Op, *, keep_redundant: bool) -> bool:
         """Return whether a reshard is left alone."""
         source, target = self._sharding(self._skip_barriers(op.operands[0])), self._target(op)
-        if keep_redundant and target.is_equivalent(source):
+        # Unreduced axes are no matter here, as in the reference.
+        if keep_redundant and target.is_equivalent(source, ignore_unreduced_axes=True):
             return True
         if self._is_single_device(source) or self._is_single_device(target):
             return True

@@ -77,11 +77,12 @@ def _evenly_sharded_dim(dim: DimensionSharding, size: int, mesh: Mesh) -> Dimens
     axes: list[AxisRef] = []
     for axis in dim.axes:
         common = gcd(axis.size(mesh), size)
-        if common == axis.size(mesh):
-            axes.append(axis)
-            size //= common
-            continue
-        if common > 1:
+        # An axis of size one ends it, too, as in the reference; there should be none any more.
+        if common == 1:
+            break
+        if common < axis.size(mesh):
             axes.append(AxisRef(axis.name, SubAxis(axis.pre_size, common)))
-        break
+            break
+        axes.append(axis)
+        size //= common
     return DimensionSharding(tuple(axes), dim.is_closed)

@@ -42,7 +42,9 @@ def drop_permute_to_same(rewriter: Rewriter, op: Op) -> bool:
     carrier = shardable_value(op.operands[0], rewriter.semantics)
     source = None if carrier is None else rewriter.program.sharding(carrier)
     target = rewriter.program.sharding(op.result)
-    return _drop_if(rewriter, op, matches=target is not None and target.is_equivalent(source))
+    # Unreduced axes are no matter here, as in the reference.
+    same = target is not None and target.is_equivalent(source, ignore_unreduced_axes=True)
+    return _drop_if(rewriter, op, matches=same)
 
 
 def _drop_if(rewriter: Rewriter, op: Op, *, matches: bool) -> bool:
