@@ -8,7 +8,7 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.sharding.tensor import TensorShardingPerValue
+from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue
 
 _MANUAL_COMPUTATION = "sdy.manual_computation"
 _SHARDINGS = ("in_shardings", "out_shardings")
@@ -23,12 +23,19 @@ class CloseShardingsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Close the shardings of all values."""
         table = program.shardings
-        closed = {sharding: sharding.closed_like() for sharding in set(table.values())}
+        closed: dict[TensorSharding, TensorSharding] = {}
         for value, sharding in table.items():
+            if sharding not in closed:
+                closed[sharding] = _close(sharding)
             table[value] = closed[sharding]
         for op in program.walk():
             if op.name == _MANUAL_COMPUTATION:
                 _close_attributes(op)
+
+
+def _close(sharding: TensorSharding) -> TensorSharding:
+    """Return a sharding closed; an empty dimension loses its priority, which a closed one may not have."""
+    return sharding.closed_like().map_dims(lambda dim: dim if dim.axes else CLOSED)
 
 
 def _close_attributes(op: Op) -> None:
@@ -36,4 +43,4 @@ def _close_attributes(op: Op) -> None:
     for name in _SHARDINGS:
         shardings = op.attributes.get(name)
         if isinstance(shardings, TensorShardingPerValue):
-            op.attributes[name] = TensorShardingPerValue(tuple(item.closed_like() for item in shardings.shardings))
+            op.attributes[name] = TensorShardingPerValue(tuple(_close(item) for item in shardings.shardings))

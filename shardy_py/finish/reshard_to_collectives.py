@@ -85,7 +85,10 @@ class _Lowering:
             # Another name for the same mesh makes no difference to any device.
             source = evolve(source, mesh=target.mesh)
         shape = operand.type.shape if isinstance(operand.type, TensorType) else (None,) * source.rank
-        for collective in plan_collectives(source, target, shape, self._mesh(source)):
+        plan = plan_collectives(source, target, shape, self._mesh(source))
+        if plan is None:
+            raise VerificationError(_incompatible(op, source, target))
+        for collective in plan:
             operand = self._insert(op, collective, operand)
             source = collective.out_sharding
         if not target.is_equivalent(source, ignore_unreduced_axes=True):
@@ -151,7 +154,7 @@ def _incompatible(op: Op, source: TensorSharding, target: TensorSharding) -> Dia
         f"no collectives lead from {source} to {target}",
         op.location,
         op.name,
-        hint="both shardings need the same rank, and meshes with the same axes",
+        hint="both shardings need the same rank, unreduced axes, and meshes with the same axes",
     )
 
 

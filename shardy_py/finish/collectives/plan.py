@@ -23,8 +23,8 @@ _ROUNDS = 2
 @lru_cache(maxsize=4096)
 def plan_collectives(
     source: TensorSharding, target: TensorSharding, shape: tuple[int | None, ...], mesh: Mesh
-) -> tuple[Collective, ...]:
-    """Return the collectives that turn a source sharding into a target, in order.
+) -> tuple[Collective, ...] | None:
+    """Return the collectives that turn a source sharding into a target, in order; None where none do.
 
     A program has few distinct reshards, so the plans are remembered.
 
@@ -37,6 +37,8 @@ def plan_collectives(
     plan = tuple(_search(ReshardState.between(source, target, shape, mesh)))
     if is_valid(source, plan, mesh):
         return plan
+    if source.unreduced_axes != target.unreduced_axes:
+        return None
     # The search loses its way where of two axis sizes neither divides the other.
     return tuple(_gather_and_slice(ReshardState.between(source, target, shape, mesh)))
 

@@ -48,8 +48,10 @@ def texts(b):
 
 
 def test_every_sharding_is_closed(context):
-    """Dimensions are closed, replicated axes are gone, priorities and unreduced axes stay."""
-    b = example('[{"a", ?}p1, {?}]', '<@mesh, [{?}, {"a"}], replicated={"b"}>', '<@mesh, [{?}, {?}], unreduced={"a"}>')
+    """Dimensions are closed, replicated axes are gone, priorities of axes and unreduced axes stay."""
+    b = example(
+        '[{"a", ?}p1, {?}p2]', '<@mesh, [{?}, {"a"}], replicated={"b"}>', '<@mesh, [{?}, {?}], unreduced={"a"}>'
+    )
     CloseShardingsPass().run(b.program, context)
     assert texts(b) == ['[{"a"}p1, {}]>', '[{}, {"a"}]>', '[{}, {}], unreduced={"a"}>']
 

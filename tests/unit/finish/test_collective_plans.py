@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 
-from shardy_py.finish.collectives import plan_collectives
+from shardy_py.finish.collectives import Collective, plan_collectives
 from shardy_py.finish.collectives.check import is_valid
 from shardy_py.sharding import AxisRef, DimensionSharding, Mesh, SubAxis, TensorSharding, parse_tensor_sharding
 
@@ -17,10 +17,17 @@ def sharding(dims: str, mesh: str = "mesh") -> TensorSharding:
     return parse_tensor_sharding(f"<@{mesh}, {dims}>")
 
 
+def collectives(*args) -> tuple[Collective, ...]:
+    """Return a plan that must exist."""
+    found = plan_collectives(*args)
+    assert found is not None
+    return found
+
+
 def plan(source: str, target: str, *, shape=(16, 16, 16), mesh: str = "mesh") -> list[str]:
     """Return what is done, in order: the collective, its axes, and the dimensions after it."""
     first, last = sharding(source), sharding(target, mesh)
-    found = plan_collectives(first, last, shape[: first.rank], MESH)
+    found = collectives(first, last, shape[: first.rank], MESH)
     return [
         " ".join(filter(None, [item.name.removeprefix("sdy."), str(item.value or ""), _dims(item.out_sharding)]))
         for item in found
@@ -82,7 +89,7 @@ def test_a_slice_for_a_later_all_to_all_must_divide_the_dimension():
 
 def test_another_order_of_devices_takes_a_permute():
     """The permute changes the mesh, and nothing else unless something else has to change."""
-    found = plan_collectives(sharding('[{"x"}]'), sharding('[{"x"}]', "rotated"), (16,), MESH)
+    found = collectives(sharding('[{"x"}]'), sharding('[{"x"}]', "rotated"), (16,), MESH)
     assert [(item.name, str(item.out_sharding)) for item in found] == [
         ("sdy.collective_permute", '<@rotated, [{"x"}]>')
     ]
@@ -91,8 +98,15 @@ def test_another_order_of_devices_takes_a_permute():
 def test_unreduced_axes_are_those_of_the_target():
     """Every collective keeps the axes the tensor is unreduced on."""
     source, target = (parse_tensor_sharding(f'<@mesh, {dims}, unreduced={{"w"}}>') for dims in ('[{"x"}]', '[{"y"}]'))
-    found = plan_collectives(source, target, (16,), MESH)
+    found = collectives(source, target, (16,), MESH)
     assert [str(item.out_sharding) for item in found] == ['<@mesh, [{"y"}], unreduced={"w"}>']
+
+
+def test_sharded_axes_cannot_become_unreduced():
+    """There is no plan where the target has an axis unreduced that still shards the tensor on the way."""
+    source = parse_tensor_sharding('<@mesh, [{"x"}, {"y"}]>')
+    target = parse_tensor_sharding('<@mesh, [{"y"}, {}], unreduced={"x"}>')
+    assert plan_collectives(source, target, (16, 16), MESH) is None
 
 
 def test_where_the_search_loses_its_way_a_plain_plan_takes_over():
@@ -102,7 +116,7 @@ def test_where_the_search_loses_its_way_a_plain_plan_takes_over():
         sharding('[{"x":(2)3}, {"z":(3)2}, {"x":(1)2, "y"}]'),
         sharding('[{}, {"z":(1)2}, {"z":(2)3, "y"}]'),
     )
-    found = plan_collectives(source, target, (12, 8, 144), mesh)
+    found = collectives(source, target, (12, 8, 144), mesh)
     assert [item.name for item in found] == ["sdy.all_gather", "sdy.all_slice"]
     assert found[-1].out_sharding == target
 
@@ -132,7 +146,7 @@ def test_every_plan_is_valid_and_ends_at_the_target(sizes):
     for _ in range(150):
         rank = rng.randint(1, 4)
         source, target = (random_sharding(rng, mesh, rank) for _ in range(2))
-        found = plan_collectives(source, target, (prod(sizes),) * rank, mesh)
+        found = collectives(source, target, (prod(sizes),) * rank, mesh)
         assert is_valid(source, found, mesh), (source, target)
         if all(size & (size - 1) == 0 for size in sizes):
             assert target.is_equivalent(found[-1].out_sharding if found else source)
