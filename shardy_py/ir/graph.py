@@ -191,16 +191,20 @@ class Op:
             value.uses.remove((self, number))
 
     def erase(self) -> None:
-        """Take the op and everything in it out of the program.
+        """Take the op and everything in it out of the program, with the shardings of the values that go.
 
         Raises:
             ValueError: a result is still used.
         """
-        for value in self.results:
+        shardings = self.program.shardings
+        for value in (*self.results, *self.function_results):
             if value.uses:
                 raise ValueError(f"{value!r} is still used by {value.uses[-1][0]!r}")
+            shardings.pop(value.id, None)
         for region in self.regions:
             for block in region.blocks:
+                for value in block.arguments:
+                    shardings.pop(value.id, None)
                 for op in reversed(list(block.ops)):
                     for value in op.results:
                         value.uses.clear()
