@@ -199,3 +199,36 @@ def test_the_bundled_dialects_are_installed_plugins():
     assert names >= BUNDLED
     assert {"func.call", "sdy.sharding_constraint"} <= set(registry.ops)
     assert not any(name.startswith("stablehlo.") for name in registry.ops)
+
+
+class Sweep:
+    """A pass of a plugin."""
+
+    name = "toy-sweep"
+
+    def run(self, program, context):
+        """Do nothing."""
+
+
+def test_passes_of_plugins_are_found_by_name(install):
+    """A registry has the passes of its plugins, and pipelines find them in it."""
+    install(FakeEntryPoint(plugin("one", hook="shardy_register_passes", answer=[Sweep])))
+    registry = Registry.from_entry_points()
+    assert registry.passes == {"toy-sweep": Sweep}
+    assert registry.plugins[0].passes == ("toy-sweep",)
+
+
+def test_two_passes_of_one_name_are_an_error_that_names_both_plugins(install):
+    """Passes are known by their names only, so two plugins cannot share one."""
+    other = type("Other", (Sweep,), {})
+    points = [plugin(name, hook="shardy_register_passes", answer=[item]) for name, item in (("a", Sweep), ("b", other))]
+    install(*map(FakeEntryPoint, points))
+    with pytest.raises(PluginError, match=r"'toy-sweep' is defined by plugin 'a'.* and by plugin 'b'"):
+        Registry.from_entry_points()
+
+
+def test_anything_but_pass_classes_is_an_error(install):
+    """A hook that gives instances, or classes without a name, is blamed."""
+    install(FakeEntryPoint(plugin("one", hook="shardy_register_passes", answer=[Sweep()])))
+    with pytest.raises(PluginError, match=r"shardy_register_passes returned .*, not a list of pass classes"):
+        Registry.from_entry_points()
