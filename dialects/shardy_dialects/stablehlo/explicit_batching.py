@@ -27,9 +27,10 @@ BATCH = 0
 
 @frozen
 class _Kind:
-    """What gather and scatter call the same things: an attribute, and the lists in it in the order of their text."""
+    """What gather and scatter call the same things: attributes, and the lists in one of them, in order."""
 
     attribute: str
+    flags: tuple[str, ...]
     mnemonic: str
     window: str
     collapsed: str
@@ -53,6 +54,7 @@ class _Kind:
 KINDS = {
     "stablehlo.gather": _Kind(
         "dimension_numbers",
+        ("indices_are_sorted",),
         "gather",
         "offset_dims",
         "collapsed_slice_dims",
@@ -62,6 +64,7 @@ KINDS = {
     ),
     "stablehlo.scatter": _Kind(
         "scatter_dimension_numbers",
+        ("indices_are_sorted", "unique_indices"),
         "scatter",
         "update_window_dims",
         "inserted_window_dims",
@@ -182,6 +185,8 @@ def _replace(op: Op, indices: Value, new_indices: Value, kind: _Kind, text: str)
     program = op.program
     attributes = copy(op.attributes)
     attributes[kind.attribute] = RawAttribute(text)
+    for flag in kind.flags:
+        attributes.setdefault(flag, False)
     # Only the operand that holds the indices changes, even if the same value is another operand, too.
     number = op.operands.index(indices, 1)
     operands = [*op.operands[:number], new_indices, *op.operands[number + 1 :]]
