@@ -7,7 +7,8 @@ from shardy_py.testing.generate.program import Block, Function, Module, Tensor
 
 def call(block: Block) -> None:
     """A call of one of the functions made before this one."""
-    callees = [item for item in block.module.functions if item.private and item is not block.function]
+    functions = block.module.functions
+    callees = functions[: functions.index(block.function)] if block.function in functions else functions
     if not callees or block.opaque:
         return
     callee = block.choices.pick(callees)
@@ -40,9 +41,9 @@ def add_functions(module: Module, size: int) -> None:
             arguments, block.values[:] = list(block.values), []
             for value in reversed(arguments):
                 edge(block, value)
+        module.functions.append(function)
         module.emit(block, max(2, size // 4))
         module.finish(function)
-        module.functions.append(function)
 
 
 EMITTERS = {"calls": ((3, call),)}
