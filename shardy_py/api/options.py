@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
+
+from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.propagation import DEFAULT, PropagationOptions, Schedule
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.propagation import DEFAULT, PropagationOptions, Schedule, propagate_program
 
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -40,3 +44,21 @@ def propagation_options(
         conservative=conservative,
         keep_sharding_rules=keep_sharding_rules,
     )
+
+
+@frozen
+class EnginePass:
+    """Propagation with any options, in the place of the pass that a pipeline has.
+
+    Args:
+        options: How to propagate.
+    """
+
+    name: ClassVar[str] = "sdy-propagate"
+
+    options: PropagationOptions
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Propagate in place; rules stay on the ops, later passes read them."""
+        options = evolve(self.options, keep_sharding_rules=True)
+        propagate_program(program, context.semantics, options, warnings=context.warnings)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve
@@ -11,20 +13,23 @@ from shardy_py.api.coverage import require_coverage
 from shardy_py.api.entry import find_main
 from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_in_shardings
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
-from shardy_py.api.options import Strategy, propagation_options
+from shardy_py.api.options import EnginePass, Strategy, propagation_options
+from shardy_py.api.pipeline import snapshot_writer
+from shardy_py.api.pipelines import PropagationPipeline
 from shardy_py.api.result import Result
 from shardy_py.api.source import read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.finish.sink_data_flow_edges import SinkDataFlowEdgesPass
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.prepare.add_data_flow_edges import AddDataFlowEdgesPass
-from shardy_py.propagation import propagate_program
+from shardy_py.propagation.passes import UserPriorityPropagationPass
 
 StageCallback = Callable[[str], None]
 """Called with the name of each stage as it starts: import, prepare, propagate, finish, write."""
+
+PassCallback = Callable[[str, Program], None]
+"""Called after each pass with its name and the program as it is then."""
 
 
 def propagate(
@@ -38,6 +43,10 @@ def propagate(
     keep_sharding_rules: bool = False,
     extended_rules: bool = False,
     strict: bool = False,
+    dedup_functions_fully: bool = False,
+    explicit_collectives: bool = False,
+    dump_directory: str | Path | None = None,
+    on_pass: PassCallback | None = None,
     registry: Registry | None = None,
     plugins: Iterable[object] = (),
     on_stage: StageCallback | None = None,
@@ -55,6 +64,12 @@ def propagate(
         keep_sharding_rules: Leave the rule of each op on it as an attribute.
         extended_rules: Give rules to ops that the reference leaves without one.
         strict: Refuse a program with ops that have no rule.
+        dedup_functions_fully: Let all calls of a function share its shardings; otherwise each call may have its own,
+            and functions are copied where they end up different.
+        explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
+            could not find itself.
+        dump_directory: Where to write the module after every pass, as ``NN.pass-name.mlir``.
+        on_pass: Called after every pass.
         registry: What is known about ops; by default that of the installed plugins.
         plugins: More plugins besides the installed ones: modules or objects with hook implementations.
         on_stage: Called as each stage starts, for a progress display.
@@ -76,15 +91,44 @@ def propagate(
     program = read_program(module)
     main = find_main(program, source=source_name(module))
     stage("prepare")
-    _prepare(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+    _give(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
     if strict:
         require_coverage(program, semantics)
-    stage("propagate")
-    propagate_program(program, semantics, options)
-    stage("finish")
-    _finish(program, semantics)
+    pipeline = PropagationPipeline(
+        dedup_functions_fully=dedup_functions_fully,
+        keep_sharding_rules=keep_sharding_rules,
+        enable_insert_explicit_collectives=explicit_collectives,
+    )
+    after_pass = _after_pass(semantics, dump_directory, on_pass)
+    for item in pipeline.passes:
+        is_engine = isinstance(item, UserPriorityPropagationPass)
+        if is_engine:
+            stage("propagate")
+        current: Pass = EnginePass(options) if is_engine else item
+        current.run(program, PassContext(semantics))
+        after_pass(current.name, program)
+        if is_engine:
+            stage("finish")
+    store_shardings(program, semantics)
     stage("write")
-    return Result(module=write_back(program), program=program, main=main, registry=semantics)
+    return Result(module=write_back(program), program=program, main=find_main(program), registry=semantics)
+
+
+def _after_pass(semantics: Registry, directory: str | Path | None, callback: PassCallback | None) -> PassCallback:
+    """Return what to do after each pass."""
+    if directory is None:
+        return callback or (lambda name, program: None)
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    write = snapshot_writer(semantics)
+    numbers = count()
+
+    def after(name: str, program: Program) -> None:
+        write(program, folder / f"{next(numbers):02}.{name}.mlir")
+        if callback is not None:
+            callback(name, program)
+
+    return after
 
 
 def _no_display(stage: str) -> None:
@@ -111,16 +155,9 @@ def _semantics(registry: Registry | None, plugins: Iterable[object], *, conserva
     )
 
 
-def _prepare(program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None) -> None:
-    """Bring the caller's mesh and shardings into the program, then tie the values that flow into each other."""
+def _give(program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None) -> None:
+    """Bring the caller's mesh and shardings into the program."""
     given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
     mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
     load_shardings(program, semantics)
     apply_in_shardings(program, main, in_shardings, mesh_name)
-    AddDataFlowEdgesPass().run(program, PassContext(semantics))
-
-
-def _finish(program: Program, semantics: Registry) -> None:
-    """Take the edges out again and leave the shardings on the ops."""
-    SinkDataFlowEdgesPass().run(program, PassContext(semantics))
-    store_shardings(program, semantics)
