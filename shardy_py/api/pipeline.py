@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.mlir import print_module, run_native_pass, write_back
+from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import Pass, PassContext, make_pass, split_options, unknown_name
@@ -58,7 +59,9 @@ PASSES = {
     "sdy-op-priority-propagate": "shardy_py.propagation.passes:OpPriorityPropagationPass",
     "sdy-populate-op-sharding-rules": "shardy_py.propagation.populate_op_sharding_rules:PopulateOpShardingRulesPass",
     "sdy-propagate-to-func-results": "shardy_py.finish.propagate_to_func_results:PropagateToFuncResultsPass",
-    "sdy-sharding-constraint-to-reshard": "shardy_py.finish.sharding_constraint_to_reshard:ShardingConstraintToReshardPass",
+    "sdy-sharding-constraint-to-reshard": (
+        "shardy_py.finish.sharding_constraint_to_reshard:ShardingConstraintToReshardPass"
+    ),
     "sdy-sharding-group-import": "shardy_py.prepare.import_sharding_groups:ShardingGroupImportPass",
     "sdy-reshard-to-collectives": "shardy_py.finish.reshard_to_collectives:ReshardToCollectivesPass",
     "sdy-sink-data-flow-edges": "shardy_py.finish.sink_data_flow_edges:SinkDataFlowEdgesPass",
@@ -189,6 +192,7 @@ def _malformed(text: str, message: str) -> OptionError:
     return OptionError(Diagnostic("malformed-pipeline", f"{message} in the pipeline {text!r}"))
 
 
+@no_garbage_collection()
 def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext) -> None:
     """Run passes over a program: shardings from its attributes into the table, and back at the end."""
     load_shardings(program, context.semantics)

@@ -36,6 +36,8 @@ def _merge(region: Region, program: Program, semantics: OpSemantics) -> None:
         for op in block.ops:
             for inner in op.regions:
                 _merge(inner, program, semantics)
+            if len(op.operands) > 1:
+                continue
             traits = semantics.get_traits(op)
             if ConstantLike not in traits and not _is_scalar_expansion(op, traits):
                 continue
@@ -46,7 +48,7 @@ def _merge(region: Region, program: Program, semantics: OpSemantics) -> None:
 
 
 def _is_scalar_expansion(op: Op, traits: frozenset[Trait]) -> bool:
-    return Broadcast in traits and len(op.operands) == 1 and is_scalar(op.operands[0].type)
+    return len(op.operands) == 1 and is_scalar(op.operands[0].type) and Broadcast in traits
 
 
 def _key(op: Op, program: Program, semantics: OpSemantics) -> Hashable:

@@ -69,13 +69,37 @@ def convert_constants(program: Program, semantics: OpSemantics) -> None:
         op.erase()
 
 
+@frozen
+class _Kind:
+    """What the traits of an op say about it.
+
+    Args:
+        constant: It makes a constant.
+        preserving: Its results are constant if its operands are.
+        terminator: It ends its block.
+        broadcast: It expands its operand.
+    """
+
+    constant: bool
+    preserving: bool
+    terminator: bool
+    broadcast: bool
+
+    @classmethod
+    def of(cls, traits: frozenset[Trait]) -> _Kind:
+        """Return the kind of the ops with these traits."""
+        preserving = Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
+        return cls(ConstantLike in traits, preserving, IsTerminator in traits, Broadcast in traits)
+
+
 class _Splitter:
     """Splits one function after the other; remembers which calls and named computations do more than keep constants."""
 
     def __init__(self, program: Program, semantics: OpSemantics) -> None:
         self._semantics = semantics
+        self._kinds: dict[frozenset[Trait], _Kind] = {}
         self._symbols = SymbolTable(program)
-        self._other_computations: set[str] = set()
+        self._other_computations: set[str | None] = set()
         self._other_functions: set[str] = set()
         # These are of the region at hand; dictionaries, because their order counts.
         self._function_name = ""
@@ -101,25 +125,32 @@ class _Splitter:
     def _visit(self, op: Op) -> None:
         if op.name == SHARDING_GROUP:
             return
-        traits = self._semantics.get_traits(op)
-        preserving = self._preserves_constants(op, traits)
-        if ConstantLike in traits or (preserving and self._has_constant_operands(op)):
+        kind = self._kind_of(op)
+        preserving = self._preserves_constants(op, kind)
+        if kind.constant or (preserving and self._has_constant_operands(op)):
             self._constants[op] = None
             return
-        if not preserving and IsTerminator not in traits:
+        if not preserving and not kind.terminator:
             self._note_other(op)
-        if Broadcast in traits and len(op.operands) == 1 and is_scalar(op.operands[0].type):
+        if kind.broadcast and len(op.operands) == 1 and is_scalar(op.operands[0].type):
             self._expansions[op] = None
             return
         self._copy_operands(op)
 
-    def _preserves_constants(self, op: Op, traits: frozenset[Trait]) -> bool:
+    def _kind_of(self, op: Op) -> _Kind:
+        traits = self._semantics.get_traits(op)
+        found = self._kinds.get(traits)
+        if found is None:
+            found = self._kinds[traits] = _Kind.of(traits)
+        return found
+
+    def _preserves_constants(self, op: Op, kind: _Kind) -> bool:
         """Return whether the results are constant if the operands are."""
         if op.name == CALL:
             return original_function_name(self._symbols.callee(op)) not in self._other_functions
         if op.name == NAMED_COMPUTATION:
-            return op.attributes["name"] not in self._other_computations
-        return Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
+            return op.attributes.get("name") not in self._other_computations
+        return kind.preserving
 
     def _has_constant_operands(self, op: Op) -> bool:
         return all(value.owner in self._constants for value in op.operands)
@@ -130,7 +161,7 @@ class _Splitter:
         while around is not None and around.name != NAMED_COMPUTATION:
             around = around.parent_op
         if around is not None:
-            self._other_computations.add(around.attributes["name"])
+            self._other_computations.add(around.attributes.get("name"))
         self._other_functions.add(self._function_name)
 
     def _copy_operands(self, op: Op) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -16,6 +14,7 @@ from shardy_py.frontends.mlir.attributes import AttributeSets, NativeAttributes
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import ensure_shardy
 from shardy_py.frontends.mlir.load import location_text
+from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
 _MAX_DEPTH = 200
@@ -77,25 +76,13 @@ def import_native(
     program.origin = Origin(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)
     program.locate = _locate
-    with _no_garbage_collection():
+    with no_garbage_collection():
         _Importer(program).run(module, native_use_order=native_use_order)
     return program
 
 
 def _locate(op: Op) -> str:
     return "" if op.handle is None else location_text(op.handle.native.location, op.program.origin.name)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Nothing becomes garbage while a graph is built, but the collector would look at all of it again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _all_ops(module: ir.Module) -> Iterator[ir.Operation]:
