@@ -103,8 +103,8 @@ class _Compiler:
         for op in self.program.walk():
             self._add_op(op, is_removable=op.id in removable)
         self.problem.removal = plan_removal(unused, candidates, self.step_of)
-        self._add_start()
         self._add_siblings()
+        self._add_start()
         self._add_groups()
         if main is not None:
             self._add_function_results(main)
@@ -227,10 +227,21 @@ class _Compiler:
         shardings = self.program.shardings
         self.problem.initial = [intern(shardings.get(value.id)) for value in self.slots.values]
         self.problem.initial.append(0)
+        self._open_siblings()
         for value, sharding_id in zip(self.slots.values, self.problem.initial, strict=False):
             sharding = self.problem.table.values[sharding_id]
             if sharding is not None:
                 self._check_sharding(value, sharding)
+
+    def _open_siblings(self) -> None:
+        """Open the results of which only others have a sharding: one attribute holds those of all results."""
+        initial = self.problem.initial
+        for slot, siblings in self.problem.siblings.items():
+            if initial[slot] == 0:
+                continue
+            for other, rank in siblings:
+                if initial[other] == 0:
+                    initial[other] = self.problem.table.fully_open_like(initial[slot], rank)
 
     def _check_sharding(self, value: Value, sharding: TensorSharding) -> None:
         mesh = self.problem.table.mesh_of(sharding)

@@ -122,9 +122,9 @@ def _shown(program: Program, solution: Solution) -> Iterator[None]:
 def apply_solution(program: Program, solution: Solution) -> None:
     """Put the shardings of a solution into the program's table."""
     problem = solution.problem
-    for value, before, after in zip(problem.slot_values, problem.initial, solution.shardings, strict=False):
-        sharding = problem.table.values[after]
-        if sharding is not None and before != after:
+    for value, sharding_id in zip(problem.slot_values, solution.shardings, strict=False):
+        sharding = problem.table.values[sharding_id]
+        if sharding is not None:
             program.shardings[value.id] = sharding
 
 
