@@ -50,7 +50,7 @@ def _insert_reshards(program: Program, call: Op, shardings: tuple[TensorSharding
     table = program.shardings
     for result, sharding in zip(call.results, shardings, strict=True):
         wanted = table.get(result.id)
-        if not sharding.is_equivalent(wanted):
+        if not sharding.is_equivalent(wanted, ignore_unreduced_axes=True):
             _insert_reshard(program, call, result, _replicated_like(sharding) if wanted is None else wanted)
     set_shardings(program, call.results, shardings)
 
