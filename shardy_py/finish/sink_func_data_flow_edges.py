@@ -9,6 +9,8 @@ from attrs import frozen
 from shardy_py.ir.data_flow import FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import set_sharding
+from shardy_py.sharding.tensor import TensorSharding
 
 
 @frozen
@@ -28,8 +30,8 @@ class SinkFuncDataFlowEdgesPass:
             sharding = table.pop(result.id, None)
             old = table.get(value.id)
             if sharding is not None:
-                table[value.id] = sharding
+                set_sharding(program, value, sharding)
             elif old is not None:
-                table[value.id] = old.fully_open(old.mesh, old.rank)
+                set_sharding(program, value, TensorSharding.fully_open(old.mesh, old.rank))
             result.replace_all_uses_with(value)
             edge.erase()

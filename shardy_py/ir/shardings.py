@@ -88,6 +88,22 @@ def complete_unless_maximal(program: Program, values: Sequence[Value]) -> tuple[
     )
 
 
+def set_sharding(program: Program, value: Value, sharding: TensorSharding) -> None:
+    """Set the sharding of one value.
+
+    An op holds the shardings of all its results in one attribute, so the others get fully open ones if they have none.
+    """
+    table = program.shardings
+    table[value.id] = sharding
+    op = value.defining_op
+    # The results of a function belong to its op, too, but each holds its own sharding.
+    if op is None or len(op.results) < 2:
+        return
+    for other in op.results:
+        if other.id not in table:
+            table[other.id] = TensorSharding.fully_open(sharding.mesh, _rank(other))
+
+
 def set_shardings(program: Program, values: Sequence[Value], shardings: Sequence[TensorSharding]) -> None:
     """Set the shardings of several values; () for none at all."""
     table = program.shardings

@@ -12,6 +12,7 @@ from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import set_sharding
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project
@@ -109,7 +110,7 @@ class _Constraints:
             rule = self._keep_rule(op)
             if self.recorder is not None and rule is not None:
                 self._record(self.recorder, op, rule, carrier, sharding)
-            self.program.shardings[carrier.id] = sharding
+            set_sharding(self.program, carrier, sharding)
             return
         constraint = constraint_after()
         value.replace_all_uses_with(constraint.result, except_op=constraint)
@@ -117,9 +118,8 @@ class _Constraints:
             # Unreduced axes do not propagate: the value gets them directly.
             rank = value.type.rank if isinstance(value.type, TensorType) else 0
             current = self.program.shardings.get(carrier.id) or TensorSharding.fully_open(sharding.mesh, rank)
-            self.program.shardings[carrier.id] = evolve(
-                current, unreduced_axes=sharding.unreduced_axes, reduction_op=sharding.reduction_op
-            )
+            unreduced = evolve(current, unreduced_axes=sharding.unreduced_axes, reduction_op=sharding.reduction_op)
+            set_sharding(self.program, carrier, unreduced)
 
     def _should_apply(self, value: Value, carrier: Value, sharding: TensorSharding) -> bool:
         if carrier.id in self.program.shardings:

@@ -7,6 +7,7 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.shardings import set_sharding
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots
 from shardy_py.sharding.tensor import OPEN, TensorSharding
 
@@ -56,7 +57,7 @@ def _get(program: Program, slots: Slots, value: Value) -> TensorSharding | None:
 def _set(program: Program, slots: Slots, value: Value, sharding: TensorSharding) -> None:
     slot = slots.get(value)
     if slot != NO_SLOT:
-        program.shardings[slots.values[slot].id] = sharding
+        set_sharding(program, slots.values[slot], sharding)
 
 
 def _common_sharding(program: Program, slots: Slots, values: list[Value]) -> tuple[TensorSharding | None, bool]:
