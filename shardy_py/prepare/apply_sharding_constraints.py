@@ -85,7 +85,9 @@ class _Constraints:
 
     def apply_manual_computation(self, op: Op) -> None:
         """Apply the in-shardings of a manual computation to its operands."""
-        for value, sharding in zip(list(op.operands), op.attributes["in_shardings"].shardings, strict=True):
+        # A constraint may replace later operands, too, so each is looked up when its turn comes.
+        for number, sharding in enumerate(op.attributes["in_shardings"].shardings):
+            value = op.operands[number]
 
             def create(value: Value = value, sharding: TensorSharding = sharding) -> Op:
                 constraint = Op(self.program, CONSTRAINT, [value], [value.type], {"sharding": sharding})
