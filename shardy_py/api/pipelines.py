@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.api.pipeline import get_pass
 from shardy_py.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.finish.canonicalize_reshards import CanonicalizeReshardsPass
 from shardy_py.finish.close_shardings import CloseShardingsPass
@@ -41,6 +42,8 @@ from shardy_py.prepare.remove_size_one_axes import RemoveSizeOneAxesPass
 from shardy_py.prepare.symbol_dce import SymbolDcePass
 from shardy_py.propagation.passes import UserPriorityPropagationPass
 
+EXPLICIT_BATCHING = "sdy-explicit-gather-scatter-batching"
+
 
 @frozen
 class ImportPipeline(PassPipeline):
@@ -53,6 +56,8 @@ class ImportPipeline(PassPipeline):
         dump_index: The number of the first snapshot.
         debug_sharding_origins: Whether to leave on every value which annotation each axis goes back to.
         debug_propagation_edge_sharding: Whether to leave on every op how axes went through it.
+        enable_explicit_gather_scatter_batching: Whether batch dimensions that are indexed by an iota become batching
+            dimensions; needs a plugin with a pass for it.
     """
 
     name: ClassVar[str] = "sdy-import-pipeline"
@@ -62,6 +67,7 @@ class ImportPipeline(PassPipeline):
     dump_index: int = 0
     debug_sharding_origins: bool = False
     debug_propagation_edge_sharding: bool = False
+    enable_explicit_gather_scatter_batching: bool = False
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
@@ -72,12 +78,18 @@ class ImportPipeline(PassPipeline):
             Stage(RemoveSizeOneAxesPass(), "before any sharding is copied: axes of size one mean nothing"),
             Stage(PropagateShardingFromFuncToCallPass(), "while calls and functions still belong together as written"),
             Stage(ConstantOrScalarSplitterPass(), "before data flows are tied: each user gets a constant of its own"),
+            *self._batching(),
             Stage(SymbolDcePass(), "after the splitter, which leaves functions without a call where it copied calls"),
             Stage(ManualAxesCleanupPass(), "before edges copy the shardings of manual computations"),
             Stage(snapshot, "before the internal devices of propagation make the program hard to read"),
             Stage(AddDataFlowEdgesPass(), "after all that may erase or copy ops, and their edges with them"),
         )
         return stages + _constraints(self) if self.dedup_functions_fully else stages
+
+    def _batching(self) -> tuple[Stage, ...]:
+        if not self.enable_explicit_gather_scatter_batching:
+            return ()
+        return (Stage(get_pass(EXPLICIT_BATCHING)(), "after the splitter: it looks for iotas, and leaves unused ones"),)
 
 
 @frozen
@@ -206,6 +218,7 @@ class PropagationPipeline(PassPipeline):
         enable_insert_explicit_collectives: See there.
         remove_all_gather_reduce_scatter_for_cmv1: See there.
         update_non_divisible_input_output_shardings: See there.
+        enable_explicit_gather_scatter_batching: See `ImportPipeline`.
     """
 
     name: ClassVar[str] = "sdy-propagation-pipeline"
@@ -222,6 +235,7 @@ class PropagationPipeline(PassPipeline):
     enable_insert_explicit_collectives: bool = False
     remove_all_gather_reduce_scatter_for_cmv1: bool = False
     update_non_divisible_input_output_shardings: bool = True
+    enable_explicit_gather_scatter_batching: bool = False
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
@@ -269,6 +283,7 @@ class PropagationPipeline(PassPipeline):
             dump_index=1,
             debug_sharding_origins=self.debug_sharding_origins,
             debug_propagation_edge_sharding=self.debug_propagation_edge_sharding,
+            enable_explicit_gather_scatter_batching=self.enable_explicit_gather_scatter_batching,
         )
 
     def _propagation(self) -> UserPriorityPropagationPass:

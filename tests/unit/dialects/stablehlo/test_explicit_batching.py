@@ -4,6 +4,7 @@ import pytest
 
 from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
 from shardy_dialects.stablehlo.mesh_references import ReplicaGroupMesh
+from shardy_py.api.pipeline import parse_pipeline
 from shardy_py.ir import Builder, tensor, verify
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.plugins import PassContext
@@ -121,6 +122,15 @@ def test_equal_constants_are_hoisted_and_merged():
         "4 stablehlo.add 3 1",
         "5 func.return 4",
     ]
+
+
+@pytest.mark.parametrize("pipeline", ["sdy-import-pipeline", "sdy-propagation-pipeline"])
+def test_the_pipelines_have_it_as_an_option(pipeline):
+    """The pass comes from the plugin and stands after the splitter of constants, if it is asked for."""
+    name = ExplicitGatherScatterBatchingPass.name
+    assert name not in [item.name for item in parse_pipeline(pipeline)]
+    names = [item.name for item in parse_pipeline(f"{pipeline}{{enable-explicit-gather-scatter-batching=true}}")]
+    assert names.index(name) == names.index("sdy-constant-or-scalar-splitter") + 1
 
 
 @pytest.mark.parametrize(
