@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.api.pipeline import get_pass
 from shardy_py.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.finish.canonicalize_reshards import CanonicalizeReshardsPass
 from shardy_py.finish.close_shardings import CloseShardingsPass
@@ -89,6 +88,9 @@ class ImportPipeline(PassPipeline):
     def _batching(self) -> tuple[Stage, ...]:
         if not self.enable_explicit_gather_scatter_batching:
             return ()
+        # Not at the top: that module needs a frontend.
+        from shardy_py.api.pipeline import get_pass
+
         return (Stage(get_pass(EXPLICIT_BATCHING)(), "after the splitter: it looks for iotas, and leaves unused ones"),)
 
 
