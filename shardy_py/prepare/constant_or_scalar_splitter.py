@@ -26,7 +26,13 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.symbols import SymbolTable, functions_callees_first, original_function_name, set_callee
+from shardy_py.ir.symbols import (
+    SymbolTable,
+    functions_callees_first,
+    has_body,
+    original_function_name,
+    set_callee,
+)
 from shardy_py.ir.types import is_scalar
 
 CONSTANT = "sdy.constant"
@@ -147,7 +153,9 @@ class _Splitter:
     def _preserves_constants(self, op: Op, kind: _Kind) -> bool:
         """Return whether the results are constant if the operands are."""
         if op.name == CALL:
-            return original_function_name(self._symbols.callee(op)) not in self._other_functions
+            callee = self._symbols.callee(op)
+            # Nobody knows what a declared function does; the reference takes it for constant, and aborts later.
+            return has_body(callee) and original_function_name(callee) not in self._other_functions
         if op.name == NAMED_COMPUTATION:
             return op.attributes.get("name") not in self._other_computations
         return kind.preserving

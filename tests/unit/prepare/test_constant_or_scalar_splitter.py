@@ -2,6 +2,7 @@
 
 import pytest
 
+from shardy_py.errors import UnsupportedError
 from shardy_py.finish.constant_or_scalar_merger import ConstantOrScalarMergerPass
 from shardy_py.ir import Builder, tensor, verify
 from shardy_py.ir.passes import PassContext
@@ -184,6 +185,27 @@ def test_a_call_of_a_constant_function_is_copied_with_the_function(b):
     calls = [str(op.attributes["callee"]) for op in b.program.walk() if op.name == "func.call"]
     assert calls == ["@f_0", "@f_1", "@g"]
     assert list(b.program.functions) == ["main", "f", "g", "f_0", "f_1"]
+
+
+def test_a_call_of_a_declared_function_is_no_constant(b):
+    """Nobody knows what a function without a body does, so it is called as often as written."""
+    b.declare("extern", [], [T])
+    with b.function("main") as ():
+        c = b.call("extern", [], [T])
+        b.return_(c, c)
+    assert split(b) == ["0 func.call", "1 func.return 0 0"]
+    assert list(b.program.functions) == ["extern", "main"]
+
+
+def test_recursion_over_constants_is_an_error(b):
+    """A function that calls itself cannot be copied; the error names the circle."""
+    with b.function("main") as ():
+        c = b.call("f", [], [T])
+        b.return_(c, c)
+    with b.function("f") as ():
+        b.return_(b.call("f", [], [T]))
+    with pytest.raises(UnsupportedError, match="@f -> @f"):
+        split(b)
 
 
 @pytest.mark.parametrize(("inner", "copies"), [("toy.neg", 2), ("toy.matmul", 1)])
