@@ -14,7 +14,6 @@ from typing import ClassVar
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.frontends.mlir import print_module, run_native_pass, write_back
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
@@ -93,6 +92,8 @@ class _NativePass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Rewrite in place; the contents of the program are replaced."""
+        from shardy_py.frontends.mlir import run_native_pass
+
         store_shardings(program, context.semantics)
         run_native_pass(program, self.name)
         load_shardings(program, context.semantics)
@@ -205,6 +206,7 @@ def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext)
 
 def snapshot_writer(semantics: OpSemantics) -> Callable[[Program, Path], None]:
     """Return the function with which passes write programs to files, as MLIR text."""
+    from shardy_py.frontends.mlir import print_module, write_back
 
     def write(program: Program, path: Path) -> None:
         store_shardings(program, semantics)

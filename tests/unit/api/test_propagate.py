@@ -24,7 +24,7 @@ func.func @main(%arg0: tensor<8x16xf32>, %arg1: tensor<16x4xf32>) -> tensor<8x4x
 """
 MESH = {"a": 2, "b": 2}
 IN_SHARDINGS = [("a", None), (None, "b")]
-EXPECTED = '<@mesh, [{"a", ?}, {"b", ?}]>'
+EXPECTED = '<@mesh, [{"a"}, {"b"}]>'
 
 
 def propagated(module: Any = TEXT, **options: Any) -> sdy.Result:
@@ -148,9 +148,10 @@ def test_plugins_add_rules() -> None:
 
             return [toy]
 
+    # The op's result is %1 of what comes out: the barrier that nothing uses is gone.
     text = TEXT.replace("return %1#0", '%2 = "toy.window"(%0) : (tensor<8x4xf32>) -> tensor<8x4xf32>\n  return %2')
-    assert propagated(text).sharding("%2") is None
-    assert str(propagated(text, plugins=[Plugin()]).sharding("%2")) == '<@mesh, [{"a", ?}, {?}]>'
+    assert propagated(text).sharding("%1") is None
+    assert str(propagated(text, plugins=[Plugin()]).sharding("%1")) == '<@mesh, [{"a"}, {}]>'
     with pytest.raises(OptionError, match="exclude each other"):
         propagated(text, plugins=[Plugin()], registry=sdy.Registry.of([]))
 
@@ -178,5 +179,5 @@ func.func @main(%arg0: tensor<8xf32>, %arg1: tensor<i32>) -> tensor<8xf32> {
 }
 """
     result = sdy.propagate(text, MESH, in_shardings={0: ("a",)})
-    assert {str(result.sharding(name)) for name in ("%0#0", "%iterArg")} == {'<@mesh, [{"a", ?}]>'}
+    assert {str(result.sharding(name)) for name in ("%0#0", "%iterArg")} == {'<@mesh, [{"a"}]>'}
     assert "data_flow_edge" not in result.text

@@ -15,7 +15,7 @@ def test_module_to_stdout_and_table_to_stderr(module: str, shardy: Any) -> None:
     """Without -o the module is on stdout alone, so that it can be piped; the table is on stderr."""
     done = shardy("propagate", module)
     assert done.exit_code == 0
-    assert '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a", ?}, {?}]>]>}' in done.stdout
+    assert '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}]>]>}' in done.stdout
     assert done.stdout.startswith("module")
     assert "tensors" not in done.stdout
     assert "toy.window" in done.stderr
@@ -59,7 +59,7 @@ def test_stubs_complete_the_rules(module: str, shardy: Any) -> None:
     assert shardy("propagate", module, "--strict").exit_code == 2
     assert shardy("propagate", module, "-q", "--stubs", "stubs.py").exit_code == 0
     done = shardy("propagate", module, "--strict", "--json", "--plugin", "stubs.py")
-    assert json.loads(done.stdout)["results"][0]["sharding"] == '<@mesh, [{"a", ?}, {?}]>'
+    assert json.loads(done.stdout)["results"][0]["sharding"] == '<@mesh, [{"a"}, {}]>'
 
 
 def test_rules_may_stay(module: str, shardy: Any) -> None:
