@@ -35,14 +35,14 @@ class StepContext:
 
     Args:
         factor_sizes: The size of every factor.
-        directions: The direction of every factor.
+        directions: The direction of every factor, as the integer of a `Direction`.
         mesh: The common mesh.
         conservative: Whether sub-axes may not be introduced.
         is_elementwise: Whether the op counts as elementwise.
     """
 
     factor_sizes: tuple[int, ...]
-    directions: tuple[Direction, ...]
+    directions: tuple[int, ...]
     mesh: Mesh
     conservative: bool
     is_elementwise: bool
@@ -96,21 +96,21 @@ def _merge_compatible(old: Axes, new: Axes, can_expand: bool) -> tuple[Axes, boo
     return tuple(result), can_expand
 
 
-def compatible_major_axes(projection: Projection, factor: int, direction: Direction) -> Axes:
+def compatible_major_axes(projection: Projection, factor: int, direction: int) -> Axes:
     """Return the longest axes along a factor on which the tensors agree, other factors aside.
 
     With one direction only, only the tensors on its source side may contribute axes.
     """
-    if direction is Direction.NONE:
+    if direction == Direction.NONE:
         return ()
-    backward = direction is Direction.BACKWARD
+    backward = direction == Direction.BACKWARD
     first, second = (projection.results, projection.operands) if backward else (projection.operands, projection.results)
     axes: Axes = ()
     can_expand = True
     for tensor in first:
         if entry := tensor.factors.get(factor):
             axes, can_expand = _merge_compatible(axes, entry.axes, can_expand)
-    if direction is not Direction.BOTH:
+    if direction != Direction.BOTH:
         can_expand = False
     for tensor in second:
         if entry := tensor.factors.get(factor):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from functools import reduce
-from operator import or_
+from functools import cached_property
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import Broadcast, Elementwise, ForwardPassThrough, PassThrough, Trait
 from shardy_py.propagation.factors import Direction
-from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule import FactorKind
 
 Uses = Literal["any", "single", "multiple"]
 
@@ -104,7 +103,7 @@ class Level:
         return f"{self.name}:\n" + "\n".join(f"  {entry}" for entry in self.entries)
 
 
-@frozen
+@define(frozen=True, slots=False)
 class Schedule:
     """Ordered levels; propagation reaches a fixpoint at each before it goes on to the next."""
 
@@ -115,7 +114,7 @@ class Schedule:
         if not value:
             raise ValueError("a schedule has at least one level")
 
-    @property
+    @cached_property
     def entries(self) -> tuple[tuple[int, Entry], ...]:
         """Every entry with the index of its level."""
         return tuple((index, entry) for index, level in enumerate(self.levels) for entry in level.entries)
@@ -129,32 +128,27 @@ def matching_entries(schedule: Schedule, op: Op, traits: frozenset[Trait]) -> tu
     return tuple(index for index, (_, entry) in enumerate(schedule.entries) if entry.selector.matches_op(op, traits))
 
 
-def factor_directions(
-    schedule: Schedule, entries: tuple[int, ...], level: int, rule: OpShardingRule, *, multi_use: bool
-) -> tuple[Direction, ...]:
-    """Return the direction of every factor of a rule at a level: the union over this and the earlier levels.
+def kind_directions(
+    schedule: Schedule, entries: tuple[int, ...], level: int, *, multi_use: bool
+) -> dict[FactorKind, Direction]:
+    """Return the direction of every kind of factor at a level: the union over this and the earlier levels.
 
     Args:
         schedule: The schedule.
         entries: The entries that select the op (see `matching_entries`).
         level: The index of the level.
-        rule: The rule of the step.
         multi_use: Whether an operand of the op that is not a scalar has not exactly one use.
     """
     all_entries = schedule.entries
-    active = [
-        all_entries[index][1]
-        for index in entries
-        if all_entries[index][0] <= level and all_entries[index][1].selector.matches_uses(multi_use=multi_use)
-    ]
-    return tuple(
-        reduce(
-            or_,
-            (entry.direction for entry in active if entry.selector.matches_factor(rule.kind(factor))),
-            Direction.NONE,
-        )
-        for factor in range(rule.num_factors)
-    )
+    found = dict.fromkeys(FactorKind, Direction.NONE)
+    for index in entries:
+        entry_level, entry = all_entries[index]
+        if entry_level > level or not entry.selector.matches_uses(multi_use=multi_use):
+            continue
+        for kind in FactorKind:
+            if entry.selector.matches_factor(kind):
+                found[kind] |= entry.direction
+    return found
 
 
 EDGES = ("sdy.data_flow_edge", "sdy.func_data_flow_edge")

@@ -10,10 +10,11 @@ from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.factors import Direction, Strategy
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
 from shardy_py.propagation.removal import Removal
-from shardy_py.propagation.schedule import Schedule, factor_directions, matching_entries
+from shardy_py.propagation.schedule import Schedule, kind_directions, matching_entries
 from shardy_py.propagation.trace import Observer, Recorder
 from shardy_py.propagation.transitions import NO_SHARDING, Directions, Outcome
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
+from shardy_py.sharding.rule import FactorKind
 
 Strategies = tuple[Strategy, ...]
 AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)
@@ -86,6 +87,7 @@ class _Solver:
         self.removal = Removal(problem.removal) if problem.removal else None
         self._predicated = schedule is not None and any(entry.selector.is_predicated for _, entry in schedule.entries)
         self._matches: dict[object, tuple[int, ...]] = {}
+        self._by_kind: dict[tuple[tuple[int, ...], int, bool], dict[FactorKind, int]] = {}
         self._alive = bytearray(b"\x01") * problem.num_steps
 
     def run_levels(self, user_priority: int = 0) -> None:
@@ -113,7 +115,7 @@ class _Solver:
         problem, current = self.problem, self.current
         for rule_id, operand, result in problem.function_results:
             ids = (current[operand], current[result])
-            directions = (Direction.BOTH,) * problem.transitions.rules[rule_id].num_factors
+            directions = (int(Direction.BOTH),) * problem.transitions.rules[rule_id].num_factors
             outcome = problem.transitions.outcome(rule_id, directions, strategy, ids)
             if outcome and self.recorder is not None:
                 self.recorder.record_function_result(rule_id, directions, (operand, result), current, outcome)
@@ -159,20 +161,21 @@ class _Solver:
                 if slot < 0:
                     continue
                 self._assign(slot, new)
-                for other in notify[slot]:
-                    if not waiting[other] and other != step and self._alive[other]:
-                        waiting[other] = 1
-                        stack.append(other)
+                self._put_back(notify[slot], step, stack, waiting)
                 for member in tied.get(slot, ()):
-                    if member == slot:
-                        continue
-                    self._assign(member, new)
-                    for other in notify[member]:
-                        if not waiting[other] and other != step and self._alive[other]:
-                            waiting[other] = 1
-                            stack.append(other)
+                    if member != slot:
+                        self._assign(member, new)
+                        self._put_back(notify[member], step, stack, waiting)
         # Every op without uses is gone after the first fixpoint.
         self.removal = None
+
+    def _put_back(self, steps: tuple[int, ...], visited: int, stack: list[int], waiting: bytearray) -> None:
+        """Put steps back on the worklist that are not on it; the one just visited has nothing to add."""
+        alive = self._alive
+        for step in steps:
+            if not waiting[step] and step != visited and alive[step]:
+                waiting[step] = 1
+                stack.append(step)
 
     def _erase(self, step: int, stack: list[int], waiting: bytearray) -> None:
         """Erase the op of a step, as the reference's driver does when it meets an op without uses."""
@@ -199,16 +202,19 @@ class _Solver:
         """Return the function that computes what a visit of a step changes at a level."""
         problem, transitions = self.problem, self.problem.transitions
         directions_of: dict[object, Directions] = {}
+        spreads = problem.table.spreads
 
         def visit(step: int, ids: tuple[int, ...]) -> Outcome:
             index = self.step_groups[step]
             group = problem.groups[index]
-            if group.rule == NO_RULE:
+            if group.rule == NO_RULE or not any(map(spreads.__getitem__, ids)):
                 return ()
             key = (index, step) if self._predicated else index
             directions = directions_of.get(key)
             if directions is None:
                 directions = directions_of[key] = self._directions(step, group, level)
+            if not any(directions):
+                return ()
             transform = problem.transforms.get(step)
             if transform is not None:
                 return self._visit_transformed(step, ids, directions, strategy)
@@ -260,17 +266,30 @@ class _Solver:
     def _directions(self, step: int, group: StepGroup, level: int) -> Directions:
         """Return the direction of every factor of a step at a level."""
         rule = self.problem.transitions.rules[group.rule]
-        if group.fixed is not None:
-            directions: Directions = (group.fixed,) * rule.num_factors
-        elif self.schedule is None:
-            directions = (Direction.BOTH,) * rule.num_factors
+        if self.schedule is None or group.fixed is not None:
+            directions = [int(Direction.BOTH if group.fixed is None else group.fixed)] * rule.num_factors
         else:
-            entries = self._entries(step, group)
-            directions = factor_directions(self.schedule, entries, level, rule, multi_use=group.multi_use)
-        blocked = rule.blocked_propagation_factors
-        if not blocked:
-            return directions
-        return tuple(Direction.NONE if factor in blocked else direction for factor, direction in enumerate(directions))
+            by_kind = self._kind_directions(self._entries(step, group), level, multi_use=group.multi_use)
+            directions = [by_kind[FactorKind.PASS_THROUGH]] * rule.num_factors
+            for kind, factors in (
+                (FactorKind.PERMUTATION, rule.permutation_factors),
+                (FactorKind.NEED_REPLICATION, rule.need_replication_factors),
+                (FactorKind.REDUCTION, rule.reduction_factors),
+            ):
+                for factor in factors:
+                    directions[factor] = by_kind[kind]
+        for factor in rule.blocked_propagation_factors:
+            directions[factor] = 0
+        return tuple(directions)
+
+    def _kind_directions(self, entries: tuple[int, ...], level: int, *, multi_use: bool) -> dict[FactorKind, int]:
+        assert self.schedule is not None, "only asked where there is a schedule"
+        key = (entries, level, multi_use)
+        found = self._by_kind.get(key)
+        if found is None:
+            directions = kind_directions(self.schedule, entries, level, multi_use=multi_use)
+            found = self._by_kind[key] = {kind: int(direction) for kind, direction in directions.items()}
+        return found
 
     def _entries(self, step: int, group: StepGroup) -> tuple[int, ...]:
         assert self.schedule is not None, "only asked where there is a schedule"

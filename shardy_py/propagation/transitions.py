@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.propagation.aggressive import propagate_aggressive
 from shardy_py.propagation.basic import propagate_basic
-from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy, Updates
+from shardy_py.propagation.factors import Projection, StepContext, Strategy, Updates
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project, unproject
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding, symbol
 
-Directions = tuple[Direction, ...]
+Directions = tuple[int, ...]
+"""The direction of every factor, as the integer of a `Direction`: enum members hash slowly."""
+
 Outcome = tuple[tuple[int, int], ...]
 """The (slot position in the step, new sharding id) of every tensor that changes, operands first."""
 
@@ -26,13 +28,20 @@ NO_SHARDING = 0
 
 
 class ShardingTable:
-    """Interned shardings: equal shardings have the same id."""
+    """Interned shardings: equal shardings have the same id.
 
-    __slots__ = ("_ids", "_open", "meshes", "values")
+    Attributes:
+        meshes: The meshes by name.
+        values: Id to sharding.
+        spreads: Id to whether a dimension has an axis: without one there is nothing to propagate.
+    """
+
+    __slots__ = ("_ids", "_open", "meshes", "spreads", "values")
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self.meshes = meshes
         self.values: list[TensorSharding | None] = [None]
+        self.spreads = [False]
         self._ids: dict[TensorSharding, int] = {}
         self._open: dict[tuple[str | Mesh, int], int] = {}
 
@@ -44,6 +53,7 @@ class ShardingTable:
         if found is None:
             found = self._ids[sharding] = len(self.values)
             self.values.append(sharding)
+            self.spreads.append(any(dim.axes for dim in sharding.dim_shardings))
         return found
 
     def mesh_of(self, sharding: TensorSharding) -> Mesh:
@@ -128,7 +138,7 @@ class Transitions:
             is_elementwise: Whether the op counts as elementwise.
             conservative: Whether sub-axes may not be introduced.
         """
-        key = (rule_id, directions, strategy, ids, is_elementwise, conservative)
+        key = (rule_id, directions, strategy is Strategy.BASIC, ids, is_elementwise, conservative)
         found = self._memo.get(key)
         if found is None:
             found = self._memo[key] = self._compute(rule_id, directions, strategy, ids, is_elementwise, conservative)
