@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from shardy_py.api.stubs import stub_rules
 from shardy_py.api.summary import is_counted, is_sharded, sharding_of
@@ -23,7 +23,7 @@ class MissingRule:
     Args:
         name: The op name.
         count: How often it occurs with several tensors that have dimensions.
-        unsharded: How many values stayed without an axis although another value at the same op has one.
+        unsharded: How many values of the result are without an axis although another value at the same op has one.
         example: The types at the first occurrence, for example ``(tensor<8xf32>) -> tensor<8xf32>``.
         location: Where that is.
         stub: The text of a plugin with a guessed rule to start from.
@@ -39,19 +39,17 @@ class MissingRule:
 
 @frozen
 class Coverage:
-    """How far the rules reach.
+    """How far the rules reach: in the program as it was given, before any pass.
 
     Args:
         ops: How many ops could propagate: with several tensors that have dimensions; calls and terminators aside.
         missing: The op kinds without a rule, those that cost most values first.
         stubs: The text of one plugin with a guessed rule for each of them.
-        calls: How many calls of functions there are; shardings do not flow through them.
     """
 
     ops: int
     missing: tuple[MissingRule, ...]
     stubs: str
-    calls: int
 
     @property
     def covered(self) -> int:
@@ -77,17 +75,37 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
     return total, uncovered
 
 
-def report_coverage(program: Program, semantics: OpSemantics) -> Coverage:
-    """Look at a propagated program and report the ops without a rule."""
+def survey_rules(program: Program, semantics: OpSemantics) -> Coverage:
+    """Look for ops without a rule in a program that no pass has changed; what they cost is not known yet."""
     total, uncovered = find_uncovered(program, semantics)
-    missing = [_missing(program, name, ops, semantics) for name, ops in uncovered.items()]
-    missing.sort(key=lambda item: (-item.unsharded, -item.count, item.name))
     return Coverage(
         ops=total,
-        missing=tuple(missing),
-        stubs=stub_rules(uncovered[item.name][0] for item in missing),
-        calls=sum(1 for op in program.walk() if op.name == _CALL),
+        missing=tuple(_missing(name, ops) for name, ops in uncovered.items()),
+        stubs=stub_rules(ops[0] for ops in uncovered.values()),
     )
+
+
+def report_coverage(surveyed: Coverage, program: Program, semantics: OpSemantics) -> Coverage:
+    """Complete a survey by what the missing rules cost.
+
+    Args:
+        surveyed: What `survey_rules` found.
+        program: The program after propagation.
+        semantics: Answers questions about ops.
+    """
+    names = {item.name for item in surveyed.missing}
+    ops: dict[str, list[Op]] = {name: [] for name in names}
+    for op in program.walk() if names else ():
+        if op.name in names:
+            ops[op.name].append(op)
+    missing = [
+        evolve(item, unsharded=_count_unsharded(program, ops[item.name], semantics)) for item in surveyed.missing
+    ]
+    return evolve(surveyed, missing=tuple(sorted(missing, key=_by_cost)))
+
+
+def _by_cost(item: MissingRule) -> tuple[int, int, str]:
+    return -item.unsharded, -item.count, item.name
 
 
 def require_coverage(program: Program, semantics: OpSemantics) -> None:
@@ -126,12 +144,12 @@ def _has_dims(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.rank > 0
 
 
-def _missing(program: Program, name: str, ops: list[Op], semantics: OpSemantics) -> MissingRule:
+def _missing(name: str, ops: list[Op]) -> MissingRule:
     first = ops[0]
     return MissingRule(
         name=name,
         count=len(ops),
-        unsharded=_count_unsharded(program, ops, semantics),
+        unsharded=0,
         example=signature(first),
         location=first.location,
         stub=stub_rules([first]),

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.api.coverage import require_coverage
+from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.entry import find_main
 from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_in_shardings
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
@@ -94,6 +94,7 @@ def propagate(
     _give(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
     if strict:
         require_coverage(program, semantics)
+    surveyed = survey_rules(program, semantics)
     pipeline = PropagationPipeline(
         dedup_functions_fully=dedup_functions_fully,
         keep_sharding_rules=keep_sharding_rules,
@@ -111,7 +112,8 @@ def propagate(
             stage("finish")
     store_shardings(program, semantics)
     stage("write")
-    return Result(module=write_back(program), program=program, main=find_main(program), registry=semantics)
+    native = write_back(program)
+    return Result(module=native, program=program, main=find_main(program), registry=semantics, surveyed=surveyed)
 
 
 def _after_pass(semantics: Registry, directory: str | Path | None, callback: PassCallback | None) -> PassCallback:

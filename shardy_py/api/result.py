@@ -25,12 +25,14 @@ class Result:
         program: The op graph, with the table of shardings.
         main: The main function.
         registry: What was known about ops.
+        surveyed: The ops without a rule in the program as it was given.
     """
 
     module: Any
     program: Program
     main: Op
     registry: Registry
+    surveyed: Coverage
 
     @cached_property
     def text(self) -> str:
@@ -82,8 +84,8 @@ class Result:
 
     @cached_property
     def coverage(self) -> Coverage:
-        """The op kinds without a sharding rule, and what that costs."""
-        return report_coverage(self.program, self.registry)
+        """The op kinds of the given program without a sharding rule, and what that costs."""
+        return report_coverage(self.surveyed, self.program, self.registry)
 
     @cached_property
     def _names(self) -> ValueNames:

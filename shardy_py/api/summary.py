@@ -15,13 +15,30 @@ from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
+RESHARDS = frozenset(
+    f"sdy.{name}"
+    for name in (
+        "reshard",
+        "all_gather",
+        "all_slice",
+        "all_to_all",
+        "all_reduce",
+        "reduce_scatter",
+        "collective_permute",
+        "replicated_to_unreduced",
+        "sharded_to_unreduced",
+    )
+)
+"""The ops that say where data moves."""
+
 
 @frozen
 class Summary:
-    """Numbers about a propagated program.
+    """Numbers about a propagated program, with what the pipeline added to it.
 
     Args:
         ops: All operations but functions, meshes and terminators.
+        reshards: Those of them that move data: reshards and collectives.
         values: All tensors with at least one dimension: arguments and results.
         values_with_sharding: Those that have a sharding, be it an empty one.
         values_sharded: Those with at least one sharded dimension.
@@ -32,6 +49,7 @@ class Summary:
     """
 
     ops: int
+    reshards: int
     values: int
     values_with_sharding: int
     values_sharded: int
@@ -54,8 +72,10 @@ def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
         for argument in arguments_of(main)
         if (whole := tensor_bytes(argument.type)) is not None and (part := _local_bytes(program, argument)) is not None
     ]
+    ops = [op for op in program.walk() if is_counted(op, semantics)]
     return Summary(
-        ops=sum(1 for op in program.walk() if is_counted(op, semantics)),
+        ops=len(ops),
+        reshards=sum(1 for op in ops if op.name in RESHARDS),
         values=len(values),
         values_with_sharding=sum(1 for sharding in shardings if sharding is not None),
         values_sharded=sum(1 for sharding in shardings if is_sharded(sharding)),

@@ -25,7 +25,6 @@ def report_data(result: Result) -> dict[str, Any]:
         "coverage": {
             "ops": result.coverage.ops,
             "covered": result.coverage.covered,
-            "calls": result.coverage.calls,
             "missing": [asdict(item) for item in result.coverage.missing],
         },
         "arguments": [_value(result, value, argument_name(value.index)) for value in arguments],

@@ -47,12 +47,11 @@ def _summary_table(summary: Summary, coverage: Coverage) -> Table:
         ("  with a sharding", f"{summary.values_with_sharding}"),
         ("  sharded along an axis", f"{summary.values_sharded}"),
         *((f'  along "{name}"', f"{count}") for name, count in summary.axes_used),
+        ("reshards", f"{summary.reshards}"),
         ("parameter bytes", format_bytes(summary.parameter_bytes)),
         ("  per device", format_bytes(summary.parameter_bytes_per_device)),
         ("ops with a rule", f"{coverage.covered} of {coverage.ops}"),
     ]
-    if coverage.calls:
-        rows.append(("calls, not propagated through", f"{coverage.calls}"))
     for name, number in rows:
         table.add_row(Text(name), Text(number))
     return table

@@ -8,10 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from shardy_py.api.coverage import report_coverage, require_coverage, signature
+from shardy_py.api.coverage import Coverage, report_coverage, require_coverage, signature, survey_rules
 from shardy_py.api.stubs import stub_rules
 from shardy_py.errors import UnsupportedError
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph import Op, Program
 from shardy_py.plugins import Registry
 from tests.unit.api.programs import program, registry
 
@@ -32,9 +32,14 @@ def matmul() -> Op:
     return next(op for op in program().walk() if op.name == "toy.matmul")
 
 
+def report(module: Program) -> Coverage:
+    """Return the report on a program that propagation left as it was."""
+    return report_coverage(survey_rules(module, registry()), module, registry())
+
+
 def test_report() -> None:
     """The op without a rule is reported with how often it occurs and the values it leaves without an axis."""
-    coverage = report_coverage(program(), registry())
+    coverage = report(program())
     (missing,) = coverage.missing
     assert (missing.name, missing.count) == ("toy.matmul", 1)
     # The weights and the product; x itself has an axis.
@@ -44,11 +49,25 @@ def test_report() -> None:
     assert (coverage.ops, coverage.covered, coverage.is_complete) == (2, 1, False)
 
 
+def test_the_report_is_about_the_given_program() -> None:
+    """What passes add or erase does not count, but the cost is that in the result."""
+    module = program()
+    surveyed = survey_rules(module, registry())
+    result = matmul().program
+    result.shardings.clear()
+    for op in list(result.walk()):
+        if op.name == "toy.add":
+            op.name = "toy.other"
+    coverage = report_coverage(surveyed, result, registry())
+    assert [(item.name, item.count, item.unsharded) for item in coverage.missing] == [("toy.matmul", 1, 0)]
+    assert coverage.ops == 2
+
+
 def test_unsharded_needs_a_sharded_neighbour() -> None:
     """Where nothing at an op has an axis, its missing rule has cost nothing."""
     unsharded = program()
     unsharded.shardings.clear()
-    assert report_coverage(unsharded, registry()).missing[0].unsharded == 0
+    assert report(unsharded).missing[0].unsharded == 0
 
 
 def test_strict_names_every_op_kind() -> None:
@@ -60,7 +79,7 @@ def test_strict_names_every_op_kind() -> None:
 
 def test_stub_is_a_plugin(tmp_path: Path) -> None:
     """A stub is a plugin as it stands: with it no rule is missing."""
-    (missing,) = report_coverage(program(), registry()).missing
+    (missing,) = report(program()).missing
     stub = load(missing.stub, tmp_path / "stub.py")
     known = Registry.of([*stub.shardy_register_dialects()])
     assert str(known.get_sharding_rule(matmul())) == "<([i, k], [k, j])->([i, j]) {i=8, j=4, k=16} reduction={k}>"

@@ -11,7 +11,7 @@ def test_counts() -> None:
     """Each number counts what it says."""
     module = program()
     summary = summarize(module, find_main(module), registry())
-    assert summary.ops == 3
+    assert (summary.ops, summary.reshards) == (3, 0)
     assert (summary.values, summary.values_with_sharding, summary.values_sharded) == (5, 1, 1)
     assert summary.axes_used == (("a", 1), ("b", 0))
     assert summary.parameters == 2

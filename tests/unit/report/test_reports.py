@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from shardy_py.api.coverage import survey_rules
 from shardy_py.api.entry import find_main
 from shardy_py.api.result import Result
 from shardy_py.plugins import Registry
@@ -18,7 +19,9 @@ from tests.unit.api.programs import program, registry
 def result() -> Result:
     """Return a result without a native module."""
     module = program()
-    return Result(module=None, program=module, main=find_main(module), registry=registry())
+    known = registry()
+    surveyed = survey_rules(module, known)
+    return Result(module=None, program=module, main=find_main(module), registry=known, surveyed=surveyed)
 
 
 def test_data_is_plain() -> None:
