@@ -207,7 +207,7 @@ class _Solver:
         def visit(step: int, ids: tuple[int, ...]) -> Outcome:
             index = self.step_groups[step]
             group = problem.groups[index]
-            if group.rule == NO_RULE or not any(map(spreads.__getitem__, ids)):
+            if group.rule == NO_RULE:
                 return ()
             key = (index, step) if self._predicated else index
             directions = directions_of.get(key)
@@ -218,6 +218,8 @@ class _Solver:
             transform = problem.transforms.get(step)
             if transform is not None:
                 return self._visit_transformed(step, ids, directions, strategy)
+            if not any(map(spreads.__getitem__, ids)):
+                return ()
             return transitions.outcome(
                 group.rule,
                 directions,

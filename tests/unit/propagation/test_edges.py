@@ -1,0 +1,30 @@
+"""Edges whose target looks different from its sources."""
+
+from __future__ import annotations
+
+from shardy_py.ir.builder import Builder
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import load_shardings
+from shardy_py.ir.types import tensor
+from shardy_py.plugins import Registry
+from shardy_py.prepare.add_data_flow_edges import AddDataFlowEdgesPass
+from shardy_py.propagation import propagate_program
+from shardy_py.sharding import Mesh
+from shardy_py.sharding.tensor import ManualAxes, TensorShardingPerValue
+
+
+def test_manual_axes_reach_the_operand() -> None:
+    """Inside, a manual axis is not seen; the operand outside gets it all the same."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [tensor(8, 8)]) as (x,):
+        outside = TensorShardingPerValue((b.sharding('[{"a", ?}, {?}]'),))
+        attributes = {"in_shardings": outside, "out_shardings": outside, "manual_axes": ManualAxes(("a",))}
+        with b.region_op("sdy.manual_computation", [x], [tensor(8, 8)], attributes) as manual:  # noqa: SIM117
+            with b.region(manual, [tensor(4, 8)]) as (inner,):
+                b.emit("sdy.return", [inner])
+        b.return_(manual.result)
+    registry = Registry.from_entry_points()
+    load_shardings(b.program, registry)
+    AddDataFlowEdgesPass().run(b.program, PassContext(registry))
+    propagate_program(b.program, registry)
+    assert str(b.program.sharding(x)) == '<@mesh, [{"a", ?}, {?}]>'
