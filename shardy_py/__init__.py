@@ -41,6 +41,7 @@ from shardy_py.plugins import (
     hookimpl,
 )
 from shardy_py.sharding.axes import AxisRef, SubAxis
+from shardy_py.sharding.einsum import RuleSpec, rule
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
@@ -74,6 +75,8 @@ __all__ = [
     "OpDefinition",
     "Registry",
     "RuleOptions",
+    "rule",
+    "RuleSpec",
     "hookimpl",
     "ShardingRuleOpInterface",
     "ShardableDataFlowOpInterface",

@@ -15,6 +15,7 @@ class Diagnostic:
         location: Where, in MLIR's notation (``file:line:column``), or "".
         op: The name of the op concerned, or "".
         hint: What the user can do about it, or "".
+        excerpt: The text concerned, with a mark under the place, or "".
     """
 
     code: str
@@ -22,12 +23,18 @@ class Diagnostic:
     location: str = ""
     op: str = ""
     hint: str = ""
+    excerpt: str = ""
 
     def __str__(self) -> str:
+        return self.show("error")
+
+    def show(self, severity: str) -> str:
+        """Return the text with another word than ``error``."""
         place = f"{self.location}: " if self.location else ""
         subject = f"'{self.op}' op: " if self.op else ""
         advice = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{place}error: {subject}{self.message} [{self.code}]{advice}"
+        shown = "".join(f"\n    {line}" for line in self.excerpt.splitlines())
+        return f"{place}{severity}: {subject}{self.message} [{self.code}]{shown}{advice}"
 
 
 class ShardyError(Exception):

@@ -36,6 +36,7 @@ from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.registry import PluginInfo, Registry
 from shardy_py.plugins.specs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
+from shardy_py.sharding.einsum import RuleSpec, rule
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -74,6 +75,7 @@ __all__ = [
     "Rule",
     "RuleError",
     "RuleOptions",
+    "RuleSpec",
     "ShardableDataFlowOpInterface",
     "ShardingRuleOpInterface",
     "Sum",
@@ -81,4 +83,5 @@ __all__ = [
     "TraitsOf",
     "hookimpl",
     "hookspec",
+    "rule",
 ]

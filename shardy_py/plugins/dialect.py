@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from shardy_py.errors import Diagnostic, PluginError
+from shardy_py.errors import Diagnostic, PluginError, RuleError
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import (
     MeshReferenceOpInterface,
@@ -16,10 +16,17 @@ from shardy_py.ir.interfaces import (
     ShardingRuleOpInterface,
     Trait,
 )
+from shardy_py.sharding.einsum import RuleSpec
+from shardy_py.sharding.einsum import rule as parse_rule
 from shardy_py.sharding.rule import OpShardingRule
 
-Rule = Callable[[Op], OpShardingRule | None] | Callable[[Op, RuleOptions], OpShardingRule | None]
+Made = OpShardingRule | RuleSpec | None
+"""What a rule function returns; a `RuleSpec` is bound to the shapes of the op."""
+
+Rule = Callable[[Op], Made] | Callable[[Op, RuleOptions], Made]
 """A rule function; one with a second parameter gets the rule options."""
+
+Factors = str | Iterable[str]
 
 TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
@@ -78,7 +85,8 @@ class OpDefinition:
     Args:
         name: The full op name, for example ``toy.add``; or a glob such as ``toy.add_*`` that gives traits only.
         traits: The traits of every op of that name.
-        rule: A function of the op, or of the op and the `RuleOptions`, or an object with ``get_sharding_rule``.
+        rule: A function of the op, or of the op and the `RuleOptions`, a `RuleSpec`, or an object with
+            ``get_sharding_rule``.
         data_flow: What describes the data-flow edges of the op.
         sharding_attribute: The attribute that holds the sharding of the results.
         traits_of: Gives more traits from the op itself.
@@ -139,7 +147,11 @@ class Dialect:
         name: str,
         *,
         traits: Iterable[Trait] = (),
-        rule: Rule | ShardingRuleOpInterface | None = None,
+        rule: str | Rule | ShardingRuleOpInterface | None = None,
+        reduction: Factors = (),
+        need_replication: Factors = (),
+        permutation: Factors = (),
+        blocked: Factors = (),
         data_flow: ShardableDataFlowOpInterface | None = None,
         sharding_attribute: str = "sdy.sharding",
         traits_of: TraitsOf | None = None,
@@ -151,7 +163,11 @@ class Dialect:
         Args:
             name: See `OpDefinition`; likewise the rest.
             traits: See there.
-            rule: See there.
+            rule: See there; or the rule as a text, see `shardy_py.sharding.einsum.rule`.
+            reduction: For a rule given as a text, see there; likewise the next three.
+            need_replication: See there.
+            permutation: See there.
+            blocked: See there.
             data_flow: See there.
             sharding_attribute: See there.
             traits_of: See there.
@@ -163,12 +179,19 @@ class Dialect:
 
         Raises:
             PluginError: the dialect defines the op already, or an argument is unfit.
+            RuleError: the text is not a rule.
         """
+        kinds = {
+            "reduction": reduction,
+            "need_replication": need_replication,
+            "permutation": permutation,
+            "blocked": blocked,
+        }
         return self.add(
             OpDefinition(
                 name,
                 traits=frozenset(traits),
-                rule=rule,
+                rule=_spelled_out(name, rule, kinds),
                 data_flow=data_flow,
                 sharding_attribute=sharding_attribute,
                 traits_of=traits_of,
@@ -203,3 +226,19 @@ class Dialect:
             )
         self._definitions[definition.name] = definition
         return definition
+
+
+def _spelled_out(
+    name: str, given: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Factors]
+) -> Rule | ShardingRuleOpInterface | None:
+    """Return a rule that was given as a text as a spec, another as it is."""
+    if isinstance(given, str):
+        try:
+            return parse_rule(given, **kinds)  # type: ignore[arg-type]
+        except RuleError as error:
+            raise RuleError(*(evolve(item, op=name) for item in error.diagnostics)) from None
+    named = [kind for kind, factors in kinds.items() if tuple(factors)]
+    if named:
+        message = f"{named[0]} goes with a rule given as a text only"
+        raise PluginError(Diagnostic("invalid-rule", message, op=name, hint="give it to rule(...), or to the builder"))
+    return given

@@ -16,6 +16,7 @@ from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import MeshReferenceOpInterface, RuleOptions, ShardableDataFlowOpInterface, Trait
 from shardy_py.ir.passes import Pass
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
+from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
 
 RULE_ATTRIBUTE = "sdy.sharding_rule"
@@ -246,6 +247,10 @@ class Registry:
             return None
         try:
             rule = resolved.rule(op, self.options) if resolved.takes_options else resolved.rule(op)
+            if isinstance(rule, RuleSpec):
+                rule = rule(op)
+        except RuleError as error:
+            raise RuleError(*(self._placed(op, item) for item in error.diagnostics)) from error
         except ShardyError:
             raise
         except Exception as error:
@@ -266,6 +271,15 @@ class Registry:
                     f" the op {len(op.operands)} and {len(op.results)}",
                 )
             )
+
+    def _placed(self, op: Op, item: Diagnostic) -> Diagnostic:
+        owner = f"the rule is defined by {self.owners.get(op.name, 'an unknown owner')}"
+        return evolve(
+            item,
+            op=item.op or op.name,
+            location=item.location or op.location,
+            hint=f"{item.hint}; {owner}" if item.hint else owner,
+        )
 
     def _failure(self, op: Op, message: str) -> Diagnostic:
         owner = self.owners.get(op.name, "an unknown owner")

@@ -1,0 +1,352 @@
+"""Sharding rules as one line of text: ``i k, k j -> i j``.
+
+The notation is that of JAX's ``SdyShardingRule``. Tensors are separated by commas, dimensions by spaces; a dimension is
+a factor, or a compound of factors in parentheses, major first. Factors have names of any length. ``...`` at the start
+of a tensor stands for any number of leading dimensions, the same wherever it occurs; ``...1``, ``...2`` are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+from attrs import field, frozen
+
+from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.sharding.einsum_text import Dim, TensorSpec, excerpt, parse_tensors
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape
+
+KINDS = ("reduction", "need_replication", "permutation", "blocked")
+Factors = tuple[str, ...]
+Sizes = dict[str, int]
+
+
+@frozen(cache_hash=True)
+class RuleSpec:
+    """A sharding rule before the shapes are known; a rule function of an op, too.
+
+    Made by `rule`. Sizes come from the shapes when it is bound to them.
+
+    Args:
+        text: The rule as it was written.
+        operands: The dimensions of each operand.
+        results: The dimensions of each result.
+        sizes: The sizes that were given, by factor.
+        reduction: The factors of that kind; likewise the next two.
+        blocked: Factors along which shardings do not propagate.
+    """
+
+    text: str
+    operands: tuple[TensorSpec, ...] = field(repr=False)
+    results: tuple[TensorSpec, ...] = field(repr=False)
+    sizes: tuple[tuple[str, int], ...] = ()
+    reduction: Factors = ()
+    need_replication: Factors = ()
+    permutation: Factors = ()
+    blocked: Factors = ()
+
+    def bind(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> OpShardingRule:
+        """Return the rule for the given shapes; () stands for a scalar and for anything that is no tensor.
+
+        Raises:
+            RuleError: number, ranks or sizes of the tensors are not those of the rule.
+        """
+        return _bind(self, tuple(map(tuple, operand_shapes)), tuple(map(tuple, result_shapes)))
+
+    def __call__(self, op: HasShardableValues) -> OpShardingRule:
+        """Return the rule of an op; so a spec is a rule function.
+
+        Raises:
+            RuleError: see `bind`.
+        """
+        return self.bind(map(tensor_shape, op.operands), map(tensor_shape, op.results))
+
+    @property
+    def tensors(self) -> tuple[TensorSpec, ...]:
+        """Operands, then results."""
+        return self.operands + self.results
+
+    def __str__(self) -> str:
+        sizes = "".join(f" {name}={size}" for name, size in self.sizes)
+        kinds = "".join(f" {kind}={{{', '.join(getattr(self, kind))}}}" for kind in KINDS if getattr(self, kind))
+        return f"{self.text}{sizes}{kinds}"
+
+
+def rule(
+    text: str,
+    /,
+    *,
+    reduction: str | Iterable[str] = (),
+    need_replication: str | Iterable[str] = (),
+    permutation: str | Iterable[str] = (),
+    blocked: str | Iterable[str] = (),
+    **sizes: int,
+) -> RuleSpec:
+    """Return a sharding rule written as text.
+
+    A factor that is a whole dimension somewhere has that dimension's size, which must be the same in all tensors; only
+    along factors that need replication, are permuted or blocked may sizes differ, and then the smallest counts. A
+    compound may have one factor whose size is not known otherwise.
+
+    Args:
+        text: The dimensions of the operands, ``->``, those of the results.
+        reduction: The factors of that kind, as names or as one text; likewise the next three. All others are
+            pass-through.
+        need_replication: See there.
+        permutation: See there.
+        blocked: Factors along which shardings do not propagate.
+        sizes: Sizes of factors, as far as the shapes do not tell them.
+
+    Raises:
+        RuleError: the text is not a rule, or names do not fit it.
+
+    >>> str(rule("i k, k j -> i j", reduction="k").bind([(8, 32), (32, 16)], [(8, 16)]))
+    '<([i, j], [j, k])->([i, k]) {i=8, j=32, k=16} reduction={j}>'
+    """
+    kinds = [_names(given) for given in (reduction, need_replication, permutation, blocked)]
+    return _make_rule(text, tuple((name, _size(name, size)) for name, size in sizes.items()), *kinds)
+
+
+def _names(given: str | Iterable[str]) -> Factors:
+    return tuple(given.replace(",", " ").split()) if isinstance(given, str) else tuple(given)
+
+
+def _size(name: str, size: Any) -> int:
+    try:
+        return index(size)
+    except TypeError:
+        raise RuleError(Diagnostic("factor-size", f"the size of factor {name} is {size!r}, not an integer")) from None
+
+
+@lru_cache(maxsize=1024)
+def _make_rule(text: str, sizes: tuple[tuple[str, int], ...], *kinds: Factors) -> RuleSpec:
+    operands, results = parse_tensors(text)
+    spec = RuleSpec(text, operands, results, sizes, *kinds)
+    problems = [*_name_problems(spec), *_kind_problems(spec)] or list(_unknown_sizes(spec))
+    if problems:
+        raise RuleError(*problems)
+    return spec
+
+
+def _dims(spec: RuleSpec) -> Iterator[Dim]:
+    for tensor in spec.tensors:
+        yield from tensor.dims
+
+
+def _problem(spec: RuleSpec, code: str, message: str, *, column: int = -1, hint: str = "") -> Diagnostic:
+    return Diagnostic(code, message, hint=hint, excerpt=excerpt(spec.text, column))
+
+
+def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
+    """Find names that are not in the rule, sizes that are none, and a factor twice in one tensor."""
+    columns: dict[str, int] = {}
+    for name, column in (factor for dim in _dims(spec) for factor in dim.factors):
+        columns.setdefault(name, column)
+    given = {"size": [name for name, _ in spec.sizes], **{kind: getattr(spec, kind) for kind in KINDS}}
+    for what, names in given.items():
+        for name in names:
+            if name not in columns:
+                hint = f"the factors are {', '.join(columns)}"
+                yield _problem(spec, "unknown-factor", f"{what}: the rule has no factor {name!r}", hint=hint)
+    for name, size in spec.sizes:
+        if size < 1:
+            message = f"the size of factor {name} is {size}, not positive"
+            yield _problem(spec, "factor-size", message, column=columns.get(name, -1))
+    for tensor in spec.tensors:
+        seen: set[str] = set()
+        for name, column in (factor for dim in tensor.dims for factor in dim.factors):
+            if name in seen:
+                message = f"factor {name} occurs twice in one tensor"
+                yield _problem(spec, "duplicate-factor", message, column=column, hint="give one of them another name")
+            seen.add(name)
+
+
+def _kind_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
+    """Find factors of two kinds, and reduced ones that a result still has."""
+    owner: dict[str, str] = {}
+    for kind in KINDS[:3]:
+        for name in getattr(spec, kind):
+            other = owner.setdefault(name, kind)
+            if other != kind:
+                message = f"factor {name} cannot be both {other} and {kind}"
+                yield _problem(spec, "factor-kinds", message, hint="keep it in one of them")
+    for kind in KINDS:
+        names = getattr(spec, kind)
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield _problem(spec, "factor-kinds", f"{kind} names factor {name} twice", hint="name it once")
+    for tensor in spec.results:
+        for name, column in (factor for dim in tensor.dims for factor in dim.factors):
+            if name in spec.reduction:
+                message = f"a result has the factor {name}, which is reduced"
+                hint = "a reduced factor is gone from every result"
+                yield _problem(spec, "factor-reduction", message, column=column, hint=hint)
+
+
+def _unknown_sizes(spec: RuleSpec) -> Iterator[Diagnostic]:
+    """Find factors whose sizes no shapes can tell."""
+    known = {name for name, _ in spec.sizes} | {dim.names[0] for dim in _dims(spec) if len(dim.factors) == 1}
+    compounds = [dim for dim in _dims(spec) if len(dim.factors) > 1]
+    while solved := {open_[0] for dim in compounds if len(open_ := [n for n in dim.names if n not in known]) == 1}:
+        known |= solved
+    reported: set[str] = set()
+    for dim in compounds:
+        for name, column in dim.factors:
+            if name not in known and name not in reported:
+                reported.add(name)
+                message = f"factor {name} occurs in compounds only, where its size cannot be told"
+                yield _problem(spec, "unknown-size", message, column=column, hint=f"give its size: {name}=...")
+
+
+@lru_cache(maxsize=4096)
+def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tuple[Shape, ...]) -> OpShardingRule:
+    binding = _Binding(spec, operand_shapes, result_shapes)
+    tensors = binding.expand()
+    sizes = binding.find_sizes(tensors)
+    indices: dict[str, int] = {}
+    mappings = []
+    for dims in tensors:
+        kept = [_without_ones(dim, sizes) for dim in dims]
+        mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in kept))
+    reduction, need_replication, permutation, blocked = (
+        tuple(sorted(indices[name] for name in getattr(spec, kind) if name in indices)) for kind in KINDS
+    )
+    count = len(spec.operands)
+    return OpShardingRule(
+        factor_sizes=tuple(sizes[name] for name in indices),
+        operand_mappings=tuple(mappings[:count]),
+        result_mappings=tuple(mappings[count:]),
+        reduction_factors=reduction,
+        need_replication_factors=need_replication,
+        permutation_factors=permutation,
+        blocked_propagation_factors=blocked,
+    )
+
+
+def _without_ones(dim: Dim, sizes: Sizes) -> list[str]:
+    """Return the factors of a dimension but those of size 1, which a compound cannot have."""
+    return [name for name in dim.names if sizes[name] != 1] or [dim.names[0]]
+
+
+class _Binding:
+    """A spec with the shapes it is bound to."""
+
+    def __init__(self, spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tuple[Shape, ...]) -> None:
+        self.spec = spec
+        self.shapes = operand_shapes + result_shapes
+        self.shown = f"operands {_shapes(operand_shapes)}; results {_shapes(result_shapes)}"
+        self.places = [*_places("operand", operand_shapes), *_places("result", result_shapes)]
+        for what, tensors, shapes in (
+            ("operand", spec.operands, operand_shapes),
+            ("result", spec.results, result_shapes),
+        ):
+            if len(tensors) != len(shapes):
+                raise self.error("rule-arity", f"the rule has {_count(len(tensors), what)}, the op {len(shapes)}")
+
+    def error(self, code: str, message: str, *, column: int = -1, hint: str = "") -> RuleError:
+        """Return an error that shows rule, place and shapes."""
+        shown = f"{excerpt(self.spec.text, column)}\n{self.shown}"
+        return RuleError(Diagnostic(code, message, hint=hint, excerpt=shown))
+
+    def expand(self) -> list[tuple[Dim, ...]]:
+        """Return the dimensions of each tensor, with those that ``...`` stands for."""
+        ranks: dict[int, int] = {}
+        tensors = []
+        for tensor, shape, place in zip(self.spec.tensors, self.shapes, self.places, strict=True):
+            extra = len(shape) - len(tensor.dims)
+            if extra < 0 or (extra and tensor.batch is None):
+                least = "at least " if tensor.batch is not None else ""
+                message = f"{place} has rank {len(shape)}, in the rule {least}{len(tensor.dims)}"
+                raise self.error("rule-rank", message, column=tensor.column)
+            if tensor.batch is None:
+                tensors.append(tensor.dims)
+                continue
+            if ranks.setdefault(tensor.batch, extra) != extra:
+                message = f"the ellipsis stands for {ranks[tensor.batch]} and, in {place}, for {extra} dimensions"
+                hint = "number ellipses that are not the same: ...1, ...2"
+                raise self.error("rule-rank", message, column=tensor.column, hint=hint)
+            # Not a name a factor could have.
+            batch = tuple(Dim(((f"...{tensor.batch}.{dim}", tensor.column),)) for dim in range(extra))
+            tensors.append(batch + tensor.dims)
+        return tensors
+
+    def find_sizes(self, tensors: list[tuple[Dim, ...]]) -> Sizes:
+        """Return the size of every factor."""
+        sizes = dict(self.spec.sizes)
+        self._whole_dims(tensors, sizes)
+        compounds = [
+            (dim, size, place)
+            for dims, shape, place in zip(tensors, self.shapes, self.places, strict=True)
+            for dim, size in zip(dims, shape, strict=True)
+            if len(dim.factors) > 1
+        ]
+        waiting = compounds
+        while waiting:
+            waiting = [item for item in waiting if not self._solve(item[0], item[1], item[2], sizes)]
+        for dim, size, place in compounds:
+            self._check_product(dim, size, place, sizes)
+        return sizes
+
+    def _whole_dims(self, tensors: list[tuple[Dim, ...]], sizes: Sizes) -> None:
+        given = dict(self.spec.sizes)
+        first: dict[str, str] = {}
+        may_differ = {*self.spec.need_replication, *self.spec.permutation, *self.spec.blocked}
+        for dims, shape, place in zip(tensors, self.shapes, self.places, strict=True):
+            for dim, size in zip(dims, shape, strict=True):
+                if len(dim.factors) > 1:
+                    continue
+                ((name, column),) = dim.factors
+                known = sizes.setdefault(name, size)
+                where = first.setdefault(name, "as given" if name in given else f"in {place}")
+                if known == size:
+                    continue
+                if name not in may_differ:
+                    shown = "a dimension of ..." if name.startswith("...") else f"factor {name}"
+                    message = f"{shown} has size {known} {where}, but {size} in {place}"
+                    raise self.error("rule-size", message, column=column, hint=_DIFFERENT)
+                sizes[name] = min(known, size)
+
+    def _solve(self, dim: Dim, size: int, place: str, sizes: Sizes) -> bool:
+        """Find the size of the one unknown factor of a compound; return False where there are more yet."""
+        unknown = [(name, column) for name, column in dim.factors if name not in sizes]
+        if len(unknown) > 1:
+            return False
+        for name, column in unknown:
+            rest = _product(sizes[other] for other in dim.names if other != name)
+            if rest == 0 or size % rest:
+                message = (
+                    f"a dimension of {place} has size {size}, which {rest} does not divide: factor {name} has no size"
+                )
+                raise self.error("rule-size", message, column=column)
+            sizes[name] = size // rest
+        return True
+
+    def _check_product(self, dim: Dim, size: int, place: str, sizes: Sizes) -> None:
+        if _product(sizes[name] for name in dim.names) != size:
+            shown = " * ".join(f"{name}={sizes[name]}" for name in dim.names)
+            message = f"a dimension of {place} has size {size}, its factors {shown}"
+            raise self.error("rule-size", message, column=dim.factors[0][1])
+
+
+_DIFFERENT = "use two factors, or say that it needs replication, is permuted or blocked"
+
+
+def _product(sizes: Iterable[int]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def _shapes(shapes: tuple[Shape, ...]) -> str:
+    return ", ".join("x".join(map(str, shape)) or "scalar" for shape in shapes) or "none"
+
+
+def _places(what: str, shapes: tuple[Any, ...]) -> list[str]:
+    return [what] if len(shapes) == 1 else [f"{what} {number}" for number in range(len(shapes))]
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

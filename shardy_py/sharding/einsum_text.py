@@ -1,0 +1,140 @@
+"""Reads the dimensions of tensors out of a rule string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from shardy_py.errors import Diagnostic, RuleError
+
+Place = tuple[str, int]
+"""A factor name and its column."""
+
+_TOKEN = re.compile(r"(?P<space>\s+)|(?P<dots>\.\.\.\d*)|(?P<arrow>->)|(?P<name>[^\W\d]\w*)|(?P<mark>[(),])|(?P<bad>.)")
+
+
+@frozen
+class Dim:
+    """One dimension: its factors, major first, each with its column."""
+
+    factors: tuple[Place, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the factors."""
+        return [name for name, _ in self.factors]
+
+
+@frozen
+class TensorSpec:
+    """The dimensions of one tensor.
+
+    Args:
+        dims: The dimensions that are written out.
+        batch: The number of the ellipsis before them, or None.
+        column: Where the tensor begins.
+    """
+
+    dims: tuple[Dim, ...]
+    batch: int | None
+    column: int
+
+
+@frozen
+class _Token:
+    kind: str
+    text: str
+    column: int
+
+
+def excerpt(text: str, column: int = -1) -> str:
+    """Return a text, with a caret under a column where there is one.
+
+    >>> print(excerpt("i j -> i", 2))
+    i j -> i
+      ^
+    """
+    line = re.sub(r"\s", " ", text)
+    return line if column < 0 else f"{line}\n{' ' * column}^"
+
+
+def parse_tensors(text: str) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    """Return the operands and the results of a rule string.
+
+    Raises:
+        RuleError: it is not a rule; the error shows the place.
+    """
+    tokens = list(_tokens(text))
+    arrows = [token for token in tokens if token.kind == "arrow"]
+    if not arrows:
+        raise _error(text, "the rule has no '->'", len(text.rstrip()), hint="write the results after '->'")
+    if len(arrows) > 1:
+        raise _error(text, "the rule has a second '->'", arrows[1].column)
+    index = tokens.index(arrows[0])
+    end = arrows[0].column
+    return _tensors(text, tokens[:index], end), _tensors(text, tokens[index + 1 :], len(text.rstrip()))
+
+
+def _error(text: str, message: str, column: int, *, hint: str = "") -> RuleError:
+    return RuleError(Diagnostic("rule-syntax", message, hint=hint, excerpt=excerpt(text, column)))
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    if not isinstance(text, str):
+        raise RuleError(Diagnostic("rule-syntax", f"a rule is a text such as 'i j -> j i', not {text!r}"))
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "bad"
+        if kind == "bad" or (kind == "name" and match.group().startswith("_")):
+            hint = "names begin with a letter; a dimension of its own gets a name of its own"
+            raise _error(text, f"unexpected {match.group()[0]!r}", match.start(), hint=hint)
+        if kind != "space":
+            yield _Token(kind, match.group(), match.start())
+
+
+def _tensors(text: str, tokens: list[_Token], end: int) -> tuple[TensorSpec, ...]:
+    """Return the tensors on one side of the arrow; nothing there means one scalar."""
+    groups: list[list[_Token]] = [[]]
+    ends: list[int] = []
+    for token in tokens:
+        if token.text == ",":
+            groups.append([])
+            ends.append(token.column)
+        else:
+            groups[-1].append(token)
+    return tuple(_tensor(text, group, stop) for group, stop in zip(groups, [*ends, end], strict=True))
+
+
+def _tensor(text: str, tokens: list[_Token], end: int) -> TensorSpec:
+    batch = None
+    column = tokens[0].column if tokens else max(end - 1, 0)
+    if tokens and tokens[0].kind == "dots":
+        batch = int(tokens[0].text[3:] or 0)
+        tokens = tokens[1:]
+    return TensorSpec(tuple(_read_dims(text, tokens, end)), batch, column)
+
+
+def _read_dims(text: str, tokens: list[_Token], end: int) -> Iterator[Dim]:
+    compound: list[Place] | None = None
+    opened = 0
+    for token in tokens:
+        if token.kind == "dots":
+            raise _error(text, "an ellipsis stands at the start of a tensor only", token.column)
+        if token.text == "(":
+            if compound is not None:
+                raise _error(text, "a compound within a compound", token.column)
+            compound, opened = [], token.column
+        elif token.text == ")":
+            if compound is None:
+                raise _error(text, "')' without '('", token.column)
+            if len(compound) < 2:
+                raise _error(text, "a compound has at least two factors", opened)
+            yield Dim(tuple(compound))
+            compound = None
+        elif compound is None:
+            yield Dim(((token.text, token.column),))
+        else:
+            compound.append((token.text, token.column))
+    if compound is not None:
+        raise _error(text, "'(' without ')'", opened)
