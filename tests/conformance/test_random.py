@@ -28,6 +28,15 @@ LONGER = (
     "sdy-op-priority-propagate{propagation-strategy=aggressive}",
 )
 
+WHOLE = (
+    "sdy-propagation-pipeline",
+    "sdy-propagation-pipeline{dedup-functions-fully=true}",
+    "sdy-import-pipeline",
+    "sdy-propagation-pipeline,sdy-insert-explicit-reshards{enable-full-version=true},sdy-reshard-to-collectives",
+)
+WHOLE_PROGRAMS = max(200, MANY)
+"""How many programs the longer run sends through each whole pipeline."""
+
 
 @pytest.fixture(scope="module")
 def reference():
@@ -51,6 +60,22 @@ def test_random_programs(pipeline, reference):
     """The result of a pass is that of the reference on every random program it takes."""
     failures = _failures(reference, pipeline, range(FIRST, FIRST + PROGRAMS), features=DEFAULT_FEATURES)
     assert not failures, f"{len(failures)} of {PROGRAMS} differ; the first:\n{failures[0]}"
+
+
+@pytest.mark.parametrize("pipeline", WHOLE)
+def test_random_programs_through_whole_pipelines(pipeline, reference):
+    """Everything from import to collectives gives what the reference gives."""
+    failures = _failures(reference, pipeline, range(FIRST, FIRST + PROGRAMS), features=DEFAULT_FEATURES)
+    assert not failures, f"{len(failures)} of {PROGRAMS} differ; the first:\n{failures[0]}"
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("pipeline", WHOLE)
+def test_many_random_programs_through_whole_pipelines(pipeline, reference):
+    """So it does for many more programs."""
+    seeds = range(FIRST + 50_000, FIRST + 50_000 + WHOLE_PROGRAMS)
+    failures = _failures(reference, pipeline, seeds, features=DEFAULT_FEATURES)
+    assert not failures, f"{len(failures)} of {WHOLE_PROGRAMS} differ; the first:\n{failures[0]}"
 
 
 @pytest.mark.fuzz
