@@ -6,34 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.api.sizes import element_bits, local_shape, tensor_bytes
+from shardy_py.api.sizes import local_shape, tensor_bytes
 from shardy_py.ir.types import OpaqueType, tensor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding
 
 MESH = Mesh.of(a=4, b=3)
-
-
-@pytest.mark.parametrize(
-    ("name", "bits"),
-    [
-        ("f64", 64),
-        ("bf16", 16),
-        ("i1", 8),
-        ("i4", 4),
-        ("ui2", 2),
-        ("index", 64),
-        ("tf32", 32),
-        ("f8E5M2", 8),
-        ("f4E2M1FN", 4),
-        ("complex<f32>", 64),
-        ("!quant.uniform<i8:f32, 2.0>", 8),
-        ("!toy.number", None),
-    ],
-)
-def test_element_bits(name: str, bits: int | None) -> None:
-    """Each element type has its width in memory; unknown ones have none."""
-    assert element_bits(name) == bits
 
 
 @given(size=st.integers(1, 100), other=st.integers(1, 100))

@@ -1,0 +1,129 @@
+"""How many elements and bytes an array takes in memory, exactly and as XLA counts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+
+from attrs import frozen
+
+from shardy_py.layout.element_types import packed_bits, storage_bits
+from shardy_py.layout.index import combined, expanded_sizes, tail_padded
+from shardy_py.layout.shape import AnyShape, Shape, arrays
+
+
+@frozen
+class Footprint:
+    """What an array takes in memory.
+
+    Args:
+        elements: The elements it has.
+        logical_bytes: The bytes they take side by side, packed.
+        padded_elements: The elements it takes, with padding.
+        padded_bytes: The bytes it takes, with padding.
+        array_size: The bytes by XLA's own count; see `array_size`.
+    """
+
+    elements: int
+    logical_bytes: int
+    padded_elements: int
+    padded_bytes: int
+    array_size: int
+
+    @property
+    def wasted_bytes(self) -> int:
+        """The bytes that hold no data."""
+        return self.padded_bytes - self.logical_bytes
+
+    @property
+    def waste(self) -> float:
+        """The share of the bytes that hold no data; 0 where there are none."""
+        return self.wasted_bytes / self.padded_bytes if self.padded_bytes else 0.0
+
+
+def element_bits(shape: Shape) -> int:
+    """Return the bits one element takes: what the layout says, or whole bytes."""
+    return shape.layout.element_bits or storage_bits(shape.element_type)
+
+
+def element_count(shape: Shape) -> int:
+    """Return the number of elements; a dynamic size counts by its bound.
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    return prod(shape.static_bounds)
+
+
+def logical_bytes(shape: AnyShape) -> int:
+    """Return the bytes of the elements side by side, packed, whatever the layout.
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    return sum(-(-element_count(item) * packed_bits(item.element_type) // 8) for item in arrays(shape))
+
+
+def padded_elements(shape: Shape) -> int:
+    """Return the exact number of elements in memory: every tile pads, then the tail.
+
+    >>> from shardy_py.layout.parse import parse_array
+    >>> padded_elements(parse_array("f32[4,4]{1,0:T(2,2)(3,1,1,1)}"))
+    24
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    return tail_padded(shape, prod(expanded_sizes(shape)))
+
+
+def padded_bytes(shape: AnyShape) -> int:
+    """Return the exact bytes in memory; of a tuple those of its arrays, for tokens and opaque values nothing.
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    return sum(-(-padded_elements(item) * element_bits(item) // 8) for item in arrays(shape))
+
+
+def array_size(shape: AnyShape) -> int:
+    """Return the bytes as XLA's ``ArraySize`` counts them: only the first tile pads, then the tail.
+
+    Of a dimension that is split, XLA counts the largest piece: this is what one memory has to hold.
+
+    >>> from shardy_py.layout.parse import parse_array
+    >>> array_size(parse_array("f32[4,4]{1,0:T(2,2)(3,1,1,1)}"))
+    64
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    return sum(-(-_xla_elements(item) * element_bits(item) // 8) for item in arrays(shape))
+
+
+def footprint(shape: AnyShape) -> Footprint:
+    """Return what a shape takes in memory.
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    return Footprint(
+        sum(map(element_count, arrays(shape))),
+        logical_bytes(shape),
+        sum(map(padded_elements, arrays(shape))),
+        padded_bytes(shape),
+        array_size(shape),
+    )
+
+
+def _xla_elements(shape: Shape) -> int:
+    sizes = list(shape.physical_sizes)
+    if not shape.layout.tiles:
+        return tail_padded(shape, prod(sizes))
+    for split in shape.layout.splits:
+        edges = [0, *split.indices, sizes[split.dimension]]
+        sizes[split.dimension] = max(after - before for before, after in pairwise(edges))
+    merged, tile = combined(sizes, shape.layout.tiles[0])
+    outer = len(merged) - len(tile)
+    rounded = (-(-size // step) * step for size, step in zip(merged[outer:], tile, strict=True))
+    return tail_padded(shape, prod(merged[:outer]) * prod(rounded))
