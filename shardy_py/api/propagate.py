@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from shardy_py.api.pipelines import PropagationPipeline
 from shardy_py.api.result import Result
 from shardy_py.api.source import read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.pipelines import SaveModulePass
 from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation.passes import UserPriorityPropagationPass
@@ -68,7 +71,8 @@ def propagate(
             and functions are copied where they end up different.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
-        dump_directory: Where to write the module after every pass, as ``NN.pass-name.mlir``.
+        dump_directory: Where to write the module after every pass, as ``NN.pass-name.mlir``. An ``ir.Module`` that
+            is given changes with every one of them, otherwise once, at the end.
         on_pass: Called after every pass.
         registry: What is known about ops; by default that of the installed plugins.
         plugins: More plugins besides the installed ones: modules or objects with hook implementations.
@@ -100,20 +104,31 @@ def propagate(
         keep_sharding_rules=keep_sharding_rules,
         enable_insert_explicit_collectives=explicit_collectives,
     )
+    context = PassContext(semantics)
     after_pass = _after_pass(semantics, dump_directory, on_pass)
-    for item in pipeline.passes:
-        is_engine = isinstance(item, UserPriorityPropagationPass)
-        if is_engine:
-            stage("propagate")
-        current: Pass = EnginePass(options) if is_engine else item
-        current.run(program, PassContext(semantics))
-        after_pass(current.name, program)
-        if is_engine:
-            stage("finish")
-    store_shardings(program, semantics)
-    stage("write")
-    native = write_back(program)
-    return Result(module=native, program=program, main=find_main(program), registry=semantics, surveyed=surveyed)
+    with no_garbage_collection():
+        for item in pipeline.passes:
+            if isinstance(item, SaveModulePass):
+                continue
+            is_engine = isinstance(item, UserPriorityPropagationPass)
+            if is_engine:
+                stage("propagate")
+            current: Pass = EnginePass(options) if is_engine else item
+            current.run(program, context)
+            after_pass(current.name, program)
+            if is_engine:
+                stage("finish")
+        store_shardings(program, semantics)
+        stage("write")
+        native = write_back(program)
+    return Result(
+        module=native,
+        program=program,
+        main=find_main(program),
+        registry=semantics,
+        surveyed=surveyed,
+        warnings=tuple(context.warnings),
+    )
 
 
 def _after_pass(semantics: Registry, directory: str | Path | None, callback: PassCallback | None) -> PassCallback:
@@ -121,16 +136,30 @@ def _after_pass(semantics: Registry, directory: str | Path | None, callback: Pas
     if directory is None:
         return callback or (lambda name, program: None)
     folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    with _snapshot_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     write = snapshot_writer(semantics)
     numbers = count()
 
     def after(name: str, program: Program) -> None:
-        write(program, folder / f"{next(numbers):02}.{name}.mlir")
+        path = folder / f"{next(numbers):02}.{name}.mlir"
+        with _snapshot_errors(path):
+            write(program, path)
         if callback is not None:
             callback(name, program)
 
     return after
+
+
+@contextmanager
+def _snapshot_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OptionError(
+            Diagnostic("snapshot", f"cannot write snapshots: {reason}", str(path), hint="give another directory")
+        ) from None
 
 
 def _no_display(stage: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
@@ -11,9 +12,13 @@ from shardy_py.api.coverage import Coverage, report_coverage
 from shardy_py.api.entry import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
+
+if TYPE_CHECKING:
+    from shardy_py.frontends.jax import CompiledModule
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -26,6 +31,7 @@ class Result:
         main: The main function.
         registry: What was known about ops.
         surveyed: The ops without a rule in the program as it was given.
+        warnings: What is worth knowing, but no error.
     """
 
     module: Any
@@ -33,6 +39,7 @@ class Result:
     main: Op
     registry: Registry
     surveyed: Coverage
+    warnings: tuple[Diagnostic, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -40,6 +47,23 @@ class Result:
         from shardy_py.frontends.mlir import print_module
 
         return print_module(self.module)
+
+    def to_jax(self, devices: Sequence[Any] | None = None) -> CompiledModule:
+        """Compile the module through XLA, for the devices of JAX.
+
+        Args:
+            devices: The devices, as many as the mesh has; the first ones of ``jax.devices()`` by default.
+
+        Returns:
+            What runs it: call it with one array per argument of the main function.
+
+        Raises:
+            UnsupportedError: no mesh, several different ones, or shardings that JAX cannot express.
+            OptionError: fewer devices than the mesh has.
+        """
+        from shardy_py.frontends.jax import to_jax
+
+        return to_jax(self.module, semantics=self.registry, devices=devices)
 
     def __str__(self) -> str:
         return self.text

@@ -52,6 +52,9 @@ def plugin_options(command: _Command) -> _Command:
 @click.option("--strategy", type=click.Choice(STRATEGIES), default="user-priority", show_default=True)
 @click.option("--strict", is_flag=True, help="Refuse a program with ops that have no rule.")
 @click.option("--keep-sharding-rules", is_flag=True, help="Leave the rule of each op on it.")
+@click.option("--dedup-functions-fully", is_flag=True, help="Let all calls of a function share its shardings.")
+@click.option("--explicit-collectives", is_flag=True, help="Make all communication explicit, as collective ops.")
+@click.option("--dump-dir", metavar="DIR", type=click.Path(), help="Write the module after every pass to this folder.")
 @click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no table.")
@@ -75,6 +78,26 @@ def rules(**options: Any) -> None:
     from shardy_py.cli.rules import run_rules
 
     run_rules(**options)
+
+
+@shardy.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option(
+    "--pipeline",
+    default="sdy-propagation-pipeline",
+    show_default=True,
+    help="Passes by their upstream names, separated by commas, with options in braces.",
+)
+@click.option("--limit", default=5, show_default=True, type=click.IntRange(min=1), help="Differences to show.")
+@click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds the C++ passes may take.")
+def compare_reference(**options: Any) -> None:
+    """Run passes over FILE (- for stdin) here and in the C++ of jaxlib, and compare the results.
+
+    The exit code is 0 where they are equal, 1 where they differ.
+    """
+    from shardy_py.cli.compare_reference import run_compare_reference
+
+    run_compare_reference(**options)
 
 
 @shardy.command()

@@ -36,6 +36,9 @@ def run_propagate(
     strategy: Any,
     strict: bool,
     keep_sharding_rules: bool,
+    dedup_functions_fully: bool,
+    explicit_collectives: bool,
+    dump_dir: str | None,
     stubs: str | None,
     as_json: bool,
     quiet: bool,
@@ -53,10 +56,15 @@ def run_propagate(
             strategy=strategy,
             strict=strict,
             keep_sharding_rules=keep_sharding_rules,
+            dedup_functions_fully=dedup_functions_fully,
+            explicit_collectives=explicit_collectives,
+            dump_directory=dump_dir,
             registry=registry,
             on_stage=on_stage,
         )
         text = result.text
+    for warning in result.warnings:
+        click.echo(warning.show("warning"), err=True)
     _write(result, text, output=output, stubs=stubs, as_json=as_json)
     if not quiet and not as_json:
         print_report(result, file=sys.stderr)

@@ -67,7 +67,7 @@ class _Writer:
                 if block.handle is None:
                     block.handle = _new_block(block, native, self._origin)
                 elif region.handle is None:
-                    block.handle.native.append_to(native)
+                    _move_block(block, native)
             region.handle = native
             for block in region.blocks:
                 self.sync(block)
@@ -184,7 +184,7 @@ class _Writer:
             before.replace_all_uses_with(after)
         for region, native_region in zip(op.regions, native.regions, strict=True):
             for inner in region.blocks:
-                inner.handle.native.append_to(native_region)
+                _move_block(inner, native_region)
         _forget(op)
         op.handle = OpHandle(native, list(op.operands))
         op.attributes = self._origin.attributes_of(native)
@@ -247,6 +247,12 @@ def _new_block(block: Block, region: ir.Region, origin: Origin) -> BlockHandle:
     types = [origin.codec.encode_type(argument.type) for argument in block.arguments]
     location = ir.Location.unknown(origin.module.context)
     return BlockHandle(region.blocks.append(*types, arg_locs=[location] * len(types)), [])
+
+
+def _move_block(block: Block, region: ir.Region) -> None:
+    block.handle.native.append_to(region)
+    # The old object counts as invalid once the op is erased in which the block was when it was made.
+    block.handle.native = region.blocks[len(region.blocks) - 1]
 
 
 def _location(op: Op, origin: Origin) -> ir.Location:

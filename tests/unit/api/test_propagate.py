@@ -181,3 +181,105 @@ func.func @main(%arg0: tensor<8xf32>, %arg1: tensor<i32>) -> tensor<8xf32> {
     result = sdy.propagate(text, MESH, in_shardings={0: ("a",)})
     assert {str(result.sharding(name)) for name in ("%0#0", "%iterArg")} == {'<@mesh, [{"a"}]>'}
     assert "data_flow_edge" not in result.text
+
+
+CALLS = """\
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>},
+    %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}]>}) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = call @f(%arg0) : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = call @f(%arg1) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}
+func.func private @f(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.tanh %arg0 : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
+
+
+def test_shardings_flow_through_calls() -> None:
+    """Each call has a function with its own shardings, or by option all calls share those of the first."""
+    result = sdy.propagate(CALLS)
+    assert [str(item) for item in result.results] == ['<@mesh, [{"a"}]>', '<@mesh, [{"b"}]>']
+    assert len(result.program.functions) == 3
+    shared = sdy.propagate(CALLS, dedup_functions_fully=True)
+    assert len(shared.program.functions) == 2
+    assert shared.summary.reshards > result.summary.reshards == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"dedup_functions_fully": True}, {"explicit_collectives": True}])
+def test_the_result_is_that_of_the_pipeline(options: dict[str, bool]) -> None:
+    """Without options of its own, `propagate` gives what the pipeline of that name gives."""
+    from shardy_py.testing.conformance import run
+
+    names = {"explicit_collectives": "enable-insert-explicit-collectives"}
+    text = ",".join(f"{names.get(name, name.replace('_', '-'))}=true" for name in options)
+    assert sdy.propagate(CALLS, **options).text == run(CALLS, f"sdy-propagation-pipeline{{{text}}}")
+
+
+def test_collectives_are_explicit_by_option() -> None:
+    """A conflict between two operands ends in a collective."""
+    text = """\
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>},
+    %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.add %arg0, %arg1 : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
+    assert "sdy." not in sdy.propagate(text).text.replace("sdy.mesh", "").replace("sdy.sharding", "")
+    result = sdy.propagate(text, explicit_collectives=True)
+    assert "sdy.collective_permute" in result.text
+    assert result.summary.reshards == 2
+
+
+def test_snapshots_and_callback(tmp_path: Path) -> None:
+    """There is a snapshot and a call after every pass; the last snapshot is the result; they change nothing."""
+    seen: list[tuple[str, int]] = []
+    folder = tmp_path / "new" / "folder"
+    result = sdy.propagate(CALLS, dump_directory=folder, on_pass=lambda name, p: seen.append((name, len(p.functions))))
+    files = sorted(folder.iterdir())
+    assert [path.name for path in files] == [f"{number:02}.{name}.mlir" for number, (name, _) in enumerate(seen)]
+    assert files[-1].read_text() == result.text == sdy.propagate(CALLS).text
+    assert ("sdy-propagate", 1) in seen
+    assert seen[0] == ("symbol-dce", 2)
+
+
+def test_snapshots_need_a_folder(tmp_path: Path) -> None:
+    """A folder that cannot be made is an error with its name."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match=r"file: error: cannot write snapshots: File exists"):
+        sdy.propagate(CALLS, dump_directory=tmp_path / "file")
+
+
+def test_warnings_come_with_the_result() -> None:
+    """What is no error but worth knowing is in the result: here two members of a group with different shardings."""
+    text = """\
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>},
+    %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}]>}) -> tensor<8xf32> {
+  sdy.sharding_group %arg0 group_id=1 : tensor<8xf32>
+  sdy.sharding_group %arg1 group_id=1 : tensor<8xf32>
+  return %arg0 : tensor<8xf32>
+}
+"""
+    (warning,) = sdy.propagate(text).warnings
+    assert "group" in warning.message
+    assert str(warning.show("warning")).count("warning: ") == 1
+
+
+def test_results_run_on_devices() -> None:
+    """A result compiles for as many devices as its mesh has; here one."""
+    pytest.importorskip("jax")
+    import numpy
+
+    text = """\
+sdy.mesh @mesh = <["a"=1]>
+func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.add %arg0, %arg0 : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
+    (doubled,) = sdy.propagate(text).to_jax()(numpy.arange(8, dtype=numpy.float32))
+    assert doubled.tolist() == list(range(0, 16, 2))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.api.test_propagate import CALLS
 from tests.unit.cli.conftest import MODULE
 
 
@@ -147,3 +148,21 @@ def test_failing_plugin_file(module: str, shardy: Any) -> None:
     done = shardy("propagate", module, "--plugin", "plugin.py")
     assert done.exit_code == 2
     assert done.stderr.startswith("plugin.py:3: error: the plugin failed with ZeroDivisionError")
+
+
+def test_snapshots(module: str, shardy: Any) -> None:
+    """With a folder the module after every pass is there, in order."""
+    done = shardy("propagate", module, "-q", "--dump-dir", "dump")
+    files = sorted(Path("dump").iterdir())
+    assert files[0].name == "00.symbol-dce.mlir"
+    assert files[-1].read_text() == done.stdout
+    assert shardy("propagate", module, "-q", "--dump-dir", "in.mlir").exit_code == 2
+
+
+def test_functions_and_collectives(module: str, shardy: Any) -> None:
+    """The options of the pipeline reach it."""
+    Path(module).write_text(CALLS)
+    assert shardy("propagate", module, "-q").stdout.count("func.func") == 3
+    assert shardy("propagate", module, "-q", "--dedup-functions-fully").stdout.count("func.func") == 2
+    both = ("--dedup-functions-fully", "--explicit-collectives")
+    assert "sdy.all_gather" in shardy("propagate", module, "-q", *both).stdout

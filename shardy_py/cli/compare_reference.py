@@ -1,0 +1,43 @@
+"""``shardy compare-reference``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from shardy_py.api.pipeline import parse_pipeline
+from shardy_py.cli.files import read_input
+from shardy_py.errors import ShardyError
+from shardy_py.frontends.mlir import print_module, to_module
+from shardy_py.testing.compare import compare
+from shardy_py.testing.conformance import run
+from shardy_py.testing.reference import Outcome, Reference
+
+
+def run_compare_reference(*, file: str, pipeline: str, limit: int, timeout: float) -> None:
+    """Print how the results compare; exit with 1 where they differ."""
+    # The pipeline is checked before the reference starts: one it does not have is no difference.
+    parse_pipeline(pipeline)
+    text = print_module(to_module(read_input(file)))
+    with Reference(timeout=timeout) as reference:
+        theirs = reference.run(text, pipeline)
+    try:
+        ours = run(text, pipeline)
+    except ShardyError as error:
+        sys.exit(_report_refusal(theirs, error))
+    if not theirs.ok:
+        click.echo(f"different: the reference gives no result ({theirs.kind}), here there is one\n{theirs.text}")
+        sys.exit(1)
+    comparison = compare(theirs.text, ours, limit=limit)
+    click.echo(str(comparison))
+    sys.exit(0 if comparison.equal else 1)
+
+
+def _report_refusal(theirs: Outcome, error: ShardyError) -> int:
+    """Print who refuses the module and why; return the exit code."""
+    if theirs.ok:
+        click.echo(f"different: the reference gives a result, here there is none\n{error}")
+        return 1
+    click.echo(f"both refuse ({theirs.kind})\nreference: {theirs.text}\nhere: {error}")
+    return 0

@@ -1,0 +1,68 @@
+"""``shardy compare-reference``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardy_py.testing.reference import Outcome
+
+REFUSED = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = call @main(%a) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
+
+
+def test_equal(module: str, shardy: Any) -> None:
+    """Equal results end with exit code 0, whatever the pipeline."""
+    for options in ((), ("--pipeline", "sdy-basic-propagate,sdy-close-shardings")):
+        done = shardy("compare-reference", module, *options)
+        assert (done.exit_code, done.output) == (0, "text-equal\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "expected"),
+    [
+        (Outcome("ok", "module {\n}\n"), 1, "different, first differences:"),
+        (Outcome("crash", "it died"), 1, "different: the reference gives no result (crash)"),
+    ],
+)
+def test_different(
+    module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, code: int, expected: str
+) -> None:
+    """Other results, or none, end with exit code 1 and say what differs."""
+    monkeypatch.setattr("shardy_py.testing.reference.Reference.run", lambda *arguments: outcome)
+    done = shardy("compare-reference", module)
+    assert done.exit_code == code
+    assert done.stdout.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "expected"),
+    [
+        (Outcome("ok", "module {\n}\n"), 1, "different: the reference gives a result"),
+        (Outcome("error", "no"), 0, "both"),
+    ],
+)
+def test_refusals(
+    module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, code: int, expected: str
+) -> None:
+    """Where both refuse a module they agree."""
+    monkeypatch.setattr("shardy_py.testing.reference.Reference.run", lambda *arguments: outcome)
+    Path(module).write_text(REFUSED)
+    done = shardy("compare-reference", module)
+    assert done.exit_code == code
+    assert done.stdout.startswith(expected)
+    assert "here: " in done.stdout or "here there is none" in done.stdout
+
+
+def test_modules_that_cannot_be_read(module: str, shardy: Any) -> None:
+    """What is no module or no pipeline is an error, with exit code 2."""
+    assert shardy("compare-reference", module, "--pipeline", "sdy-nothing").exit_code == 2
+    Path(module).write_text("nothing")
+    done = shardy("compare-reference", module)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("in.mlir:1:1: error:")
