@@ -63,7 +63,7 @@ def _exact_key(program: Program, function: Op) -> Hashable:
 
 
 def _choose(callees: list[Op], loose: Mapping[int, Hashable], exact: Mapping[int, Hashable]) -> dict[Hashable, Op]:
-    """Return the function that stays for each loose key: the first one, until another exact key has more calls.
+    """Return the function that stays for each loose key: the first, until a call gives another exact key more calls.
 
     Args:
         callees: The functions called, one entry per call, in order.
