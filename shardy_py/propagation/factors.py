@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum, IntFlag
+from enum import Enum
 from math import gcd
 
 from attrs import frozen
 
+from shardy_py.ir.schedule import Direction
 from shardy_py.sharding.axes import AxisRef, SubAxis, prefix_without_overlap
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, FactorSharding, TensorFactorShardings
-
-
-class Direction(IntFlag):
-    """Where shardings may go along a factor; union and intersection are those of the bits."""
-
-    NONE = 0
-    FORWARD = 1
-    BACKWARD = 2
-    BOTH = 3
 
 
 class Strategy(Enum):
