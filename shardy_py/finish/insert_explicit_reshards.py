@@ -122,9 +122,11 @@ class _Run:
         sharding = self._resharder.sharding
         operands = tuple([sharding(value) for value in op.operands])
         results = tuple([sharding(value) for value in op.results])
+        # What mode an op is in depends on its operands as they were, unreduced axes included.
+        mode = self._mode(traits, operands, results)
         if reduce_operands(self._resharder, op, operands, results):
             operands = tuple([sharding(value) for value in op.operands])
-        plan = self._plan(op, self._mode(traits, operands, results), operands, results)
+        plan = self._plan(op, mode, operands, results)
         if plan is not None and not plan.is_empty:
             self._apply(op, plan)
 

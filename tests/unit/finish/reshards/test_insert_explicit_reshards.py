@@ -319,3 +319,21 @@ def test_barriers_are_followed_to_what_they_use_by_then():
         "%2 = propagation_barrier %1",
         "%3 = neg %2",
     ]
+
+
+def test_partial_results_that_are_joined_count_as_sharded_differently():
+    """The minimal version reshards a concatenation whose operand was unreduced, though it is reduced first."""
+    b = one_op(
+        "toy.join",
+        ['[{}, {"x"}]', '[{}, {"x"}], unreduced={"y"}'],
+        ['[{}, {"x"}]'],
+        result_types=[tensor(8, 16)],
+    )
+    assert run(MINIMAL, b) == [
+        '%0 = all_reduce {"y"} %arg1 [{}, {"x"}]',
+        "%1 = reshard %arg0 [{}, {}]",
+        "%2 = reshard %0 [{}, {}]",
+        "%3 = join %1, %2 [{}, {}]",
+        '%4 = reshard %3 [{}, {"x"}]',
+        "func.return %4",
+    ]
