@@ -331,9 +331,9 @@ def test_partial_results_that_are_joined_count_as_sharded_differently():
     )
     assert run(MINIMAL, b) == [
         '%0 = all_reduce {"y"} %arg1 [{}, {"x"}]',
-        "%1 = reshard %arg0 [{}, {}]",
-        "%2 = reshard %0 [{}, {}]",
-        "%3 = join %1, %2 [{}, {}]",
+        '%1 = reshard %arg0 [{"x"}, {}]',
+        '%2 = reshard %0 [{"x"}, {}]',
+        '%3 = join %1, %2 [{"x"}, {}]',
         '%4 = reshard %3 [{}, {"x"}]',
         "func.return %4",
     ]
