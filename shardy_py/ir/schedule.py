@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from attrs import define, field, frozen
+from attrs.validators import ge
 
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import Trait
@@ -119,8 +120,11 @@ class OpPriority:
         entry: The ops, by names, and the direction.
     """
 
-    level: int
+    level: int = field(validator=ge(0))
     entry: Entry
+
+    def __str__(self) -> str:
+        return f"level {self.level}: {self.entry}"
 
 
 @frozen

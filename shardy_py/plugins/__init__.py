@@ -33,6 +33,7 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule, Selector
 from shardy_py.plugins.dialect import Dialect, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.registry import PluginInfo, Registry
 from shardy_py.plugins.specs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
@@ -50,15 +51,19 @@ __all__ = [
     "CrossDeviceReduction",
     "DataFlowShardingTransformType",
     "Dialect",
+    "Direction",
     "Elementwise",
+    "Entry",
     "ForwardPassThrough",
     "IsTerminator",
     "IsolatedFromAbove",
+    "Level",
     "Maximum",
     "MeshReferenceOpInterface",
     "Minimum",
     "OpDefinition",
     "OpOperand",
+    "OpPriority",
     "OpSemantics",
     "Pass",
     "PassContext",
@@ -76,6 +81,8 @@ __all__ = [
     "RuleError",
     "RuleOptions",
     "RuleSpec",
+    "Schedule",
+    "Selector",
     "ShardableDataFlowOpInterface",
     "ShardingRuleOpInterface",
     "Sum",

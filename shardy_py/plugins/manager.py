@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from itertools import pairwise
 from typing import Any
 
 import pluggy
-from attrs import frozen
+from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.passes import Pass
+from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins import specs
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.registry import PluginInfo
 
 Owned = list[tuple[str, Dialect]]
 OwnedPasses = list[tuple[str, type[Pass]]]
+BUNDLED = "shardy_py"
 
 
 @frozen
@@ -36,6 +37,8 @@ class _Answers:
 
     dialects: tuple[Dialect, ...]
     passes: tuple[type[Pass], ...]
+    priorities: tuple[OpPriority, ...]
+    source: str
 
 
 def find_entry_points() -> list[EntryPoint]:
@@ -55,8 +58,8 @@ def load_plugins(
         skip_broken: Whether a plugin that fails is reported in its info instead of raised.
 
     Returns:
-        The dialects and the passes with the words that name their owners, and what became of each plugin, all by
-        plugin name.
+        The dialects and the passes with the words that name their owners, and what became of each plugin; all by
+        plugin name, but the bundled ones first.
 
     Raises:
         PluginError: plugins fail to import, have unknown hooks, or return something else; all are named.
@@ -66,20 +69,26 @@ def load_plugins(
     passes: OwnedPasses = []
     infos: list[PluginInfo] = []
     problems: list[Diagnostic] = []
-    for candidate in _candidates(plugins):
+    candidates = _candidates(plugins)
+    duplicates = _duplicates(candidates)
+    for candidate in candidates:
         if candidate.name in not_wanted:
             infos.append(PluginInfo(candidate.name, candidate.origin, status="blocked"))
+            continue
+        if candidate in duplicates:
+            problems.append(duplicates[candidate])
+            infos.append(PluginInfo(candidate.name, candidate.origin, status="broken", problems=(problems[-1],)))
             continue
         try:
             answers = _ask(candidate)
         except PluginError as error:
             problems += error.diagnostics
-            problem = error.diagnostics[0]
-            infos.append(PluginInfo(candidate.name, candidate.origin, status="broken", problem=problem))
+            infos.append(PluginInfo(candidate.name, candidate.origin, status="broken", problems=error.diagnostics))
             continue
-        owned += [(f"{_owner(candidate)}, dialect {dialect.name!r}", dialect) for dialect in answers.dialects]
-        passes += [(_owner(candidate), class_) for class_ in answers.passes]
-        infos.append(_loaded(candidate, answers))
+        info = _loaded(candidate, answers)
+        owned += [(f"{info.owner}, dialect {dialect.name!r}", dialect) for dialect in answers.dialects]
+        passes += [(info.owner, class_) for class_ in answers.passes]
+        infos.append(info)
     if problems and not skip_broken:
         raise PluginError(*problems)
     return owned, passes, infos
@@ -93,25 +102,30 @@ def create_manager() -> pluggy.PluginManager:
 
 
 def _candidates(plugins: Iterable[object]) -> list[_Candidate]:
-    """Return all plugins by name.
-
-    Raises:
-        PluginError: two plugins have the same name.
-    """
+    """Return all plugins by name, the bundled ones first."""
     candidates = [_Candidate(item.name, _origin(item), item.load) for item in find_entry_points()]
     candidates += [_Candidate(_name(plugin), "", partial(_same, plugin)) for plugin in plugins]
-    candidates.sort(key=lambda item: (item.name, item.origin))
-    for first, second in pairwise(candidates):
-        if first.name == second.name:
-            raise PluginError(
-                Diagnostic(
-                    "plugin-clash",
-                    f"two plugins are named {first.name!r}:"
-                    f" one from {first.origin or 'the caller'}, one from {second.origin or 'the caller'}",
-                    hint="uninstall one of them",
-                )
+    return sorted(candidates, key=lambda item: (not _is_bundled(item), item.name, item.origin))
+
+
+def _is_bundled(candidate: _Candidate) -> bool:
+    return candidate.origin.replace("-", "_").split(" ")[0] == BUNDLED
+
+
+def _duplicates(candidates: Iterable[_Candidate]) -> dict[_Candidate, Diagnostic]:
+    """Return the plugins whose name an earlier one has, each with what is to be said about it."""
+    first: dict[str, _Candidate] = {}
+    found = {}
+    for item in candidates:
+        other = first.setdefault(item.name, item)
+        if other is not item:
+            found[item] = Diagnostic(
+                "plugin-clash",
+                f"two plugins are named {item.name!r}:"
+                f" one from {other.origin or 'the caller'}, one from {item.origin or 'the caller'}",
+                hint="uninstall one of them",
             )
-    return candidates
+    return found
 
 
 def _ask(candidate: _Candidate) -> _Answers:
@@ -123,19 +137,40 @@ def _ask(candidate: _Candidate) -> _Answers:
         manager.check_pending()
         dialects = manager.hook.shardy_register_dialects()
         passes = manager.hook.shardy_register_passes()
+        priorities = manager.hook.shardy_register_schedules()
     except pluggy.PluginValidationError as error:
         raise PluginError(_unknown_hook(candidate, error)) from error
     except ShardyError as error:
-        message = "; ".join(item.message for item in error.diagnostics)
-        raise PluginError(_broken(candidate, message)) from error
+        message = "; ".join(
+            f"'{item.op}' op: {item.message}" if item.op else item.message for item in error.diagnostics
+        )
+        raise PluginError(evolve(_broken(candidate, message), excerpt=error.diagnostics[0].excerpt)) from error
     except (Exception, SystemExit) as error:
         raise PluginError(_broken(candidate, f"{type(error).__name__}: {error}")) from error
     if not manager.get_hookcallers(plugin):
         raise PluginError(_broken(candidate, "it implements no hook", hint="decorate its functions with @hookimpl"))
-    return _Answers(
+    answers = _Answers(
         tuple(_checked(candidate, dialects, "shardy_register_dialects", "dialects", _is_dialect)),
         tuple(_checked(candidate, passes, "shardy_register_passes", "pass classes", _is_pass)),
+        tuple(_checked(candidate, priorities, "shardy_register_schedules", "op priorities", _is_priority)),
+        getattr(plugin, "__file__", None) or "",
     )
+    _check_priorities(candidate, answers)
+    return answers
+
+
+def _check_priorities(candidate: _Candidate, answers: _Answers) -> None:
+    """Check that a plugin gives priorities to its own ops only."""
+    spaces = {item.name.split(".")[0] for dialect in answers.dialects for item in dialect.definitions}
+    for priority in answers.priorities:
+        selector = priority.entry.selector
+        if not selector.names or selector.traits:
+            reason = f"{priority} does not choose its ops by names only"
+            raise PluginError(_broken(candidate, reason, hint="give the names, or globs, of ops of the plugin"))
+        foreign = [name for name in selector.names if name.split(".")[0] not in spaces]
+        if foreign:
+            reason = f"{priority} speaks of {foreign[0]}, which is no op of the plugin"
+            raise PluginError(_broken(candidate, reason, hint="a plugin gives priorities to its own ops only"))
 
 
 def _checked(
@@ -149,6 +184,10 @@ def _checked(
 
 def _is_dialect(item: Any) -> bool:
     return isinstance(item, Dialect)
+
+
+def _is_priority(item: Any) -> bool:
+    return isinstance(item, OpPriority)
 
 
 def _is_pass(item: Any) -> bool:
@@ -175,18 +214,18 @@ def _unknown_hook(candidate: _Candidate, error: pluggy.PluginValidationError) ->
 
 
 def _loaded(candidate: _Candidate, answers: _Answers) -> PluginInfo:
+    definitions = [item for dialect in answers.dialects for item in dialect.definitions]
     return PluginInfo(
         candidate.name,
         candidate.origin,
         tuple(dialect.name for dialect in answers.dialects),
-        sum(len(dialect.definitions) for dialect in answers.dialects),
+        len(definitions),
         passes=tuple(class_.name for class_ in answers.passes),
+        source=answers.source,
+        op_names=tuple(sorted(item.name for item in definitions)),
+        traits=tuple(sorted({trait.name for item in definitions for trait in item.traits})),
+        priorities=answers.priorities,
     )
-
-
-def _owner(candidate: _Candidate) -> str:
-    origin = f" ({candidate.origin})" if candidate.origin else ""
-    return f"plugin {candidate.name!r}{origin}"
 
 
 def _origin(item: EntryPoint) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -15,6 +15,7 @@ from shardy_py.ir.attributes import freeze
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import MeshReferenceOpInterface, RuleOptions, ShardableDataFlowOpInterface, Trait
 from shardy_py.ir.passes import Pass
+from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
@@ -22,6 +23,7 @@ from shardy_py.sharding.rule import OpShardingRule
 RULE_ATTRIBUTE = "sdy.sharding_rule"
 DEFAULT_OPTIONS = RuleOptions()
 _UNKNOWN = object()
+_T = TypeVar("_T")
 
 
 @frozen
@@ -34,8 +36,12 @@ class PluginInfo:
         dialects: The names of its dialects.
         ops: How many op definitions it has.
         status: ``loaded``, ``blocked`` or ``broken``.
-        problem: Why it is broken.
+        problems: Why it is broken, or which of its ops and passes others define, too.
         passes: The names of its passes.
+        source: The file it was read from, or "".
+        op_names: The names and globs it defines, sorted.
+        traits: The names of the traits it gives by name, sorted.
+        priorities: The op priorities of its ops.
     """
 
     name: str
@@ -43,8 +49,17 @@ class PluginInfo:
     dialects: tuple[str, ...] = ()
     ops: int = 0
     status: str = "loaded"
-    problem: Diagnostic | None = None
+    problems: tuple[Diagnostic, ...] = ()
     passes: tuple[str, ...] = ()
+    source: str = ""
+    op_names: tuple[str, ...] = ()
+    traits: tuple[str, ...] = ()
+    priorities: tuple[OpPriority, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """The words that name the plugin in errors."""
+        return f"plugin {self.name!r}" + (f" ({self.origin})" if self.origin else "")
 
 
 @frozen
@@ -128,31 +143,35 @@ class Registry:
         options: RuleOptions = DEFAULT_OPTIONS,
         plugins: Iterable[PluginInfo] = (),
         passes: Iterable[tuple[str, type[Pass]]] = (),
+        skip_broken: bool = False,
     ) -> Registry:
         """Return a registry of dialects and passes with the words that name their owners in errors.
+
+        Args:
+            owned: The dialects with their owners.
+            options: What rules depend on besides their op.
+            plugins: What became of each plugin.
+            passes: The passes with their owners.
+            skip_broken: Whether an op or a pass that is defined more than once is left to its first owner, and noted
+                in `plugins`, instead of an error.
 
         Raises:
             PluginError: an op or a pass is defined more than once; all are named, each with its owners.
         """
-        claims: dict[str, list[tuple[str, OpDefinition]]] = {}
-        for owner, dialect in owned:
-            for definition in dialect.definitions:
-                claims.setdefault(definition.name, []).append((owner, definition))
-        names = sorted(claims)
-        clashes = [name for name in names if len(claims[name]) > 1]
-        if clashes:
-            raise PluginError(*(_clash(name, [owner for owner, _ in claims[name]]) for name in clashes))
-        by_name: dict[str, tuple[str, type[Pass]]] = {}
-        for owner, class_ in passes:
-            first, _ = by_name.setdefault(class_.name, (owner, class_))
-            if by_name[class_.name][1] is not class_:
-                raise PluginError(_pass_clash(class_.name, first, owner))
+        definitions = [(owner, item.name, item) for owner, dialect in owned for item in dialect.definitions]
+        classes = [(owner, class_.name, class_) for owner, class_ in passes]
+        by_name, op_clashes = _first_of_each(definitions, _clash)
+        by_pass, pass_clashes = _first_of_each(classes, _pass_clash)
+        clashes = [*op_clashes, *pass_clashes]
+        if clashes and not skip_broken:
+            raise PluginError(*(problem for _, problem in clashes))
+        infos = (_with_problems(info, clashes) for info in plugins)
         return cls(
-            definitions=tuple(claims[name][0][1] for name in names),
-            owners={name: claims[name][0][0] for name in names},
+            definitions=tuple(by_name[name][1] for name in sorted(by_name)),
+            owners={name: by_name[name][0] for name in sorted(by_name)},
             options=options,
-            plugins=tuple(sorted(plugins, key=lambda item: item.name)),
-            passes={name: by_name[name][1] for name in sorted(by_name)},
+            plugins=tuple(sorted(infos, key=lambda item: item.name)),
+            passes={name: by_pass[name][1] for name in sorted(by_pass)},
         )
 
     @classmethod
@@ -170,7 +189,8 @@ class Registry:
             plugins: More plugins: modules or objects with hook implementations.
             blocked: Names of plugins that are not even imported.
             options: What rules depend on besides their op.
-            skip_broken: Whether a plugin that fails is recorded in `plugins` instead of raised.
+            skip_broken: Whether a plugin that fails, and an op that several define, is recorded in `plugins` instead
+                of raised; such an op is left to the bundled plugins, or else the first by name.
 
         Raises:
             PluginError: a plugin is broken, or two define the same op.
@@ -178,11 +198,21 @@ class Registry:
         from shardy_py.plugins.manager import load_plugins
 
         owned, passes, infos = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
-        return cls.build(owned, options=options, plugins=infos, passes=passes)
+        return cls.build(owned, options=options, plugins=infos, passes=passes, skip_broken=skip_broken)
 
     def with_options(self, options: RuleOptions) -> Registry:
         """Return the same registry under other rule options."""
         return self if options == self.options else evolve(self, options=options)
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with plugins, each problem once."""
+        return tuple(dict.fromkeys(problem for info in self.plugins for problem in info.problems))
+
+    @property
+    def priorities(self) -> tuple[OpPriority, ...]:
+        """What the plugins say of the priorities of their own ops."""
+        return tuple(item for info in self.plugins for item in info.priorities)
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -312,6 +342,30 @@ class Registry:
         )
 
 
+def _first_of_each(
+    claims: Iterable[tuple[str, str, _T]], clash: Callable[[str, list[str]], Diagnostic]
+) -> tuple[dict[str, tuple[str, _T]], list[tuple[list[str], Diagnostic]]]:
+    """Return the first owner and thing of each name, and the names that several things have with their owners."""
+    found: dict[str, list[tuple[str, _T]]] = {}
+    for owner, name, thing in claims:
+        if all(thing is not other for _, other in found.setdefault(name, [])):
+            found[name].append((owner, thing))
+    clashes = []
+    for name in sorted(found):
+        owners = [owner for owner, _ in found[name]]
+        if len(owners) > 1:
+            clashes.append((owners, clash(name, owners)))
+    return {name: things[0] for name, things in found.items()}, clashes
+
+
+def _with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnostic]]) -> PluginInfo:
+    """Return what became of a plugin, with the clashes it is part of."""
+    own = tuple(
+        problem for owners, problem in clashes if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
+    )
+    return evolve(info, problems=info.problems + own) if own else info
+
+
 def _clash(name: str, owners: list[str]) -> Diagnostic:
     return Diagnostic(
         "op-clash",
@@ -321,8 +375,8 @@ def _clash(name: str, owners: list[str]) -> Diagnostic:
     )
 
 
-def _pass_clash(name: str, first: str, second: str) -> Diagnostic:
-    message = f"the pass {name!r} is defined by {first} and by {second}"
+def _pass_clash(name: str, owners: list[str]) -> Diagnostic:
+    message = f"the pass {name!r} is defined by {' and by '.join(owners)}"
     return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
 
 

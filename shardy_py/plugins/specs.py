@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pluggy
 
 from shardy_py.ir.passes import Pass
+from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins.dialect import Dialect
 
 PROJECT = "shardy"
@@ -29,4 +30,12 @@ def shardy_register_passes() -> Sequence[type[Pass]]:  # type: ignore[empty-body
     """Return the passes of the plugin: frozen attrs classes whose fields are the options.
 
     Called once for each registry that is built. Pipelines find the passes by their names.
+    """
+
+
+@hookspec
+def shardy_register_schedules() -> Sequence[OpPriority]:  # type: ignore[empty-body]
+    """Return the op priorities of the plugin's own ops, each by a level of the default schedule.
+
+    Called once for each registry that is built. What a user says of the same ops comes first.
     """

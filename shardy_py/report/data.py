@@ -9,10 +9,12 @@ from typing import Any
 from attrs import asdict
 
 from shardy_py.api.entry import argument_name, arguments_of
+from shardy_py.api.memory import MemoryReport
 from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
 from shardy_py.ir.graph import Value
 from shardy_py.plugins import Registry
+from shardy_py.report.memory import memory_data
 
 
 def report_data(result: Result) -> dict[str, Any]:
@@ -32,9 +34,9 @@ def report_data(result: Result) -> dict[str, Any]:
     }
 
 
-def report_json(result: Result) -> str:
-    """Return `report_data` as JSON text."""
-    return _dump(report_data(result))
+def report_json(result: Result, *, memory: MemoryReport | None = None) -> str:
+    """Return `report_data` as JSON text, with what tensors take on a device where that was asked for."""
+    return _dump(report_data(result) | ({} if memory is None else {"memory": memory_data(memory)}))
 
 
 def rules_json(rules: Iterable[OpRule]) -> str:
@@ -59,10 +61,14 @@ def plugins_json(registry: Registry) -> str:
             {
                 "name": plugin.name,
                 "origin": plugin.origin,
+                "source": plugin.source,
                 "status": plugin.status,
                 "dialects": list(plugin.dialects),
-                "ops": plugin.ops,
-                "problem": None if plugin.problem is None else str(plugin.problem),
+                "ops": list(plugin.op_names),
+                "traits": list(plugin.traits),
+                "passes": list(plugin.passes),
+                "priorities": [str(item) for item in plugin.priorities],
+                "problems": [str(item) for item in plugin.problems],
             }
             for plugin in registry.plugins
         ]

@@ -27,14 +27,18 @@ def print_report(result: Result, *, file: IO[str] | None = None) -> None:
 def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
     """Print the plugins of a registry, and what is wrong with the broken ones."""
     console = Console(file=file)
-    table = Table("plugin", "from", "status", "dialects", "ops", box=box.SIMPLE_HEAD)
+    table = Table("plugin", "from", "status", "dialects", "ops", "traits", "passes", box=box.SIMPLE_HEAD)
     for plugin in registry.plugins:
-        dialects = ", ".join(plugin.dialects)
-        table.add_row(*map(Text, (plugin.name, plugin.origin, plugin.status, dialects, str(plugin.ops))))
+        lists = (plugin.dialects, plugin.traits, plugin.passes)
+        dialects, traits, passes = (", ".join(items) for items in lists)
+        cells = (plugin.name, plugin.origin or plugin.source, plugin.status, dialects, str(plugin.ops), traits, passes)
+        table.add_row(*map(Text, cells))
     console.print(table)
     for plugin in registry.plugins:
-        if plugin.problem is not None:
-            console.print(Text(str(plugin.problem)))
+        for item in plugin.priorities:
+            console.print(Text(f"{plugin.name}: {item}"))
+    for problem in registry.problems:
+        console.print(Text(str(problem)))
 
 
 def _summary_table(summary: Summary, coverage: Coverage) -> Table:

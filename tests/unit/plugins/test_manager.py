@@ -100,7 +100,7 @@ def test_broken_plugins_can_be_recorded_instead(install):
     registry = Registry.from_entry_points(skip_broken=True)
     assert registry.ops == ("good.f",)
     assert registry.plugins[0].status == "broken"
-    assert "no module named 'missing'" in registry.plugins[0].problem.message
+    assert "no module named 'missing'" in registry.plugins[0].problems[0].message
 
 
 def test_all_broken_plugins_are_named_at_once(install):

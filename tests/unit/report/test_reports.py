@@ -53,7 +53,7 @@ def test_table_of_plugins() -> None:
     from shardy_py.plugins import PluginInfo
 
     problem = Diagnostic("plugin-import", "cannot import [red]it[/red]")
-    known = Registry(plugins=(PluginInfo("toy", "toy 1.0", status="broken", problem=problem),))
+    known = Registry(plugins=(PluginInfo("toy", "toy 1.0", status="broken", problems=(problem,)),))
     out = io.StringIO()
     tables.print_plugins(known, file=out)
     assert "broken" in out.getvalue()

@@ -1,0 +1,136 @@
+"""Schedules by name, as TOML, and out of what users and plugins say."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_py.errors import OptionError, PluginError
+from shardy_py.ir.interfaces import Elementwise, Trait
+from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule, Selector
+from shardy_py.propagation.op_priorities import order_ops, with_plugin_priorities
+from shardy_py.propagation.schedule import DEFAULT, FLAT
+from shardy_py.propagation.schedule_text import format_schedule, parse_schedule, read_schedule
+from shardy_py.propagation.schedules import BUILTIN, builtin_schedule
+from shardy_py.sharding.rule import FactorKind
+
+
+@pytest.mark.parametrize("name", sorted(BUILTIN))
+def test_built_in_orderings_survive_toml(name: str) -> None:
+    """A schedule written as TOML and read back is the same value."""
+    schedule = builtin_schedule(name)
+    assert parse_schedule(format_schedule(schedule)) == schedule
+
+
+def test_everything_a_schedule_can_say_survives_toml() -> None:
+    """Names, exclusions, kinds, uses, directions and odd characters are kept."""
+    selector = Selector(
+        names=('a"\\\x7f\n.*', "é.f"),
+        traits=(Elementwise, Trait("mine")),
+        excluded_traits=(Trait("x"),),
+        excluded_names=("a.b",),
+        factor_kinds=(FactorKind.REDUCTION, FactorKind.PASS_THROUGH),
+        uses="multiple",
+    )
+    directions = (Direction.FORWARD, Direction.BACKWARD, Direction.NONE, Direction.BOTH)
+    schedule = Schedule((Level("l\t1", tuple(Entry(selector, item) for item in directions)),))
+    assert parse_schedule(format_schedule(schedule)) == schedule
+
+
+def test_a_function_is_no_data() -> None:
+    """A schedule with a predicate cannot be written."""
+    schedule = order_ops([[lambda op: op.name == "a.b"]])
+    with pytest.raises(OptionError, match="cannot be written as TOML"):
+        format_schedule(schedule)
+
+
+def test_a_file_may_list_names_only() -> None:
+    """Levels that are written come first; the rest follows as by default, as another schedule, or not at all."""
+    text = '{}[[level]]\nentries = ["toy.add", "toy.m*"]\n'
+    level = Level("level 0", (Entry(Selector(names=("toy.add",))), Entry(Selector(names=("toy.m*",)))))
+    assert parse_schedule(text.format("")) == Schedule((level, *DEFAULT.levels))
+    assert parse_schedule(text.format("then = 'flat'\n")) == Schedule((level, *FLAT.levels))
+    assert parse_schedule(text.format("then = 'nothing'\n")) == Schedule((level,))
+    assert parse_schedule(text.format(""), rest=FLAT) == Schedule((level, *FLAT.levels))
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("[[level", ["this is not TOML: Expected ']]' at the end of an array declaration (at end of document)"]),
+        ("levels = 3", ["unknown key 'levels'"]),
+        ("level = 3", ["level is not a list of tables"]),
+        ("then = 'nothing'", ["the schedule has no level"]),
+        ("then = 'later'", ["then is 'later'"]),
+        ("[[level]]\nname = 3", ["level 0: name is 3, not a text", "level 0: there are no entries"]),
+        (
+            "[[level]]\nentries = [3, {op = 'a'}]",
+            ["level 0, entry 0: 3 is neither", "level 0, entry 1: unknown key 'op'"],
+        ),
+        ("[[level]]\nentries = [{names = 'a'}]", ["level 0, entry 0: names is 'a', not a list of texts"]),
+        (
+            "[[level]]\nentries = [{uses = 'one', direction = 1, factors = ['sum']}]",
+            [
+                "level 0, entry 0: factors is 'sum'",
+                "level 0, entry 0: uses is 'one'",
+                "level 0, entry 0: direction is 1",
+            ],
+        ),
+    ],
+)
+def test_all_mistakes_in_a_file_are_listed(text: str, messages: list[str]) -> None:
+    """Each problem says where it is."""
+    with pytest.raises(OptionError) as caught:
+        parse_schedule(text, source="s.toml")
+    found = [item.message for item in caught.value.diagnostics]
+    assert len(found) == len(messages)
+    assert all(message.startswith(start) for message, start in zip(found, messages, strict=True)), found
+    assert {item.location for item in caught.value.diagnostics} == {"s.toml"}
+
+
+def test_a_file_that_is_not_there_is_an_option_error() -> None:
+    """The error names the file and the schedules that need none."""
+    with pytest.raises(OptionError, match="elementwise-first"):
+        read_schedule("no such file.toml")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    """A misspelt built-in schedule is an error that names all."""
+    with pytest.raises(OptionError, match="default, flat"):
+        builtin_schedule("defualt")
+
+
+def test_listed_ops_come_first() -> None:
+    """Each list is a level of its own before the levels of the rest."""
+    entry = Entry(Selector(names=("toy.f",)), Direction.FORWARD)
+    level = Level("mine", (entry,))
+    schedule = order_ops([["toy.add", Elementwise], [entry, Selector(uses="single")], level], rest=FLAT)
+    assert schedule.levels == (
+        Level("given level 0", (Entry(Selector(names=("toy.add",), traits=(Elementwise,))),)),
+        Level("given level 1", (entry, Entry(Selector(uses="single")))),
+        level,
+        *FLAT.levels,
+    )
+
+
+@pytest.mark.parametrize("given", ["toy.add", 3, [3]])
+def test_anything_else_is_refused(given: object) -> None:
+    """A level is a list of things that choose ops."""
+    with pytest.raises(OptionError, match="op_priorities"):
+        order_ops([given])  # type: ignore[list-item]
+
+
+def test_a_plugin_replaces_what_the_default_says_of_its_ops() -> None:
+    """The named ops leave all levels but the last and enter the plugin's."""
+    entry = Entry(Selector(names=("toy.late",)))
+    schedule = with_plugin_priorities(DEFAULT, [OpPriority(2, entry)])
+    assert schedule.levels[-1] == DEFAULT.levels[-1]
+    assert schedule.levels[2].entries[-1] == entry
+    for level in schedule.levels[:-1]:
+        assert all("toy.late" in item.selector.excluded_names for item in level.entries if item != entry)
+    assert with_plugin_priorities(DEFAULT, []) is DEFAULT
+
+
+def test_a_level_the_default_does_not_have_is_refused() -> None:
+    """A priority past the last level is an error of the plugin."""
+    with pytest.raises(PluginError, match="there is no level 9"):
+        with_plugin_priorities(DEFAULT, [OpPriority(9, Entry(Selector(names=("toy.f",))))])
