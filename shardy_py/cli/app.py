@@ -10,6 +10,7 @@ import click
 from shardy_py.cli.errors import ErrorsAsMessages
 
 _Command = Callable[..., Any]
+LAYOUTS = ("tpu-v5e", "row-major")
 STRATEGIES = ("basic", "aggressive", "op-priority", "user-priority")
 
 
@@ -56,6 +57,7 @@ def plugin_options(command: _Command) -> _Command:
 @click.option("--explicit-collectives", is_flag=True, help="Make all communication explicit, as collective ops.")
 @click.option("--dump-dir", metavar="DIR", type=click.Path(), help="Write the module after every pass to this folder.")
 @click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
+@click.option("--layout", type=click.Choice(LAYOUTS), help="Report the bytes on a device with these layouts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no table.")
 @plugin_options
@@ -107,3 +109,19 @@ def plugins(**options: Any) -> None:
     from shardy_py.cli.plugins import run_plugins
 
     run_plugins(**options)
+
+
+@shardy.command()
+@click.argument("shape")
+@click.option("--index", metavar="I,J,..", help="Print only the position of this element in memory.")
+@click.option("--bytes", "only_bytes", is_flag=True, help="Print only the exact bytes in memory.")
+@click.option("--shard", metavar="AxBx..", help="Take the shape of a shard: each dimension in so many parts.")
+@click.option("--policy", type=click.Choice(LAYOUTS), help="Take the layout this policy chooses; print only the shape.")
+@click.option("--draw", is_flag=True, help="Draw where each element lies.")
+@click.option("--svg", metavar="OUT", type=click.Path(), help="Draw it as an SVG picture.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def layout(**options: Any) -> None:
+    """Print the anatomy and the bytes of SHAPE, or of an HLO operation: 'f32[3,5]{1,0:T(2,2)}'."""
+    from shardy_py.cli.layout import run_layout
+
+    run_layout(**options)

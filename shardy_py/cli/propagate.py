@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from shardy_py.api.memory import MemoryReport, report_memory
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.api.specs import parse_spec
@@ -16,6 +17,7 @@ from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.registry import make_registry
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.report.data import report_json
+from shardy_py.report.memory import print_memory
 from shardy_py.report.tables import print_report
 
 LABELS = {
@@ -40,6 +42,7 @@ def run_propagate(
     explicit_collectives: bool,
     dump_dir: str | None,
     stubs: str | None,
+    layout: str | None,
     as_json: bool,
     quiet: bool,
     **registry_options: Any,
@@ -65,9 +68,12 @@ def run_propagate(
         text = result.text
     for warning in result.warnings:
         click.echo(warning.show("warning"), err=True)
-    _write(result, text, output=output, stubs=stubs, as_json=as_json)
+    memory = None if layout is None else report_memory(result.program, result.main, layout)
+    _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
         print_report(result, file=sys.stderr)
+        if memory is not None:
+            print_memory(memory, file=sys.stderr)
 
 
 def parse_mesh_sizes(text: str) -> dict[str, int]:
@@ -100,13 +106,15 @@ def _argument_and_spec(text: str) -> tuple[str, Any]:
     return name.strip(), parse_spec(spec)
 
 
-def _write(result: Result, text: str, *, output: str | None, stubs: str | None, as_json: bool) -> None:
+def _write(
+    result: Result, text: str, *, output: str | None, stubs: str | None, as_json: bool, memory: MemoryReport | None
+) -> None:
     if stubs:
         write_atomically(stubs, result.coverage.stubs)
     if output:
         write_atomically(output, text)
     if as_json:
-        click.echo(report_json(result))
+        click.echo(report_json(result, memory=memory))
     elif not output:
         click.echo(text, nl=not text.endswith("\n"))
 

@@ -59,7 +59,7 @@ class Cursor:
         if abs(value) > _INT64_MAX:
             self.refuse("integer-overflow", f"{value} does not fit 64 bits", start)
         if least is not None and value < least:
-            self.refuse("invalid-number", f"{value} where {what} is expected, at least {least}", start)
+            self.refuse("invalid-number", f"{value} where {what} of at least {least} is expected", start)
         return value
 
     def fail(self, expected: str) -> NoReturn:
@@ -73,9 +73,7 @@ class Cursor:
         start = self.position if position is None else position
         line = self.text.count("\n", 0, start) + 1
         column = start - self.text.rfind("\n", 0, start)
-        source = self.text.split("\n")[line - 1]
-        shown = f"\n  {source}\n  {' ' * (column - 1)}^" if len(source) <= 200 else ""
-        raise ParseError(Diagnostic(code, f"{reason}{shown}", f"{line}:{column}"))
+        raise ParseError(Diagnostic(code, reason, f"{line}:{column}"))
 
     def _match(self, pattern: re.Pattern[str], what: str) -> str:
         match = pattern.match(self.text, self.skip())

@@ -183,7 +183,7 @@ def _read_tile(cursor: Cursor) -> Tile:
     def size() -> int | None:
         nonlocal place
         place = cursor.skip()
-        return None if cursor.accept("*") else cursor.integer("a tile size or '*'", least=1)
+        return None if cursor.accept("*") else cursor.integer("a tile size", least=1)
 
     sizes = _read_list(cursor, ")", size)
     return _checked(cursor, place, lambda: Tile(sizes))

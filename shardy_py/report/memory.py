@@ -1,0 +1,78 @@
+"""What tensors take on a device: as a table, as JSON, and the anatomy of a single shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shardy_py.api.memory import MemoryReport, TensorMemory
+from shardy_py.report.text import format_bytes
+
+_SHOWN = 10
+_FILE_WIDTH = 120
+
+
+def print_memory(report: MemoryReport, *, file: IO[str] | None = None) -> None:
+    """Print the largest inputs and outputs with their bytes on one device, and what all of them take."""
+    table = Table(box=box.SIMPLE_HEAD, title=f"Memory on one device, layout {report.policy}", title_justify="left")
+    table.add_column("tensor")
+    table.add_column("shard", overflow="fold")
+    for heading in ("logical", "shard bytes", "padded bytes", "waste"):
+        table.add_column(heading, justify="right")
+    table.add_column("memory")
+    tensors = sorted((*report.arguments, *report.results), key=lambda item: -item.padded_bytes)
+    for item in tensors[:_SHOWN]:
+        table.add_row(*_cells(item.name, str(item.shape), [item]), Text(item.memory_space))
+    if len(tensors) > _SHOWN:
+        rest = tensors[_SHOWN:]
+        table.add_row(*_cells(f"{len(rest)} others", "", rest), Text(""))
+    table.add_section()
+    table.add_row(*_cells("arguments", "", report.arguments), Text(""))
+    table.add_row(*_cells("results", "", report.results), Text(""))
+    console = Console(file=file)
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
+    console.print(table)
+    arguments, results = (sum(item.padded_bytes for item in group) for group in (report.arguments, report.results))
+    console.print(f"padded bytes per device: arguments {arguments}, results {results}", highlight=False)
+    if report.unknown:
+        console.print(f"of unknown size: {', '.join(report.unknown)}", highlight=False)
+
+
+def memory_data(report: MemoryReport) -> dict[str, Any]:
+    """Return a report as plain data with stable keys."""
+    return {
+        "policy": report.policy,
+        "arguments": [_tensor_data(item) for item in report.arguments],
+        "results": [_tensor_data(item) for item in report.results],
+        "arguments_padded_bytes": sum(item.padded_bytes for item in report.arguments),
+        "results_padded_bytes": sum(item.padded_bytes for item in report.results),
+        "unknown": list(report.unknown),
+    }
+
+
+def _tensor_data(item: TensorMemory) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "shard": str(item.shape),
+        "logical_bytes": item.logical_bytes,
+        "shard_bytes": item.shard_bytes,
+        "padded_bytes": item.padded_bytes,
+        "waste": round(item.waste, 6),
+        "memory_space": item.memory_space,
+    }
+
+
+def _cells(name: str, shape: str, items: Sequence[TensorMemory]) -> tuple[Text, ...]:
+    logical, shard, padded = (
+        sum(item.logical_bytes for item in items),
+        sum(item.shard_bytes for item in items),
+        sum(item.padded_bytes for item in items),
+    )
+    waste = f"{(padded - shard) / padded:.1%}" if padded else "0.0%"
+    return tuple(map(Text, (name, shape, *map(format_bytes, (logical, shard, padded)), waste)))
