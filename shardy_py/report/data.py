@@ -61,10 +61,14 @@ def plugins_json(registry: Registry) -> str:
             {
                 "name": plugin.name,
                 "origin": plugin.origin,
+                "source": plugin.source,
                 "status": plugin.status,
                 "dialects": list(plugin.dialects),
-                "ops": plugin.ops,
-                "problem": None if plugin.problem is None else str(plugin.problem),
+                "ops": list(plugin.op_names),
+                "traits": list(plugin.traits),
+                "passes": list(plugin.passes),
+                "priorities": [str(item) for item in plugin.priorities],
+                "problems": [str(item) for item in plugin.problems],
             }
             for plugin in registry.plugins
         ]
