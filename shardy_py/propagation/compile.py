@@ -105,10 +105,10 @@ class _Compiler:
         self.problem.removal = plan_removal(unused, candidates, self.step_of)
         self._add_siblings()
         self._add_start()
-        self._add_groups()
         if main is not None:
             self._add_function_results(main)
         notifications = Notifications(self.program, self.semantics, self.slots, self.step_of)
+        self._add_groups(notifications)
         self.problem.notify = [notifications.of(value) for value in self.slots.values]
         return self.problem
 
@@ -273,17 +273,21 @@ class _Compiler:
             if other is not value and slot != NO_SLOT and self.slots.values[slot] is other:
                 yield slot, other.type.rank if isinstance(other.type, TensorType) else 0
 
-    def _add_groups(self) -> None:
+    def _add_groups(self, notifications: Notifications) -> None:
         """Tie the slots of sharding groups together."""
         members: dict[int, list[Value]] = {}
         for op in self.program.walk():
             if op.name == "sdy.sharding_group":
                 members.setdefault(int(op.attributes["group_id"]), []).append(op.operands[0])
         for values in members.values():
-            slots = tuple(slot for slot in map(self.slots.get, values) if slot != NO_SLOT)
-            for value, slot in zip(values, map(self.slots.get, values), strict=True):
-                if slot != NO_SLOT and self.slots.values[slot] is value:
-                    self.problem.tied[slot] = slots
+            placed = [(value, self.slots.get(value)) for value in values]
+            placed = [(value, slot) for value, slot in placed if slot != NO_SLOT]
+            ties = [(value, (slot, notifications.of(value))) for value, slot in placed]
+            for value, slot in placed:
+                # A member that shares its slot with others, as an argument of a loop's body does, follows the group,
+                # but the group does not follow the others.
+                if self.slots.values[slot] is value:
+                    self.problem.tied[slot] = tuple(tie for member, tie in ties if member is not value)
 
     def _add_function_results(self, main: Op) -> None:
         block = entry_block(main)

@@ -62,7 +62,7 @@ class Problem:
         transforms: Step to the transform of its last slot, where it has one.
         function_results: (rule id, slot of the returned value, slot of the function result) of the main function.
         notify: Slot to the steps to visit again when it changes, in the order in which they are put back.
-        tied: Slot to all slots of its sharding group.
+        tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
         is_priority_slot: Whether user priorities on the slot count.
     """
@@ -78,7 +78,7 @@ class Problem:
     transforms: dict[int, Transform] = field(factory=dict)
     function_results: list[tuple[int, int, int]] = field(factory=list)
     notify: list[tuple[int, ...]] = field(factory=list)
-    tied: dict[int, tuple[int, ...]] = field(factory=dict)
+    tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
     removal: RemovalPlan | None = None
     _group_ids: dict[StepGroup, int] = field(factory=dict)
 

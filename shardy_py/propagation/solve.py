@@ -124,9 +124,8 @@ class _Solver:
                     current[result] = new
                     continue
                 self._assign(operand, new)
-                for member in problem.tied.get(operand, ()):
-                    if member != operand:
-                        self._assign(member, new)
+                for member, _ in problem.tied.get(operand, ()):
+                    self._assign(member, new)
 
     def _fixpoint(self, level: int, strategy: Strategy) -> None:
         """Visit steps, last put back first, until nothing changes."""
@@ -162,10 +161,9 @@ class _Solver:
                     continue
                 self._assign(slot, new)
                 self._put_back(notify[slot], step, stack, waiting)
-                for member in tied.get(slot, ()):
-                    if member != slot:
-                        self._assign(member, new)
-                        self._put_back(notify[member], step, stack, waiting)
+                for member, followers in tied.get(slot, ()):
+                    self._assign(member, new)
+                    self._put_back(followers, step, stack, waiting)
         # Every op without uses is gone after the first fixpoint.
         self.removal = None
 

@@ -176,7 +176,7 @@ class Recorder:
             if slot < 0 or new is None:
                 continue
             changes.append(Change(position, values[slot], table[current[slot]], new))
-            for member in self.problem.tied.get(slot, ()):
+            for member, _ in self.problem.tied.get(slot, ()):
                 if member != slot:
                     changes.append(Change(position, values[member], table[current[member]], new, is_tied=True))
         return tuple(changes)

@@ -308,3 +308,22 @@ def test_an_unused_op_inside_an_unused_op_goes_first() -> None:
     propagate(b)
     assert texts(b, [x]) == [None]
     assert [op.name for op in b.program.walk()][2:] == ["func.return"]
+
+
+@pytest.mark.parametrize("sharded", ["initial", "other member"])
+def test_a_loop_argument_follows_its_group_but_does_not_lead_it(sharded: str) -> None:
+    """The argument shares its slot with the result of the loop; the group knows only the argument."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T, T]) as (x, y):
+        member = b.op("toy.effect", [y], [T])
+        with b.region_op("toy.loop", [x], [T]) as loop, b.region(loop, [T]) as (carried,):
+            b.emit("sdy.sharding_group", [carried], attributes={"group_id": 0})
+            b.emit("toy.yield", [carried])
+        edge = b.op("sdy.data_flow_edge", [loop.result], [T])
+        b.emit("sdy.sharding_group", [member], attributes={"group_id": 0})
+        b.return_(edge, member)
+        b.shard(x if sharded == "initial" else y, '[{"a", ?}, {?}]')
+    propagate(b)
+    expected = None if sharded == "initial" else '[{"a", ?}, {?}]'
+    assert texts(b, [member]) == [expected]
+    assert texts(b, [edge]) == ['[{"a", ?}, {?}]']
