@@ -9,6 +9,7 @@ from attrs import frozen
 
 from shardy_py.api.entry import find_argument
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Op, Program, Value
 
 
@@ -30,15 +31,16 @@ class ValueNames:
     @classmethod
     def of(cls, program: Program, main: Op) -> ValueNames:
         """Collect the names of a program's values as they are printed now."""
-        from shardy_py.frontends.mlir.names import native_values, printed_names
-
-        names = printed_names(program)
+        known = frontend_of(program).printed_names(program)
         by_name: dict[str, Value] = {}
+        by_native: dict[Any, Value] = {}
         for function in [main, *(op for op in program.functions.values() if op is not main)]:
             for value in _values(function):
-                if value.id in names:
-                    by_name.setdefault(names[value.id].removeprefix("%"), value)
-        return cls(main, by_name, {native: value for value, native in native_values(program)})
+                if value.id in known:
+                    name, native = known[value.id]
+                    by_name.setdefault(name.removeprefix("%"), value)
+                    by_native[native] = value
+        return cls(main, by_name, by_native)
 
     def find(self, key: Any) -> Value:
         """Return the value of a number, a name or a native value.

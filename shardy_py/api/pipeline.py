@@ -14,6 +14,7 @@ from typing import ClassVar
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
@@ -206,10 +207,10 @@ def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext)
 
 def snapshot_writer(semantics: OpSemantics) -> Callable[[Program, Path], None]:
     """Return the function with which passes write programs to files, as MLIR text."""
-    from shardy_py.frontends.mlir import print_module, write_back
 
     def write(program: Program, path: Path) -> None:
         store_shardings(program, semantics)
-        path.write_text(print_module(write_back(program)), encoding="utf-8")
+        frontend = frontend_of(program)
+        path.write_text(frontend.print_module(frontend.write_back(program)), encoding="utf-8")
 
     return write

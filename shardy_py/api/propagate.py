@@ -18,8 +18,9 @@ from shardy_py.api.options import EnginePass, Strategy, propagation_options
 from shardy_py.api.pipeline import snapshot_writer
 from shardy_py.api.pipelines import PropagationPipeline
 from shardy_py.api.result import Result
-from shardy_py.api.source import read_program, source_name
+from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import Pass, PassContext
@@ -57,7 +58,8 @@ def propagate(
     """Give every tensor of a program a sharding, starting from those the program and the caller give.
 
     Args:
-        module: MLIR text or bytecode, a path, an ``ir.Module`` of jaxlib, or a ``Lowered`` or ``Traced`` of JAX.
+        module: MLIR text or bytecode, a path, an ``ir.Module`` of jaxlib, a ``Lowered`` or ``Traced`` of JAX, a
+            ``ModuleOp`` of xDSL, or the path of an ``.xdsl`` file.
         mesh: For a module without a mesh: a `Mesh`, a mapping of axis sizes, or a mesh of JAX.
         in_shardings: Shardings of arguments, by number or name or as a flat list, each a PartitionSpec, a tuple of
             axis names, a NamedSharding, a `TensorSharding` or its text. They replace those the module has.
@@ -79,13 +81,11 @@ def propagate(
         on_stage: Called as each stage starts, for a progress display.
 
     Returns:
-        The result; its ``module`` is the given one where that is an ``ir.Module``.
+        The result; its ``module`` is the given one where that is an ``ir.Module`` or a ``ModuleOp``.
 
     Raises:
         ShardyError: the input or an option is not valid, or a plugin is broken; it carries the diagnostics.
     """
-    from shardy_py.frontends.mlir import write_back
-
     stage = on_stage or _no_display
     options = propagation_options(
         strategy=strategy, schedule=schedule, conservative=conservative, keep_sharding_rules=keep_sharding_rules
@@ -93,6 +93,7 @@ def propagate(
     semantics = _semantics(registry, plugins, conservative=conservative, extended=extended_rules)
     stage("import")
     program = read_program(module)
+    semantics = complete_registry(program, semantics)
     main = find_main(program, source=source_name(module))
     stage("prepare")
     _give(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
@@ -120,7 +121,7 @@ def propagate(
                 stage("finish")
         store_shardings(program, semantics)
         stage("write")
-        native = write_back(program)
+        native = frontend_of(program).write_back(program)
     return Result(
         module=native,
         program=program,

@@ -13,6 +13,7 @@ from shardy_py.api.entry import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.errors import Diagnostic
+from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
@@ -44,9 +45,7 @@ class Result:
     @cached_property
     def text(self) -> str:
         """The annotated module as MLIR text."""
-        from shardy_py.frontends.mlir import print_module
-
-        return print_module(self.module)
+        return str(frontend_of(self.program).print_module(self.module))
 
     def to_jax(self, devices: Sequence[Any] | None = None) -> CompiledModule:
         """Compile the module through XLA, for the devices of JAX.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Op, Program
+from shardy_py.plugins import Registry
 
 _UNNAMED = "-:"
 
@@ -21,13 +23,18 @@ def read_program(module: Any) -> Program:
     Raises:
         ShardyError: the input is not valid.
     """
-    from shardy_py.frontends.mlir import import_module, to_module
-
-    program = import_module(to_module(module))
+    frontend = frontend_of(module)
+    program: Program = frontend.import_module(frontend.to_module(module))
     name = source_name(module)
     if name:
         program.locate = _Locate(program, name)
     return program
+
+
+def complete_registry(program: Program, registry: Registry) -> Registry:
+    """Return a registry that also knows what the module itself says about its ops, where its kind of input can."""
+    extend = getattr(frontend_of(program), "extend_registry", None)
+    return registry if extend is None else extend(program, registry)
 
 
 class _Locate:

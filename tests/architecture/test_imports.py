@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("jax", "jaxlib", "networkx", "numpy", "shardy_dialects", "shardy_py.frontends", "click", "rich")
+FRONTENDS = ("shardy_py.frontends.jax", "shardy_py.frontends.mlir", "shardy_py.frontends.xdsl")
+HEAVY = ("jax", "jaxlib", "xdsl", "networkx", "numpy", "shardy_dialects", "click", "rich", *FRONTENDS)
 
 
 def _imported_by(statement: str) -> set[str]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jaxlib.mlir import ir
 
     from shardy_py.ir.graph import Program
@@ -19,6 +21,7 @@ __all__ = [
     "import_module",
     "parse_module",
     "print_module",
+    "printed_names",
     "run_native_pass",
     "to_module",
     "verify_module",
@@ -108,6 +111,13 @@ def print_module(module: ir.Module, *, generic: bool = False) -> str:
         generic: Whether to print every op in MLIR's generic form.
     """
     return str(module.operation.get_asm(print_generic_op_form=True)) if generic else str(module)
+
+
+def printed_names(program: Program) -> Mapping[int, tuple[str, Any]]:
+    """Return the printed name and the native value of all values, by value id."""
+    from shardy_py.frontends.mlir.names import names_of
+
+    return names_of(program)
 
 
 def verify_module(module: ir.Module, *, name: str = "-") -> None:

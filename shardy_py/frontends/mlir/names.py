@@ -21,7 +21,7 @@ def native_values(program: Program) -> Iterator[tuple[Value, Any]]:
                     yield from zip(block.arguments, block.handle.native.arguments, strict=True)
 
 
-def printed_names(program: Program) -> dict[int, str]:
-    """Return the names of all values as `print_module` prints them: value id to ``%5``, ``%5#1``, ``%arg0``."""
+def names_of(program: Program) -> dict[int, tuple[str, Any]]:
+    """Return all values' names as `print_module` prints them (``%5``, ``%5#1``, ``%arg0``), and the native values."""
     state = ir.AsmState(program.origin.module.operation)
-    return {value.id: native.get_name(state) for value, native in native_values(program)}
+    return {value.id: (native.get_name(state), native) for value, native in native_values(program)}

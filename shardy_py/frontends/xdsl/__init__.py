@@ -1,0 +1,111 @@
+"""xDSL in and out; nothing is imported from xDSL before the first call.
+
+xDSL has no Shardy dialect. Its ops and attributes are therefore unregistered ones (``UnregisteredOp``,
+``UnregisteredAttr``), which xDSL parses and prints in Shardy's own notation: what is written here can be read by xDSL,
+by MLIR and by Shardy.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from xdsl.dialects.builtin import ModuleOp
+
+    from shardy_py.ir.graph import Program
+    from shardy_py.plugins import Registry
+
+__all__ = [
+    "extend_registry",
+    "import_module",
+    "parse_module",
+    "print_module",
+    "printed_names",
+    "to_module",
+    "write_back",
+]
+
+
+def _require_xdsl() -> None:
+    try:
+        import xdsl.ir  # noqa: F401
+    except ImportError as error:
+        raise UnsupportedError(
+            Diagnostic(
+                "no-xdsl",
+                f"xDSL input needs xDSL, which cannot be imported: {error}",
+                hint="pip install 'shardy_py[xdsl]'",
+            )
+        ) from None
+
+
+def parse_module(source: str | Path, *, name: str = "-", context: Any = None) -> ModuleOp:
+    """Return the module in a text, or in a file, read by xDSL's parser.
+
+    Args:
+        source: Text, or the path of a file; ops of unknown dialects in the generic form.
+        name: What errors call the source; a path is called by its own name.
+        context: The xDSL context with the dialects to know. By default all of xDSL's, and anything unknown is allowed.
+
+    Raises:
+        ParseError: the source cannot be read or parsed.
+        UnsupportedError: xDSL is missing.
+    """
+    _require_xdsl()
+    from shardy_py.frontends.xdsl.load import parse
+
+    return parse(source, name, context)
+
+
+def to_module(source: Any) -> ModuleOp:
+    """Return the module of a path, or the module itself.
+
+    Raises:
+        ParseError: the file cannot be read or parsed.
+        VerificationError: the module breaks an invariant.
+        UnsupportedError: the source is of another kind, or xDSL is missing.
+    """
+    _require_xdsl()
+    from shardy_py.frontends.xdsl.load import load
+
+    return load(source)
+
+
+def import_module(module: ModuleOp) -> Program:
+    """Return the op graph of a module; `Program.origin` keeps the module, and `write_back` changes it."""
+    from shardy_py.frontends.xdsl.importer import import_native
+
+    return import_native(module)
+
+
+def write_back(program: Program) -> ModuleOp:
+    """Bring the module of a program up to date and return it: attributes, operands, new, moved and erased ops."""
+    from shardy_py.frontends.xdsl.writer import write
+
+    return write(program)
+
+
+def print_module(module: ModuleOp) -> str:
+    """Return a module as text, as xDSL's tools print it."""
+    from shardy_py.frontends.xdsl.names import print_native
+
+    return print_native(module)
+
+
+def printed_names(program: Program) -> Mapping[int, tuple[str, Any]]:
+    """Return the printed name and the native value of all values, by value id."""
+    from shardy_py.frontends.xdsl.names import names_of
+
+    return names_of(program)
+
+
+def extend_registry(program: Program, registry: Registry) -> Registry:
+    """Return a registry that also knows what the op classes of a program's module say about themselves."""
+    from shardy_py.frontends.xdsl.semantics import extend
+
+    return extend(program, registry)

@@ -1,0 +1,149 @@
+"""xDSL modules to op graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define, field
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Block as NativeBlock
+
+from shardy_py.frontends.xdsl.codec import Codec
+from shardy_py.ir.garbage import no_garbage_collection
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
+
+OP_NAME = "op_name__"
+"""Where xDSL keeps the name of an unregistered op, among its attributes."""
+
+
+class XdslAttributes(dict[str, Any]):
+    """The decoded attributes of an op.
+
+    Attributes:
+        model: The native op they were read from; a copy of the attributes keeps it.
+        read: The attributes as they were read.
+    """
+
+    def __init__(self, items: dict[str, Any], model: Operation, read: dict[str, Any]) -> None:
+        super().__init__(items)
+        self.model = model
+        self.read = read
+
+    def copy(self) -> XdslAttributes:
+        """Return a copy for another op."""
+        return XdslAttributes(self, self.model, self.read)
+
+    __copy__ = copy
+
+
+@define
+class Origin:
+    """What `write_back` needs of a program.
+
+    Args:
+        module: The native module.
+        codec: The codec.
+        natives: Every op of the module, each before those inside.
+        classes: The class of the ops of each name.
+    """
+
+    module: ModuleOp
+    codec: Codec
+    natives: list[Operation] = field(factory=list)
+    classes: dict[str, type[Operation]] = field(factory=dict)
+
+
+def op_name(native: Operation) -> str:
+    """Return the name of an op, also of an unregistered one."""
+    return native.op_name.data if isinstance(native, UnregisteredOp) else native.name
+
+
+def native_attributes(native: Operation) -> dict[str, Attribute]:
+    """Return properties and attributes in one."""
+    found = {**native.properties, **native.attributes}
+    found.pop(OP_NAME, None)
+    return found
+
+
+def import_native(module: ModuleOp) -> Program:
+    """Return the op graph of a module; see `import_module`."""
+    program = Program()
+    program.origin = Origin(module, Codec())
+    program.attributes = _attributes(module, program.origin.codec)
+    program.locate = _locate
+    with no_garbage_collection():
+        _Importer(program).run(module)
+    return program
+
+
+def _attributes(native: Operation, codec: Codec) -> XdslAttributes:
+    decoded = {name: codec.decode(item) for name, item in native_attributes(native).items()}
+    return XdslAttributes(decoded, native, dict(decoded))
+
+
+def _locate(op: Op) -> str:
+    place = op.handle.location if op.handle is not None else None
+    if not isinstance(place, FileLineColLoc):
+        return ""
+    return f"{place.filename.data}:{place.line.data}:{place.column.data}"
+
+
+class _Importer:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._origin: Origin = program.origin
+        self._values: dict[SSAValue, Value] = {}
+        self._forward: dict[SSAValue, Value] = {}
+
+    def run(self, module: ModuleOp) -> None:
+        self._program.body.handle = module.body.block
+        self._fill(self._program.body, module.body.block)
+        for native, placeholder in self._forward.items():
+            placeholder.replace_all_uses_with(self._values[native])
+
+    def _fill(self, block: Block, native_block: NativeBlock) -> None:
+        for native in native_block.ops:
+            block.append(self._convert(native))
+
+    def _convert(self, native: Operation) -> Op:
+        origin = self._origin
+        name = op_name(native)
+        op = Op(
+            self._program,
+            name,
+            [self._operand(value) for value in native.operands],
+            [origin.codec.decode_type(value.type) for value in native.results],
+            _attributes(native, origin.codec),
+            register_uses=False,
+        )
+        op.handle = native
+        origin.natives.append(native)
+        origin.classes.setdefault(name, type(native))
+        self._values.update(zip(native.results, op.results, strict=True))
+        if name == "func.func":
+            outputs = native_attributes(native)["function_type"].outputs.data  # type: ignore[attr-defined]
+            self._program.new_function_results(op, [origin.codec.decode_type(type_) for type_ in outputs])
+        for native_region in native.regions:
+            # A region of a declaration has no blocks.
+            region = Region([self._new_block(block) for block in native_region.blocks])
+            region.parent, region.handle = op, native_region
+            op.regions.append(region)
+            for block in region.blocks:
+                self._fill(block, block.handle)
+        op.register_uses()
+        return op
+
+    def _operand(self, native: SSAValue) -> Value:
+        """Return an operand, or a placeholder for a value that is defined later."""
+        found = self._values.get(native) or self._forward.get(native)
+        if found is None:
+            block = Block(self._program, [self._origin.codec.decode_type(native.type)])
+            found = self._forward[native] = block.arguments[0]
+        return found
+
+    def _new_block(self, native: NativeBlock) -> Block:
+        block = Block(self._program, [self._origin.codec.decode_type(argument.type) for argument in native.args])
+        block.handle = native
+        self._values.update(zip(native.args, block.arguments, strict=True))
+        return block

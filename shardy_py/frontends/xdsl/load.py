@@ -1,0 +1,79 @@
+"""Sources to xDSL modules, and xDSL's errors to ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError as NativeParseError
+from xdsl.utils.exceptions import VerifyException
+
+from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
+
+
+def make_context() -> Context:
+    """Return a context with all dialects of xDSL, each loaded when it is met; others are allowed."""
+    context = Context(allow_unregistered=True)
+    for name, factory in get_all_dialects().items():
+        context.register_dialect(name, factory)
+    return context
+
+
+def parse(source: str | Path, name: str, context: Any) -> ModuleOp:
+    """Return the module in a text or file; see `parse_module`."""
+    if isinstance(source, Path):
+        source, name = _read(source), str(source)
+    try:
+        module = Parser(context or make_context(), source, name).parse_module()
+    except (NativeParseError, VerifyException) as error:
+        raise ParseError(_diagnostic(error, name)) from None
+    _verify(module, name)
+    return module
+
+
+def load(source: Any) -> ModuleOp:
+    """Return the module of a path, or the module itself; see `to_module`."""
+    if isinstance(source, Path):
+        return parse(source, "-", None)
+    if isinstance(source, ModuleOp):
+        _verify(source, "")
+        return source
+    raise UnsupportedError(
+        Diagnostic(
+            "unknown-input",
+            f"a {type(source).__name__} is no module",
+            hint="give an xdsl.dialects.builtin.ModuleOp, or the path of an .xdsl file",
+        )
+    )
+
+
+def _verify(module: ModuleOp, name: str) -> None:
+    try:
+        module.verify()
+    except VerifyException as error:
+        raise VerificationError(Diagnostic("invalid-module", _reason(error), name)) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {error}", str(path))) from None
+
+
+def _diagnostic(error: Exception, name: str) -> Diagnostic:
+    span = getattr(error, "span", None)
+    if span is None:
+        return Diagnostic("malformed-module", _reason(error), name)
+    before = span.input.content[: span.start]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    return Diagnostic("malformed-module", error.msg, f"{name}:{line}:{column}")  # type: ignore[attr-defined]
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

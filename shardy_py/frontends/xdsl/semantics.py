@@ -1,0 +1,105 @@
+"""What the op classes of an xDSL module say about themselves: traits, and the protocols if they implement them.
+
+A class implements a protocol with methods of the same names and parameters; ``self`` is the xDSL op, the parameter
+``op`` the op of the graph. A copy that a pass made uses the methods of the op it was copied from.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from attrs import evolve
+from xdsl import traits as xt
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Operation
+
+from shardy_py.frontends.xdsl.importer import XdslAttributes
+from shardy_py.ir.graph import Op, Program
+from shardy_py.plugins import (
+    ConstantLike,
+    IsolatedFromAbove,
+    IsTerminator,
+    OpDefinition,
+    Pure,
+    RecursiveMemoryEffects,
+    Registry,
+    ReturnLike,
+    ShardableDataFlowOpInterface,
+    Trait,
+)
+
+_TRAITS: tuple[tuple[type[xt.OpTrait], Trait], ...] = (
+    (xt.Pure, Pure),
+    (xt.ConstantLike, ConstantLike),
+    (xt.IsTerminator, IsTerminator),
+    (xt.ReturnLike, ReturnLike),
+    (xt.IsolatedFromAbove, IsolatedFromAbove),
+    (xt.RecursiveMemoryEffect, RecursiveMemoryEffects),
+)
+_DATA_FLOW = tuple(name for name in vars(ShardableDataFlowOpInterface) if not name.startswith("_"))
+
+
+def extend(program: Program, registry: Registry) -> Registry:
+    """Return a registry that knows the op classes of a module, too; see `extend_registry`.
+
+    A definition of a plugin keeps its word; a class fills what the definition leaves open.
+    """
+    definitions = {item.name: item for item in registry.definitions}
+    owners = dict(registry.owners)
+    for name, class_ in sorted(program.origin.classes.items()):
+        known = definitions.get(name)
+        found = _fill(known, class_) if known is not None else _define(name, class_)
+        if found is not None and found is not known:
+            definitions[name] = found
+            owners.setdefault(name, f"the xDSL class {class_.__name__}")
+    if tuple(definitions.values()) == registry.definitions:
+        return registry
+    return evolve(registry, definitions=tuple(definitions[name] for name in sorted(definitions)), owners=owners)
+
+
+def _define(name: str, class_: type[Operation]) -> OpDefinition | None:
+    traits = () if issubclass(class_, UnregisteredOp) else [own for native, own in _TRAITS if class_.has_trait(native)]
+    if not traits and not _has_rule(class_) and not _has_data_flow(class_):
+        return None
+    return _fill(OpDefinition(name, traits=frozenset(traits)), class_)
+
+
+def _fill(known: OpDefinition, class_: type[Operation]) -> OpDefinition:
+    if known.rule is None and _has_rule(class_):
+        known = evolve(known, rule=_rule)
+    if known.data_flow is None and _has_data_flow(class_):
+        known = evolve(known, data_flow=_DataFlow(class_))  # type: ignore[abstract]
+    return known
+
+
+def _has_rule(class_: type[Operation]) -> bool:
+    return callable(getattr(class_, "get_sharding_rule", None))
+
+
+def _has_data_flow(class_: type[Operation]) -> bool:
+    return callable(getattr(class_, "get_edge_sources", None))
+
+
+def _native(op: Op) -> Any:
+    """Return the native op of an op, of a copy that of the op it was copied from."""
+    if op.handle is None and isinstance(op.attributes, XdslAttributes):
+        return op.attributes.model
+    return op.handle
+
+
+def _rule(op: Op) -> Any:
+    return _native(op).get_sharding_rule(op)
+
+
+class _DataFlow(ShardableDataFlowOpInterface):
+    """Hands every question that the class of an op answers to the native op, the others to the defaults."""
+
+    def __init__(self, class_: type[Operation]) -> None:
+        for name in _DATA_FLOW:
+            if callable(getattr(class_, name, None)):
+                setattr(self, name, partial(_ask, name))
+
+
+def _ask(name: str, op: Op, *arguments: Any) -> Any:
+    return getattr(_native(op), name)(op, *arguments)
