@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TypeVar
@@ -22,6 +23,7 @@ _OTHER_PARTS = {
     "P": "a physical shape (sparse arrays)",
     "M": "a metadata prefix (dynamic arrays)",
 }
+_LAYOUT = re.compile(r"\{\s*[-\d:}]")
 _ORDER = "T(..)(..) L(..) E(..) S(..) SC(..)"
 
 
@@ -87,7 +89,8 @@ def read_shape(cursor: Cursor, depth: int = 0) -> AnyShape:
         )
     cursor.expect("[")
     sizes = _read_list(cursor, "]", lambda: _read_size(cursor))
-    if not cursor.sees("{"):
+    # A brace before anything else opens the body of a computation.
+    if not _LAYOUT.match(cursor.text, cursor.skip()):
         return _checked(cursor, start, lambda: Shape(name, sizes))
     place = cursor.skip()
     layout = read_layout(cursor)
