@@ -10,6 +10,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.propagation import DEFAULT, PropagationOptions, Schedule, propagate_program
+from shardy_py.propagation.compile import check_types
 
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -59,6 +60,11 @@ class EnginePass:
     options: PropagationOptions
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Propagate in place; rules stay on the ops, later passes read them."""
+        """Propagate in place; rules stay on the ops, later passes read them.
+
+        Raises:
+            UnsupportedError: a dynamic shape or a tuple, be it that of an argument only.
+        """
+        check_types(program, arguments=True)
         options = evolve(self.options, keep_sharding_rules=True)
         propagate_program(program, context.semantics, options, warnings=context.warnings)

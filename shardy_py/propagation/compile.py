@@ -8,7 +8,7 @@ from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import (
     DataFlowShardingTransformType,
     Elementwise,
@@ -47,8 +47,13 @@ def compile_program(program: Program, semantics: OpSemantics, *, conservative: b
     return _Compiler(program, semantics, conservative=conservative).run()
 
 
-def check_types(program: Program) -> None:
+def check_types(program: Program, *, arguments: bool = False) -> None:
     """Check that every result has a type that can be sharded, or none at all.
+
+    Args:
+        program: The program.
+        arguments: Whether to check the arguments of blocks, too. The reference does not, although it leaves such
+            arguments without a sharding.
 
     Raises:
         UnsupportedError: a dynamic shape or a tuple; every such op is named.
@@ -56,7 +61,8 @@ def check_types(program: Program) -> None:
     found: list[Diagnostic] = []
     seen: set[TensorType | OpaqueType] = set()
     for op in program.walk():
-        for value in op.results:
+        values = [*op.results, *_arguments(op)] if arguments and op.regions else op.results
+        for value in values:
             type_ = value.type
             if type_ in seen:
                 continue
@@ -65,9 +71,14 @@ def check_types(program: Program) -> None:
                 seen.add(type_)
             else:
                 hint = "give every dimension a size, and pass the elements of a tuple one by one"
-                found.append(Diagnostic("unsupported-type", message, op.location, op.name, hint))
+                what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
+                found.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
     if found:
         raise UnsupportedError(*found)
+
+
+def _arguments(op: Op) -> Iterator[Value]:
+    return (argument for region in op.regions for block in region.blocks for argument in block.arguments)
 
 
 def _type_problem(type_: TensorType | OpaqueType) -> str | None:
