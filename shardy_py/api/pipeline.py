@@ -18,6 +18,7 @@ from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import Pass, PassContext, make_pass, split_options, unknown_name
 from shardy_py.ir.pipelines import PassPipeline
 from shardy_py.ir.shardings import load_shardings, store_shardings
@@ -195,6 +196,7 @@ def _malformed(text: str, message: str) -> OptionError:
 
 
 @no_garbage_collection()
+@refuse_deep_nesting()
 def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext) -> None:
     """Run passes over a program: shardings from its attributes into the table, and back at the end."""
     load_shardings(program, context.semantics)

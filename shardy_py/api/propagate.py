@@ -23,6 +23,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.pipelines import SaveModulePass
 from shardy_py.ir.shardings import load_shardings, store_shardings
@@ -107,7 +108,7 @@ def propagate(
     )
     context = PassContext(semantics)
     after_pass = _after_pass(semantics, dump_directory, on_pass)
-    with no_garbage_collection():
+    with no_garbage_collection(), refuse_deep_nesting(main):
         for item in pipeline.passes:
             if isinstance(item, SaveModulePass):
                 continue
