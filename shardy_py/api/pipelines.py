@@ -72,13 +72,16 @@ class ImportPipeline(PassPipeline):
         """Return the passes in order, with reasons."""
         snapshot = SaveModulePass(self.dump_directory, "before_propagation", self.dump_index)
         stages = (
-            Stage(SymbolDcePass(), "first: what nobody calls need not be looked at by any other pass"),
+            Stage(SymbolDcePass(keep_main=True), "first: what nobody calls need not be looked at by any other pass"),
             Stage(LiftInlinedMeshesPass(), "before all that compares meshes: from here on equal meshes have one name"),
             Stage(RemoveSizeOneAxesPass(), "before any sharding is copied: axes of size one mean nothing"),
             Stage(PropagateShardingFromFuncToCallPass(), "while calls and functions still belong together as written"),
             Stage(ConstantOrScalarSplitterPass(), "before data flows are tied: each user gets a constant of its own"),
             *self._batching(),
-            Stage(SymbolDcePass(), "after the splitter, which leaves functions without a call where it copied calls"),
+            Stage(
+                SymbolDcePass(keep_main=True),
+                "after the splitter, which leaves functions without a call where it copied calls",
+            ),
             Stage(ManualAxesCleanupPass(), "before edges copy the shardings of manual computations"),
             Stage(snapshot, "before the internal devices of propagation make the program hard to read"),
             Stage(AddDataFlowEdgesPass(), "after all that may erase or copy ops, and their edges with them"),
@@ -249,7 +252,7 @@ class PropagationPipeline(PassPipeline):
             Stage(self._propagation(), "the thing itself"),
             *unite,
             Stage(UnflattenCallGraphPass(), "once functions have the shardings by which they are compared"),
-            Stage(SymbolDcePass(), "after calls were redirected: copies without a call go"),
+            Stage(SymbolDcePass(keep_main=True), "after calls were redirected: copies without a call go"),
             Stage(InsertFuncCallReshardsPass(), "once it is settled which function each call calls"),
             *self._export().stages(),
         )
@@ -258,9 +261,9 @@ class PropagationPipeline(PassPipeline):
         """Return what goes before and after propagation when each call has a function of its own."""
         prepare = (
             Stage(FlattenCallGraphPass(), "before the bodies are taken: each call takes one"),
-            Stage(SymbolDcePass(), "after copying: only functions that are called are worth importing"),
+            Stage(SymbolDcePass(keep_main=True), "after copying: only functions that are called are worth importing"),
             Stage(ImportFuncCallsPass(), "so that propagation goes through calls as through any op with a region"),
-            Stage(SymbolDcePass(), "after the bodies were taken"),
+            Stage(SymbolDcePass(keep_main=True), "after the bodies were taken"),
             *_constraints(self),
         )
         unite = (

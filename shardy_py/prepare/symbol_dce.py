@@ -9,6 +9,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.attributes import Attribute, RawAttribute, SymbolRef
+from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import SYMBOL_NAME
@@ -21,12 +22,22 @@ _SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))')
 
 @frozen
 class SymbolDcePass:
-    """Erase symbols that are not public, unless a public symbol or another op needs them, if only indirectly."""
+    """Erase symbols that are not public, unless a public symbol or another op needs them, if only indirectly.
+
+    Args:
+        keep_main: Whether the main function stays although it is private, where no function is public.
+    """
 
     name: ClassVar[str] = "symbol-dce"
 
+    keep_main: bool = False
+
     def run(self, program: Program, context: PassContext) -> None:
-        """Erase the dead symbols of a program."""
+        """Erase the dead symbols of a program.
+
+        Raises:
+            UnsupportedError: there is no main function, but it should be kept.
+        """
         dead = {
             op.attributes[SYMBOL_NAME]: op
             for op in program.body.ops
@@ -34,6 +45,9 @@ class SymbolDcePass:
         }
         if not dead:
             return
+        if self.keep_main and all(dead.get(name) is op for name, op in program.functions.items()):
+            main = main_function(program)
+            dead = {name: op for name, op in dead.items() if op is not main}
         waiting = [op for op in program.body.ops if dead.get(op.attributes.get(SYMBOL_NAME, "")) is not op]
         finder = _References(program)
         while waiting:

@@ -19,6 +19,7 @@ from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
 _MAX_DEPTH = 200
 """How deeply regions may nest; the walks over the op graph are recursive."""
+_OUTLINE = "move what is inside to functions, and call them"
 
 
 class OpHandle:
@@ -169,7 +170,7 @@ class _Importer:
     def _add_regions(self, op: Op, regions: Any, natives: Iterator[ir.Operation]) -> None:
         if self._depth > _MAX_DEPTH:
             message = f"regions are nested more than {_MAX_DEPTH} deep"
-            raise UnsupportedError(Diagnostic("nested-too-deeply", message, op.location, op.name))
+            raise UnsupportedError(Diagnostic("nested-too-deeply", message, op.location, op.name, _OUTLINE))
         for native_region in regions:
             native_blocks = list(native_region.blocks)
             region = Region([self._new_block(native_block) for native_block in native_blocks])

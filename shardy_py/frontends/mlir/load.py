@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
@@ -53,9 +54,12 @@ def diagnostics_of(error: ir.MLIRError, code: str, name: str = "-") -> Iterator[
         )
 
 
-def convert_error(error: ir.MLIRError, class_: type[ShardyError], code: str, name: str = "-") -> ShardyError:
-    """Return MLIR's error as one of ours."""
-    return class_(*(list(diagnostics_of(error, code, name)) or [Diagnostic(code, str(error), location=name)]))
+def convert_error(
+    error: ir.MLIRError, class_: type[ShardyError], code: str, name: str = "-", *, hint: str = ""
+) -> ShardyError:
+    """Return MLIR's error as one of ours, with a hint in the place of MLIR's notes if there is one."""
+    found = list(diagnostics_of(error, code, name)) or [Diagnostic(code, str(error), location=name)]
+    return class_(*(evolve(item, hint=hint or item.hint) for item in found))
 
 
 def load(source: Any) -> ir.Module:
@@ -97,7 +101,13 @@ def parse(source: str | bytes | Path, name: str) -> ir.Module:
     try:
         return ir.Module.parse(data, make_context())
     except ir.MLIRError as error:
-        raise convert_error(error, ParseError, "malformed-module", name) from None
+        raise convert_error(error, ParseError, "malformed-module", name, hint=_hint(data)) from None
+
+
+def _hint(data: bytes) -> str:
+    """Return what may have been meant by a text that is no module."""
+    is_name = data.endswith((b".mlir", b".mlirbc", b".bc")) and b"\n" not in data
+    return "this is read as the text of a module; give the name of a file as a pathlib.Path" if is_name else ""
 
 
 def _read(path: Path) -> bytes:
@@ -119,7 +129,8 @@ def _check_text(data: bytes, name: str) -> None:
     line = data.count(b"\n", 0, position) + 1
     column = position - data.rfind(b"\n", 0, position)
     message = f"brackets are nested more than {_MAX_BRACKETS} deep"
-    raise ParseError(Diagnostic("nested-too-deeply", message, f"{name}:{line}:{column}"))
+    hint = "move what is inside to functions, and call them"
+    raise ParseError(Diagnostic("nested-too-deeply", message, f"{name}:{line}:{column}", hint=hint))
 
 
 def _unmatched(data: bytes) -> int:
