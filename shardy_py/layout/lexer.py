@@ -11,6 +11,7 @@ _SPACE = re.compile(r"(?:\s|/\*.*?\*/)*", re.DOTALL)
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _INT64_MAX = 2**63 - 1
+_MAX_EXCERPT = 200
 
 
 class Cursor:
@@ -73,7 +74,9 @@ class Cursor:
         start = self.position if position is None else position
         line = self.text.count("\n", 0, start) + 1
         column = start - self.text.rfind("\n", 0, start)
-        raise ParseError(Diagnostic(code, reason, f"{line}:{column}"))
+        source = self.text.split("\n")[line - 1]
+        excerpt = f"{source}\n{' ' * (column - 1)}^" if len(source) <= _MAX_EXCERPT else ""
+        raise ParseError(Diagnostic(code, reason, f"{line}:{column}", excerpt=excerpt))
 
     def _match(self, pattern: re.Pattern[str], what: str) -> str:
         match = pattern.match(self.text, self.skip())

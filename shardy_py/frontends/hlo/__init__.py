@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module
@@ -92,8 +92,7 @@ def _check_shapes(text: str, name: str) -> None:
         except ParseError as error:
             found = error.diagnostics[0]
             if found.code != "unsupported-layout":
-                place = f"{name}:{found.location}"
-                raise ParseError(Diagnostic(found.code, found.message, place, hint=found.hint)) from None
+                raise ParseError(evolve(found, location=f"{name}:{found.location}")) from None
 
 
 def _convert(text: str, name: str) -> dict[str, str]:
