@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from collections.abc import Iterable
+from typing import ClassVar, Literal, get_args
 
 from attrs import evolve, frozen
 
+from shardy_py.api.schedules import OpPriorities, ScheduleLike, make_schedule
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.propagation import DEFAULT, PropagationOptions, Schedule, propagate_program
+from shardy_py.ir.schedule import OpPriority
+from shardy_py.propagation import PropagationOptions, propagate_program
 from shardy_py.propagation.compile import check_types
 
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
@@ -18,9 +21,23 @@ _WITH_LEVELS = ("op-priority", "user-priority")
 
 
 def propagation_options(
-    *, strategy: str, schedule: Any, conservative: bool, keep_sharding_rules: bool
+    *,
+    strategy: str,
+    conservative: bool,
+    keep_sharding_rules: bool,
+    schedule: ScheduleLike | None = None,
+    op_priorities: OpPriorities | None = None,
+    plugin_priorities: Iterable[OpPriority] = (),
 ) -> PropagationOptions:
     """Return the options of the engine.
+
+    Args:
+        strategy: The name of the strategy.
+        conservative: See `PropagationOptions`.
+        keep_sharding_rules: See there.
+        schedule: See `make_schedule`; likewise the rest.
+        op_priorities: See there.
+        plugin_priorities: See there.
 
     Raises:
         OptionError: the strategy is unknown, or it has no levels that a schedule could replace.
@@ -30,16 +47,13 @@ def propagation_options(
             Diagnostic("unknown-strategy", f"unknown strategy {strategy!r}", hint=f"use one of {', '.join(STRATEGIES)}")
         )
     has_levels = strategy in _WITH_LEVELS
-    if schedule is not None and not has_levels:
+    if not (has_levels or schedule is op_priorities is None):
         raise OptionError(
             Diagnostic("option-conflict", f"the strategy {strategy} has no levels", hint=f"use {_WITH_LEVELS[0]}")
         )
-    if schedule is not None and not isinstance(schedule, Schedule):
-        raise OptionError(
-            Diagnostic("invalid-schedule", f"a {type(schedule).__name__} is not a Schedule", hint="see Schedule")
-        )
+    levels = make_schedule(schedule, op_priorities=op_priorities, plugin_priorities=plugin_priorities)
     return PropagationOptions(
-        schedule=(schedule or DEFAULT) if has_levels else None,
+        schedule=levels if has_levels else None,
         strategy="basic" if strategy == "basic" else "aggressive",
         user_priorities=strategy == "user-priority",
         conservative=conservative,

@@ -17,7 +17,9 @@ from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import EnginePass, Strategy, propagation_options
 from shardy_py.api.pipeline import snapshot_writer
 from shardy_py.api.pipelines import PropagationPipeline
+from shardy_py.api.registries import load_registry
 from shardy_py.api.result import Result
+from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
@@ -43,7 +45,8 @@ def propagate(
     *,
     in_shardings: InShardings | None = None,
     strategy: Strategy = "user-priority",
-    schedule: Any = None,
+    schedule: ScheduleLike | None = None,
+    op_priorities: OpPriorities | None = None,
     conservative: bool = False,
     keep_sharding_rules: bool = False,
     extended_rules: bool = False,
@@ -54,6 +57,7 @@ def propagate(
     on_pass: PassCallback | None = None,
     registry: Registry | None = None,
     plugins: Iterable[object] = (),
+    strict_plugins: bool = False,
     on_stage: StageCallback | None = None,
 ) -> Result:
     """Give every tensor of a program a sharding, starting from those the program and the caller give.
@@ -65,7 +69,9 @@ def propagate(
         in_shardings: Shardings of arguments, by number or name or as a flat list, each a PartitionSpec, a tuple of
             axis names, a NamedSharding, a `TensorSharding` or its text. They replace those the module has.
         strategy: ``basic``, ``aggressive``, ``op-priority`` or ``user-priority``; each includes those before it.
-        schedule: The levels of the op-priority strategy, in place of the default ones.
+        schedule: The levels of the op-priority strategy, in place of the default ones: a `Schedule`, the
+            ``pathlib.Path`` of a TOML file, or the name of a built-in one.
+        op_priorities: Ops that come before all others, as lists of names, globs, traits or selectors, one per level.
         conservative: Leave out factors that could be sharded unevenly.
         keep_sharding_rules: Leave the rule of each op on it as an attribute.
         extended_rules: Give rules to ops that the reference leaves without one.
@@ -79,6 +85,7 @@ def propagate(
         on_pass: Called after every pass.
         registry: What is known about ops; by default that of the installed plugins.
         plugins: More plugins besides the installed ones: modules or objects with hook implementations.
+        strict_plugins: Whether what is wrong with an installed plugin is an error; otherwise a warning.
         on_stage: Called as each stage starts, for a progress display.
 
     Returns:
@@ -88,10 +95,16 @@ def propagate(
         ShardyError: the input or an option is not valid, or a plugin is broken; it carries the diagnostics.
     """
     stage = on_stage or _no_display
+    rule_options = RuleOptions(conservative, extended_rules)
+    semantics = _semantics(registry, plugins, rule_options, strict_plugins=strict_plugins)
     options = propagation_options(
-        strategy=strategy, schedule=schedule, conservative=conservative, keep_sharding_rules=keep_sharding_rules
+        strategy=strategy,
+        conservative=conservative,
+        keep_sharding_rules=keep_sharding_rules,
+        schedule=schedule,
+        op_priorities=op_priorities,
+        plugin_priorities=semantics.priorities,
     )
-    semantics = _semantics(registry, plugins, conservative=conservative, extended=extended_rules)
     stage("import")
     program = read_program(module)
     semantics = complete_registry(program, semantics)
@@ -106,7 +119,7 @@ def propagate(
         keep_sharding_rules=keep_sharding_rules,
         enable_insert_explicit_collectives=explicit_collectives,
     )
-    context = PassContext(semantics)
+    context = PassContext(semantics, list(semantics.problems) if registry is None else [])
     after_pass = _after_pass(semantics, dump_directory, on_pass)
     with no_garbage_collection(), refuse_deep_nesting(main):
         for item in pipeline.passes:
@@ -168,9 +181,11 @@ def _no_display(stage: str) -> None:
     """Show nothing."""
 
 
-def _semantics(registry: Registry | None, plugins: Iterable[object], *, conservative: bool, extended: bool) -> Registry:
+def _semantics(
+    registry: Registry | None, plugins: Iterable[object], options: RuleOptions, *, strict_plugins: bool
+) -> Registry:
     if registry is None:
-        return Registry.from_entry_points(plugins=plugins, options=RuleOptions(conservative, extended))
+        return load_registry(plugins=plugins, options=options, strict_plugins=strict_plugins)
     more = tuple(plugins)
     if more:
         raise OptionError(
@@ -182,8 +197,8 @@ def _semantics(registry: Registry | None, plugins: Iterable[object], *, conserva
     return registry.with_options(
         evolve(
             given,
-            conservative=given.conservative or conservative,
-            extended=given.extended or extended,
+            conservative=given.conservative or options.conservative,
+            extended=given.extended or options.extended,
         )
     )
 

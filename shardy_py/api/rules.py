@@ -6,9 +6,10 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.api.registries import load_registry
 from shardy_py.api.source import read_program
 from shardy_py.api.summary import is_counted
-from shardy_py.plugins import Registry
+from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.sharding.rule import OpShardingRule
 
 
@@ -39,7 +40,7 @@ def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]
     Raises:
         ShardyError: the input is not valid, or a plugin is broken.
     """
-    semantics = registry or Registry.from_entry_points()
+    semantics = registry or load_registry(options=RuleOptions())
     program = read_program(module)
     return [
         OpRule(op.name, op.location, semantics.get_sharding_rule(op), semantics.get_data_flow(op) is not None)

@@ -20,11 +20,10 @@ def shardy() -> None:
     """Work out a sharding for every tensor of a program."""
 
 
-def plugin_options(command: _Command) -> _Command:
-    """Add the options that choose plugins and rules."""
+def plugin_choice(command: _Command) -> _Command:
+    """Add the options that choose plugins."""
     for option in (
-        click.option("--extended-rules", is_flag=True, help="Rules for ops that the reference leaves without one."),
-        click.option("--conservative", is_flag=True, help="Leave out factors that could be sharded unevenly."),
+        click.option("--strict-plugins", is_flag=True, help="Stop at any problem of an installed plugin."),
         click.option("--block-plugin", "blocked", multiple=True, metavar="NAME", help="Do not load this plugin."),
         click.option(
             "--plugin",
@@ -39,6 +38,16 @@ def plugin_options(command: _Command) -> _Command:
     return command
 
 
+def plugin_options(command: _Command) -> _Command:
+    """Add the options that choose plugins and rules."""
+    for option in (
+        click.option("--extended-rules", is_flag=True, help="Rules for ops that the reference leaves without one."),
+        click.option("--conservative", is_flag=True, help="Leave out factors that could be sharded unevenly."),
+    ):
+        command = option(command)
+    return plugin_choice(command)
+
+
 @shardy.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
@@ -51,6 +60,7 @@ def plugin_options(command: _Command) -> _Command:
     help="The sharding of an argument: arg0=data,None or 'arg0=[{\"data\"}, {?}]'. May be repeated.",
 )
 @click.option("--strategy", type=click.Choice(STRATEGIES), default="user-priority", show_default=True)
+@click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
 @click.option("--strict", is_flag=True, help="Refuse a program with ops that have no rule.")
 @click.option("--keep-sharding-rules", is_flag=True, help="Leave the rule of each op on it.")
 @click.option("--dedup-functions-fully", is_flag=True, help="Let all calls of a function share its shardings.")
@@ -103,7 +113,20 @@ def compare_reference(**options: Any) -> None:
 
 
 @shardy.command()
+@click.argument("file", required=False, type=click.Path())
+@click.option("--builtin", metavar="NAME", help="A built-in schedule, by its name.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print a TOML file that propagate --schedule takes.")
+@plugin_choice
+def schedule(**options: Any) -> None:
+    """Print the order of ops that runs: by default, by the schedule in FILE, or by a built-in one."""
+    from shardy_py.cli.schedule import run_schedule
+
+    run_schedule(**options)
+
+
+@shardy.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@plugin_choice
 def plugins(**options: Any) -> None:
     """List the installed plugins and what became of them."""
     from shardy_py.cli.plugins import run_plugins

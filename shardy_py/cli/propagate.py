@@ -15,6 +15,7 @@ from shardy_py.api.result import Result
 from shardy_py.api.specs import parse_spec
 from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.registry import make_registry
+from shardy_py.cli.schedule import schedule_argument
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.report.data import report_json
 from shardy_py.report.memory import print_memory
@@ -36,6 +37,7 @@ def run_propagate(
     mesh: str | None,
     in_shardings: Iterable[str],
     strategy: Any,
+    schedule: str | None,
     strict: bool,
     keep_sharding_rules: bool,
     dedup_functions_fully: bool,
@@ -57,6 +59,7 @@ def run_propagate(
             sizes,
             in_shardings=given,
             strategy=strategy,
+            schedule=None if schedule is None else schedule_argument(schedule),
             strict=strict,
             keep_sharding_rules=keep_sharding_rules,
             dedup_functions_fully=dedup_functions_fully,

@@ -8,23 +8,44 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
+import click
+
+from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.plugins import Registry, RuleOptions
 
 
 def make_registry(
-    *, plugins: Iterable[str], blocked: Iterable[str], conservative: bool, extended_rules: bool
+    *,
+    plugins: Iterable[str],
+    blocked: Iterable[str],
+    strict_plugins: bool,
+    conservative: bool,
+    extended_rules: bool,
+    warn: bool = True,
 ) -> Registry:
     """Return the registry of the installed plugins and of those in the given files.
 
+    Args:
+        plugins: Files with plugins.
+        blocked: Names of plugins that are not loaded.
+        strict_plugins: Whether problems of installed plugins are errors.
+        conservative: Leave out factors that could be sharded unevenly.
+        extended_rules: Give rules to ops that the reference leaves without one.
+        warn: Whether to say on stderr what is wrong with installed plugins.
+
     Raises:
-        PluginError: a plugin is broken, or two define the same op.
+        PluginError: the plugin of a file is broken, or with ``strict_plugins`` anything is wrong.
     """
-    return Registry.from_entry_points(
+    registry = load_registry(
         plugins=[load_plugin_file(name) for name in plugins],
         blocked=blocked,
         options=RuleOptions(conservative=conservative, extended=extended_rules),
+        strict_plugins=strict_plugins,
     )
+    for problem in registry.problems if warn else ():
+        click.echo(problem.show("warning"), err=True)
+    return registry
 
 
 def load_plugin_file(name: str) -> ModuleType:

@@ -117,8 +117,8 @@ def test_schedules_replace_levels() -> None:
     assert str(propagated(schedule=FLAT).sharding("%0")) == EXPECTED
     with pytest.raises(OptionError, match="no levels"):
         propagated(schedule=FLAT, strategy="basic")
-    with pytest.raises(OptionError, match="not a Schedule"):
-        propagated(schedule="flat")
+    with pytest.raises(OptionError, match="not a schedule"):
+        propagated(schedule=3)
 
 
 def test_unknown_strategies() -> None:

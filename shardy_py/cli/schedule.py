@@ -1,0 +1,30 @@
+"""``shardy schedule``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shardy_py.api.schedules import ScheduleLike, make_schedule
+from shardy_py.cli.registry import make_registry
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.propagation.schedule_text import format_schedule
+from shardy_py.propagation.schedules import BUILTIN
+
+
+def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **registry_options: Any) -> None:
+    """Print the schedule that would run."""
+    if file is not None and builtin is not None:
+        message = "a file and --builtin exclude each other"
+        raise OptionError(Diagnostic("option-conflict", message, hint="a file can go on with a built-in one by then"))
+    registry = make_registry(conservative=False, extended_rules=False, **registry_options)
+    given = schedule_argument(file) if file is not None else builtin
+    schedule = make_schedule(given, plugin_priorities=registry.priorities)
+    click.echo(format_schedule(schedule) if as_toml else str(schedule), nl=not as_toml)
+
+
+def schedule_argument(text: str) -> ScheduleLike:
+    """Return what a command line means: the name of a built-in schedule, or else a file."""
+    return text if text in BUILTIN else Path(text)
