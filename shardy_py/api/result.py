@@ -10,11 +10,13 @@ from attrs import define
 
 from shardy_py.api.coverage import Coverage, report_coverage
 from shardy_py.api.entry import arguments_of
+from shardy_py.api.memory import MemoryReport, report_memory
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.errors import Diagnostic
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -89,6 +91,17 @@ class Result:
             OptionError: there is no such value.
         """
         return value if isinstance(value, Value) else self._names.find(value)
+
+    def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:
+        """Return what the inputs and outputs take on one device, with padding.
+
+        Args:
+            layout: The policy that chooses the layouts of the shards, or its name: ``tpu-v5e`` or ``row-major``.
+
+        Raises:
+            OptionError: there is no policy of that name.
+        """
+        return report_memory(self.program, self.main, layout)
 
     @property
     def arguments(self) -> tuple[TensorSharding | None, ...]:

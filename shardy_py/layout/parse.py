@@ -132,8 +132,7 @@ def _read_parts(cursor: Cursor, numbers: list[int]) -> Layout:
             tiles.append(_read_tile(cursor))
     tail_padding = _read_number(cursor, "L", "a tail padding", 1) if cursor.sees("L") else 1
     element_bits = _read_number(cursor, "E", "an element size in bits", 0) if cursor.sees("E") else 0
-    plain_space = cursor.sees("S") and not cursor.sees("SC")
-    space = _read_number(cursor, "S", "a memory space", 0) if plain_space else HBM.number
+    space = _read_space(cursor) if cursor.sees("S") and not cursor.sees("SC") else HBM
     place = cursor.skip()
     splits: list[Split] = []
     if cursor.accept("SC"):
@@ -149,7 +148,7 @@ def _read_parts(cursor: Cursor, numbers: list[int]) -> Layout:
             tuple(tiles),
             tail_padding=tail_padding,
             element_bits=element_bits,
-            memory_space=MemorySpace(space),
+            memory_space=space,
             splits=tuple(splits),
         ),
     )
@@ -199,6 +198,15 @@ def _read_split(cursor: Cursor) -> Split:
     cursor.expect(":")
     indices = _read_list(cursor, ")", lambda: cursor.integer("a split index", least=1))
     return _checked(cursor, start, lambda: Split(dimension, indices))
+
+
+def _read_space(cursor: Cursor) -> MemorySpace:
+    cursor.expect("S")
+    cursor.expect("(")
+    place = cursor.skip()
+    number = cursor.integer("a memory space", least=0)
+    cursor.expect(")")
+    return _checked(cursor, place, lambda: MemorySpace(number))
 
 
 def _read_number(cursor: Cursor, letter: str, what: str, least: int) -> int:

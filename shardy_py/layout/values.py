@@ -11,6 +11,9 @@ from shardy_py.errors import Diagnostic, VerificationError
 COMBINE = None
 """In a tile: this dimension is merged into the next more minor one before tiling; ``*`` in the text."""
 
+_MAX_SPACE = 127
+"""XLA keeps the number in a byte; what does not fit becomes another memory there, without a word."""
+
 
 def invalid(code: str, message: str, hint: str = "") -> VerificationError:
     """Return the error of a value that breaks a rule."""
@@ -85,8 +88,8 @@ class MemorySpace:
     number: int
 
     def __attrs_post_init__(self) -> None:
-        if self.number < 0:
-            raise invalid("invalid-memory-space", f"the memory space {self.number} is negative")
+        if not 0 <= self.number <= _MAX_SPACE:
+            raise invalid("invalid-memory-space", f"the memory space {self.number} is not one of 0..{_MAX_SPACE}")
 
     @property
     def name(self) -> str:

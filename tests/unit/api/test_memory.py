@@ -35,3 +35,23 @@ def test_policies_by_name() -> None:
     assert policy_of(ROW_MAJOR) is ROW_MAJOR
     with pytest.raises(OptionError, match="tpu-v5e, row-major"):
         policy_of("gpu")
+
+
+def test_results_report_memory() -> None:
+    """A result tells what each input and output takes on a device, and which of them have no known size."""
+    pytest.importorskip("jaxlib", reason="the program is MLIR")
+    from shardy_py import propagate
+
+    text = """
+    sdy.mesh @mesh = <["a"=4, "b"=3]>
+    func.func @main(%arg0: tensor<20x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>},
+                    %arg1: !stablehlo.token) -> tensor<20x3xf32> {
+      return %arg0 : tensor<20x3xf32>
+    }"""
+    found = propagate(text).memory("tpu-v5e")
+    (argument,) = found.arguments
+    assert (argument.logical_bytes, argument.shard_bytes, argument.padded_bytes) == (240, 20, 512)
+    assert (argument.wasted_bytes, argument.memory_space) == (492, "HBM")
+    assert argument.waste == pytest.approx(492 / 512)
+    assert [item.name for item in found.results] == ["result0"]
+    assert found.unknown == ("arg1",)
