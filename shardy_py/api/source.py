@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
+from shardy_py.errors import ShardyError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Op, Program
 from shardy_py.plugins import Registry
@@ -24,10 +27,15 @@ def read_program(module: Any) -> Program:
         ShardyError: the input is not valid.
     """
     frontend = frontend_of(module)
-    program: Program = frontend.import_module(frontend.to_module(module))
+    native = frontend.to_module(module)
     name = source_name(module)
-    if name:
-        program.locate = _Locate(program, name)
+    if not name:
+        return frontend.import_module(native)  # type: ignore[no-any-return]
+    try:
+        program: Program = frontend.import_module(native)
+    except ShardyError as error:
+        raise type(error)(*(evolve(item, location=_named(item.location, name)) for item in error.diagnostics)) from None
+    program.locate = _Locate(program, name)
     return program
 
 
@@ -45,5 +53,8 @@ class _Locate:
         self._name = name
 
     def __call__(self, op: Op) -> str:
-        location = self._locate(op)
-        return f"{self._name}:{location.removeprefix(_UNNAMED)}" if location.startswith(_UNNAMED) else location
+        return _named(self._locate(op), self._name)
+
+
+def _named(location: str, name: str) -> str:
+    return f"{name}:{location.removeprefix(_UNNAMED)}" if location.startswith(_UNNAMED) else location

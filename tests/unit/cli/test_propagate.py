@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.api.test_bad_input import REFUSED
 from tests.unit.api.test_propagate import CALLS
 from tests.unit.cli.conftest import MODULE
 
@@ -166,3 +167,15 @@ def test_functions_and_collectives(module: str, shardy: Any) -> None:
     assert shardy("propagate", module, "-q", "--dedup-functions-fully").stdout.count("func.func") == 2
     both = ("--dedup-functions-fully", "--explicit-collectives")
     assert "sdy.all_gather" in shardy("propagate", module, "-q", *both).stdout
+
+
+@pytest.mark.parametrize("name", [name for name, (text, *_) in REFUSED.items() if isinstance(text, (str, bytes))])
+def test_refused_modules(module: str, shardy: Any, name: str) -> None:
+    """Whatever cannot be propagated ends in a message that starts with the file, and in nothing else."""
+    text = REFUSED[name][0]
+    Path(module).write_bytes(text if isinstance(text, bytes) else text.encode(errors="surrogatepass"))
+    done = shardy("propagate", module, "-o", "out.mlir", "--stubs", "stubs.py", "--json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("in.mlir:")
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in Path().iterdir()] == ["in.mlir"]
