@@ -30,7 +30,7 @@ def read_program(module: Any) -> Program:
     native = frontend.to_module(module)
     name = source_name(module)
     if not name:
-        return frontend.import_module(native)  # type: ignore[no-any-return]
+        return frontend.import_module(native)
     try:
         program: Program = frontend.import_module(native)
     except ShardyError as error:
