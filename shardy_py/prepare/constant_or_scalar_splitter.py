@@ -34,6 +34,7 @@ from shardy_py.ir.symbols import (
     set_callee,
 )
 from shardy_py.ir.types import is_scalar
+from shardy_py.ir.uses import order_uses
 
 CONSTANT = "sdy.constant"
 NAMED_COMPUTATION = "sdy.named_computation"
@@ -55,6 +56,7 @@ class ConstantOrScalarSplitterPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Split the constants of all functions, callees first, so that callers know what their calls are."""
+        order_uses(program)
         convert_constants(program, context.semantics)
         splitter = _Splitter(program, context.semantics)
         for function in functions_callees_first(program):

@@ -88,7 +88,11 @@ class BasicPropagationPass(PropagationPass):
 
 @frozen
 class AggressivePropagationPass(PropagationPass):
-    """Propagates with one or both factor propagation strategies."""
+    """Propagates with one or both factor propagation strategies.
+
+    Args:
+        propagation_strategy: The strategy within an op: ``basic``, ``aggressive`` or ``basic-then-aggressive``.
+    """
 
     name: ClassVar[str] = "sdy-aggressive-propagate"
 
@@ -102,7 +106,12 @@ class AggressivePropagationPass(PropagationPass):
 
 @frozen
 class OpPriorityPropagationPass(PropagationPass):
-    """Propagates level by level of the default schedule."""
+    """Propagates level by level of the default schedule.
+
+    Args:
+        propagation_strategy: The strategy within an op: ``basic``, ``aggressive`` or ``basic-then-aggressive``.
+        run_op_priority_propagation: Whether there are levels; otherwise all ops propagate at once.
+    """
 
     name: ClassVar[str] = "sdy-op-priority-propagate"
 
@@ -121,6 +130,8 @@ class UserPriorityPropagationPass(PropagationPass):
     """Propagates user priority by user priority, each through all levels of the default schedule.
 
     Args:
+        propagation_strategy: The strategy within an op: ``basic``, ``aggressive`` or ``basic-then-aggressive``.
+        run_op_priority_propagation: Whether there are levels; otherwise all ops propagate at once.
         dump_index: The number that the names of snapshots begin with; a pipeline numbers all of its snapshots.
     """
 

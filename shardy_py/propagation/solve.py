@@ -153,13 +153,15 @@ class _Solver:
                     memo[key] = outcome
             if not outcome:
                 continue
+            own = self._own(step, outcome) if step in problem.transforms else outcome
             if self.recorder is not None:
-                self._record(self.recorder, step, key[1], outcome, level)
-            for position, new in outcome:
+                self._record(self.recorder, step, key[1], own, level)
+            # A sharding group gets what the step computed, without the manual axes that the target adds.
+            for (position, new), (_, own_new) in zip(outcome, own, strict=True):
                 slot = slots[position]
                 if slot < 0:
                     continue
-                self._assign(slot, new)
+                self._assign(slot, own_new)
                 self._put_back(notify[slot], step, stack, waiting)
                 for member, followers in tied.get(slot, ()):
                     self._assign(member, new)
@@ -247,20 +249,22 @@ class _Solver:
     def _visit_transformed(
         self, step: int, ids: tuple[int, ...], directions: Directions, strategy: Strategy
     ) -> Outcome:
-        """Visit an edge whose target looks different from its sources."""
-        problem, table = self.problem, self.problem.table
-        group = problem.groups[self.step_groups[step]]
-        _, after = problem.transforms[step]
-        outcome = problem.transitions.outcome(
+        """Visit an edge whose target looks different from its sources; the outcome is as the sources see it."""
+        group = self.problem.groups[self.step_groups[step]]
+        return self.problem.transitions.outcome(
             group.rule, directions, strategy, self._seen(step, ids), is_elementwise=group.is_elementwise
         )
-        last = len(ids) - 1
+
+    def _own(self, step: int, outcome: Outcome) -> Outcome:
+        """Return the outcome of a transformed visit as the target itself holds it."""
+        table = self.problem.table
+        _, after = self.problem.transforms[step]
+        last = len(self.problem.step_slots[step]) - 1
         result = []
         for position, new in outcome:
             sharding = table.values[new]
-            if position == last and sharding is not None:
-                new = table.intern(after(sharding))
-            result.append((position, new))
+            is_target = position == last and sharding is not None
+            result.append((position, table.intern(after(sharding)) if is_target and sharding else new))
         return tuple(result)
 
     def _directions(self, step: int, group: StepGroup, level: int) -> Directions:

@@ -28,3 +28,25 @@ def test_manual_axes_reach_the_operand() -> None:
     AddDataFlowEdgesPass().run(b.program, PassContext(registry))
     propagate_program(b.program, registry)
     assert str(b.program.sharding(x)) == '<@mesh, [{"a", ?}, {?}]>'
+
+
+def test_a_group_gets_what_flows_out_of_a_manual_computation_without_its_axes() -> None:
+    """A result in a group takes the manual axes itself; the other members get only what was propagated."""
+    b = Builder(mesh=Mesh.of(a=2, b=2))
+    with b.function("main", [tensor(8), tensor(16)]) as (x, other):
+        inside = TensorShardingPerValue((b.sharding('[{"b", ?}]'),))
+        outside = TensorShardingPerValue((b.sharding('[{"a", ?}]'),))
+        attributes = {"in_shardings": inside, "out_shardings": outside, "manual_axes": ManualAxes(("a",))}
+        with b.region_op("sdy.manual_computation", [x], [tensor(16)], attributes) as manual:  # noqa: SIM117
+            with b.region(manual, [tensor(8)]) as (inner,):
+                b.emit("sdy.return", [inner])
+        for value in (manual.result, other):
+            b.emit("sdy.sharding_group", [value], attributes={"group_id": 0})
+        b.return_()
+    registry = Registry.from_entry_points()
+    load_shardings(b.program, registry)
+    AddDataFlowEdgesPass().run(b.program, PassContext(registry))
+    edge = manual.result.uses[0][0]
+    propagate_program(b.program, registry)
+    assert str(b.program.sharding(edge.result)) == '<@mesh, [{"a", "b", ?}]>'
+    assert str(b.program.sharding(other)) == '<@mesh, [{"b", ?}]>'

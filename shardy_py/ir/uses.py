@@ -1,0 +1,24 @@
+"""The order of the uses of values."""
+
+from __future__ import annotations
+
+from shardy_py.ir.graph import Op, Program
+
+
+def order_uses(program: Program) -> None:
+    """Bring the uses of every value into program order, an op before those in its regions.
+
+    Parsing enters the uses of an op after those in its regions; MLIR's dialect conversion, which the reference runs
+    when it splits constants, enters all uses again in program order. Propagation follows uses in their order.
+    """
+    multiple = [op for op in program.walk() if op.regions and any(len(value.uses) > 1 for value in op.operands)]
+    if not multiple:
+        return
+    position = {op.id: index for index, op in enumerate(program.walk())}
+
+    def place(use: tuple[Op, int]) -> tuple[int, int]:
+        return position[use[0].id], use[1]
+
+    for op in multiple:
+        for value in op.operands:
+            value.uses.sort(key=place)
