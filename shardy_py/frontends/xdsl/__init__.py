@@ -91,7 +91,10 @@ def write_back(program: Program) -> ModuleOp:
 
 
 def print_module(module: ModuleOp) -> str:
-    """Return a module as text, as xDSL's tools print it."""
+    """Return a module as text.
+
+    It is as xDSL prints it, but for ops whose custom format would lose their sharding: these are in the generic form.
+    """
     from shardy_py.frontends.xdsl.names import print_native
 
     return print_native(module)

@@ -1,0 +1,162 @@
+"""Linalg's ops: their indexing maps, and the rules that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import (
+    Broadcast,
+    ConstantFoldable,
+    Contraction,
+    Dialect,
+    Elementwise,
+    IsTerminator,
+    PassThrough,
+    Pure,
+    ReturnLike,
+    Trait,
+)
+from shardy_py.sharding.indexing_maps import (
+    PARALLEL,
+    REDUCTION,
+    IndexingMap,
+    parse_indexing_map,
+    rule_from_indexing_maps,
+)
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import tensor_shape
+
+
+@frozen
+class Loops:
+    """The loops of a structured op.
+
+    Args:
+        maps: One indexing map per operand: inputs, then outputs.
+        iterator_types: One per loop.
+    """
+
+    maps: tuple[IndexingMap, ...]
+    iterator_types: tuple[str, ...]
+
+
+LoopsOf = Callable[[Op], Loops]
+
+
+def _named(kinds: str, *tensors: str) -> Loops:
+    """Return loops from their kinds (``p`` or ``r``), and from the loop letters of each tensor."""
+    letters = sorted({letter for text in tensors for letter in text})
+    maps = tuple(IndexingMap.of_loops(len(letters), map(letters.index, text)) for text in tensors)
+    return Loops(maps, tuple(REDUCTION if kind == "r" else PARALLEL for kind in kinds))
+
+
+CONTRACTIONS = {
+    "linalg.matmul": _named("ppr", "ac", "cb", "ab"),
+    "linalg.batch_matmul": _named("pppr", "abd", "adc", "abc"),
+    "linalg.matvec": _named("pr", "ab", "b", "a"),
+    "linalg.vecmat": _named("pr", "b", "ba", "a"),
+    "linalg.batch_matvec": _named("ppr", "abc", "ac", "ab"),
+    "linalg.dot": _named("r", "a", "a", ""),
+    "linalg.mmt4d": _named("pprppr", "acdf", "bcef", "abde"),
+}
+ELEMENTWISE = (
+    *("abs", "add", "ceil", "copy", "div", "div_unsigned", "erf", "exp", "floor", "log", "max", "min", "mul", "negf"),
+    *("powf", "reciprocal", "round", "rsqrt", "select", "sqrt", "square", "sub", "tanh"),
+)
+
+
+def generic_loops(op: Op) -> Loops:
+    """Return the loops an op has as attributes."""
+    maps = tuple(parse_indexing_map(str(item)) for item in op.attributes["indexing_maps"])
+    kinds = tuple(_kind(str(item)) for item in op.attributes.get("iterator_types", ()))
+    return Loops(maps, kinds)
+
+
+def _kind(text: str) -> str:
+    return REDUCTION if REDUCTION in text else PARALLEL
+
+
+def contraction_loops(op: Op) -> Loops:
+    """Return the loops of a contraction; its maps may be given, with transposed or broadcast operands."""
+    known = CONTRACTIONS[op.name]
+    if not op.attributes.get("indexing_maps"):
+        return known
+    return Loops(generic_loops(op).maps, known.iterator_types)
+
+
+def elementwise_loops(op: Op) -> Loops:
+    """Return one loop per dimension of the output; scalar operands are in none."""
+    rank = len(tensor_shape(op.operands[-1]))
+    ranks = [len(tensor_shape(value)) for value in op.operands]
+    return Loops(tuple(IndexingMap.of_loops(rank, range(own)) for own in ranks), (PARALLEL,) * rank)
+
+
+def transpose_loops(op: Op) -> Loops:
+    """Return one loop per dimension of the input; the output has them permuted."""
+    order = op.attributes["permutation"]
+    rank = len(order)
+    maps = (IndexingMap.of_loops(rank, range(rank)), IndexingMap.of_loops(rank, order))
+    return Loops(maps, (PARALLEL,) * rank)
+
+
+def broadcast_loops(op: Op) -> Loops:
+    """Return one loop per dimension of the output; the input lacks those it is repeated along."""
+    return _without(op.attributes["dimensions"], len(tensor_shape(op.operands[-1])), PARALLEL, missing_in=0)
+
+
+def reduce_loops(op: Op) -> Loops:
+    """Return one loop per dimension of the inputs; the outputs lack those that are reduced."""
+    half = len(op.operands) // 2
+    loops = _without(op.attributes["dimensions"], len(tensor_shape(op.operands[0])), REDUCTION, missing_in=1)
+    return Loops((loops.maps[0],) * half + (loops.maps[1],) * half, loops.iterator_types)
+
+
+def _without(dims: Iterable[int], rank: int, kind: str, *, missing_in: int) -> Loops:
+    removed = frozenset(dims)
+    maps = [IndexingMap.of_loops(rank, range(rank))] * 2
+    maps[missing_in] = IndexingMap.of_loops(rank, [dim for dim in range(rank) if dim not in removed])
+    return Loops(tuple(maps), tuple(kind if dim in removed else PARALLEL for dim in range(rank)))
+
+
+def structured_rule(loops_of: LoopsOf, op: Op) -> OpShardingRule | None:
+    """Return the rule of an op from its loops; each result has the map of its output operand."""
+    if not op.results or any(None in getattr(value.type, "shape", ()) for value in op.operands):
+        return None
+    loops = loops_of(op)
+    shapes = [tensor_shape(value) for value in (*op.operands, *op.results)]
+    maps = (*loops.maps, *loops.maps[len(loops.maps) - len(op.results) :])
+    return rule_from_indexing_maps(maps, shapes, num_results=len(op.results), iterator_types=loops.iterator_types)
+
+
+def generic_traits(op: Op) -> Iterable[Trait]:
+    """Return what the loops of a generic op tell: all parallel, with every tensor in every loop, is elementwise."""
+    maps: Any = op.attributes.get("indexing_maps", ())
+    kinds = op.attributes.get("iterator_types", ())
+    if len(set(map(str, maps))) == 1 and not any(REDUCTION in str(kind) for kind in kinds):
+        return (Elementwise,)
+    return ()
+
+
+def register(dialect: Dialect) -> None:
+    """Define the structured ops."""
+
+    def define(name: str, loops_of: LoopsOf, *traits: Trait) -> None:
+        dialect.op(name, traits=[Pure, *traits], rule=partial(structured_rule, loops_of))
+
+    dialect.op("linalg.generic", traits=[Pure], traits_of=generic_traits, rule=partial(structured_rule, generic_loops))
+    for name in CONTRACTIONS:
+        define(name, contraction_loops, Contraction)
+    for short in ELEMENTWISE:
+        define(f"linalg.{short}", elementwise_loops, Elementwise)
+    define("linalg.map", elementwise_loops, Elementwise)
+    define("linalg.fill", elementwise_loops, Elementwise, ConstantFoldable)
+    define("linalg.transpose", transpose_loops, PassThrough)
+    define("linalg.broadcast", broadcast_loops, Broadcast)
+    define("linalg.reduce", reduce_loops)
+    dialect.op("linalg.yield", traits=[IsTerminator, ReturnLike, Pure])
+    dialect.op("linalg.index", traits=[Pure])

@@ -1,0 +1,80 @@
+"""Making tensors and taking them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Concatenation, ConstantFoldable, ConstantLike, Dialect, Elementwise, PassThrough, Pure
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, pointwise_rule, tensor_shape
+
+
+def window_rule(op: Op) -> OpShardingRule | None:
+    """Pass the dimensions through that keep their size; those that are cut or padded need a permutation.
+
+    A slice that drops dimensions has no rule.
+    """
+    sizes, out_sizes = tensor_shape(op.operands[0]), tensor_shape(op.results[0])
+    if len(sizes) != len(out_sizes):
+        return None
+    builder = OpShardingRuleBuilder.for_op(op)
+    others: list[None] = [None] * (len(op.operands) - 1)
+    for dim, (size, out_size) in enumerate(zip(sizes, out_sizes, strict=True)):
+        kind = FactorKind.PASS_THROUGH if size == out_size else FactorKind.PERMUTATION
+        builder.add_factor([dim, *others], [dim], size, kind=kind)
+    return builder.build()
+
+
+def concat_rule(op: Op) -> OpShardingRule:
+    """Pass all dimensions through but the joined one, which must be replicated."""
+    joined = op.attributes["dim"]
+    return (
+        OpShardingRuleBuilder.for_op(op)
+        .add_pointwise(
+            tensor_shape(op.results[0]),
+            kind=lambda dim: FactorKind.NEED_REPLICATION if dim == joined else FactorKind.PASS_THROUGH,
+        )
+        .build()
+    )
+
+
+def regroup_rule(op: Op, *, groups_of_result: bool) -> OpShardingRule:
+    """Tie each dimension of the smaller shape to its group of dimensions of the larger, which are its factors."""
+    builder = OpShardingRuleBuilder.for_op(op)
+    large = tensor_shape(op.results[0] if groups_of_result else op.operands[0])
+    others: list[None] = [None] * (len(op.operands) - 1)
+    for small_dim, group in enumerate(op.attributes["reassociation"]):
+        for large_dim in group:
+            operand, result = (small_dim, large_dim) if groups_of_result else (large_dim, small_dim)
+            builder.add_factor([operand, *others], [result], large[large_dim])
+    return builder.build()
+
+
+def _static(rule: Callable[[Op], OpShardingRule | None], op: Op) -> OpShardingRule | None:
+    """Return the rule of an op, none where a size is not known."""
+    shapes: list[Shape] = [tensor_shape(value) for value in (*op.operands, *op.results)]
+    return None if any(None in shape for shape in shapes) else rule(op)
+
+
+def register(dialect: Dialect) -> None:
+    """Define the ops on tensors."""
+    dialect.op("tensor.empty", traits=[ConstantLike, Pure])
+    dialect.op("tensor.splat", traits=[ConstantFoldable, Pure], rule=partial(_static, pointwise_rule))
+    dialect.op("tensor.cast", traits=[Elementwise, Pure], rule=partial(_static, pointwise_rule))
+    dialect.op("tensor.extract_slice", traits=[ConstantFoldable, Pure], rule=partial(_static, window_rule))
+    dialect.op("tensor.pad", traits=[Pure], rule=partial(_static, window_rule))
+    dialect.op("tensor.concat", traits=[Concatenation, Pure], rule=partial(_static, concat_rule))
+    dialect.op(
+        "tensor.expand_shape",
+        traits=[PassThrough, Pure],
+        rule=partial(_static, partial(regroup_rule, groups_of_result=True)),
+    )
+    dialect.op(
+        "tensor.collapse_shape",
+        traits=[PassThrough, Pure],
+        rule=partial(_static, partial(regroup_rule, groups_of_result=False)),
+    )
+    for name in ("dim", "extract", "from_elements"):
+        dialect.op(f"tensor.{name}", traits=[Pure])

@@ -1,0 +1,83 @@
+"""Sharding rules from indexing maps."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_py.errors import RuleError
+from shardy_py.sharding.indexing_maps import (
+    IndexingMap,
+    Linear,
+    Opaque,
+    Part,
+    parse_indexing_map,
+    rule_from_indexing_maps,
+)
+
+
+def rule(loops, operands, result, kinds=()):
+    """Return the rule of an op from (map, shape) of its operands and its result, as text."""
+    pairs = [*operands, result]
+    maps = [parse_indexing_map(f"({loops}) -> ({text})") for text, _ in pairs]
+    return str(rule_from_indexing_maps(maps, [shape for _, shape in pairs], num_results=1, iterator_types=kinds))
+
+
+def test_expressions() -> None:
+    """Linear expressions, parts, and the rest are told apart."""
+    found = parse_indexing_map("affine_map<(d0, d1)[s0] -> (d1, 2 * d0 - 1, d0 floordiv 4, d1 mod 2, d0 ceildiv 3, 0)>")
+    assert found == IndexingMap(
+        2,
+        (
+            Linear(((1, 1),)),
+            Linear(((0, 2),), -1),
+            Part(0, 4, is_remainder=False),
+            Part(1, 2, is_remainder=True),
+            Opaque((0,)),
+            Linear(()),
+        ),
+    )
+
+
+@pytest.mark.parametrize("text", ["d0 -> d0", "(d0) -> (d0 +)", "affine_map<(d0)>", ""])
+def test_malformed_maps(text) -> None:
+    """Anything else is an error."""
+    with pytest.raises(RuleError, match="no affine map"):
+        parse_indexing_map(text)
+
+
+def test_hand_written_rules_are_found() -> None:
+    """Transpose, broadcast, dot, reduce, reshape, slice and reverse have the rules that StableHLO's ops have."""
+    kinds = ["parallel", "reduction"]
+    assert rule("a, b", [("a, b", (8, 4))], ("b, a", (4, 8))) == "<([i, j])->([j, i]) {i=8, j=4}>"
+    assert rule("a, b", [("b", (4,))], ("a, b", (8, 4))) == "<([j])->([i, j]) {i=8, j=4}>"
+    assert rule("a, b", [("a, b", (8, 4))], ("a", (8,)), kinds) == "<([i, j])->([i]) {i=8, j=4} reduction={j}>"
+    assert rule("a, b", [("a * 4 + b", (32,))], ("a, b", (8, 4))) == "<([ij])->([i, j]) {i=8, j=4}>"
+    assert rule("a", [("a floordiv 4, a mod 4", (8, 4))], ("a", (32,))) == "<([i, j])->([ij]) {i=8, j=4}>"
+    assert rule("a", [("a + 2", (8,))], ("a", (4,))) == "<([i])->([i]) {i=4} permutation={i}>"
+    assert rule("a", [("7 - a", (8,))], ("a", (8,))) == "<([i])->([i]) {i=8} permutation={i}>"
+
+
+def test_windows_need_replication() -> None:
+    """A dimension that overlapping loops index is sharded by none of them."""
+    found = rule("a, b", [("a + b", (10,)), ("b", (3,))], ("a", (8,)), ["parallel", "reduction"])
+    assert found == "<([k], [j])->([i]) {i=8, j=3, k=1} need_replication={i, j}>"
+
+
+def test_unknown_loops_have_no_rule() -> None:
+    """Where no dimension tells the size of a loop, there is no rule."""
+    assert rule("a, b", [("a + b", (10,))], ("a", (8,))) == "None"
+
+
+@pytest.mark.parametrize(
+    ("maps", "shapes", "kinds", "message"),
+    [
+        (["(a) -> (a)"], [(8,), (8,)], (), "1 maps for 2 tensors"),
+        (["(a) -> (a)"], [(8, 4)], (), "map 0 has 1 results"),
+        (["(a) -> (a)", "(a, b) -> (a)"], [(8,), (8,)], (), "map 1 is over 2 loops"),
+        (["(a) -> (a)"], [(8,)], ("parallel", "parallel"), "2 iterator types for 1 loops"),
+    ],
+)
+def test_what_does_not_fit(maps, shapes, kinds, message) -> None:
+    """Maps that fit neither the shapes nor each other are errors."""
+    with pytest.raises(RuleError, match=message):
+        rule_from_indexing_maps([*map(parse_indexing_map, maps)], shapes, num_results=1, iterator_types=kinds)
