@@ -27,16 +27,15 @@ def print_report(result: Result, *, file: IO[str] | None = None) -> None:
 def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
     """Print the plugins of a registry, and what is wrong with the broken ones."""
     console = Console(file=file)
-    table = Table("plugin", "from", "status", "dialects", "ops", "traits", "passes", box=box.SIMPLE_HEAD)
+    table = Table("plugin", "from", "status", "dialects", "ops", box=box.SIMPLE_HEAD)
     for plugin in registry.plugins:
-        lists = (plugin.dialects, plugin.traits, plugin.passes)
-        dialects, traits, passes = (", ".join(items) for items in lists)
-        cells = (plugin.name, plugin.origin or plugin.source, plugin.status, dialects, str(plugin.ops), traits, passes)
-        table.add_row(*map(Text, cells))
+        cells = (plugin.name, plugin.origin or plugin.source, plugin.status, ", ".join(plugin.dialects))
+        table.add_row(*map(Text, (*cells, str(plugin.ops))))
     console.print(table)
     for plugin in registry.plugins:
-        for item in plugin.priorities:
-            console.print(Text(f"{plugin.name}: {item}"))
+        for what, items in (("traits", plugin.traits), ("passes", plugin.passes), ("priorities", plugin.priorities)):
+            if items:
+                console.print(Text(f"{plugin.name} {what}: {', '.join(map(str, items))}"))
     for problem in registry.problems:
         console.print(Text(str(problem)))
 

@@ -71,7 +71,7 @@ def test_a_plugin_shows_all_it_brings(module: str, shardy: Any) -> None:
     assert found["window"]["traits"] == ["Pure"]
     assert found["window"]["source"].endswith("window.py")
     assert found["window"]["priorities"] == ["level 1: toy.window -> BOTH"]
-    assert "window: level 1: toy.window -> BOTH" in shardy("plugins", "--plugin", "window.py").stdout
+    assert "window priorities: level 1: toy.window -> BOTH" in shardy("plugins", "--plugin", "window.py").stdout
     assert "  toy.window -> BOTH\n2. " in shardy("schedule", "--plugin", "window.py").stdout
 
 
