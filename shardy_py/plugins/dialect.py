@@ -86,7 +86,7 @@ class OpDefinition:
         name: The full op name, for example ``toy.add``; or a glob such as ``toy.add_*`` that gives traits only.
         traits: The traits of every op of that name.
         rule: A function of the op, or of the op and the `RuleOptions`, a `RuleSpec`, or an object with
-            ``get_sharding_rule``.
+            ``get_sharding_rule``. An `Elementwise` op without one is sharded alike in all of its tensors.
         data_flow: What describes the data-flow edges of the op.
         sharding_attribute: The attribute that holds the sharding of the results.
         traits_of: Gives more traits from the op itself.

@@ -13,12 +13,19 @@ from attrs import evolve, field, frozen
 from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import MeshReferenceOpInterface, RuleOptions, ShardableDataFlowOpInterface, Trait
+from shardy_py.ir.interfaces import (
+    Elementwise,
+    MeshReferenceOpInterface,
+    RuleOptions,
+    ShardableDataFlowOpInterface,
+    Trait,
+)
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import pointwise_rule
 
 RULE_ATTRIBUTE = "sdy.sharding_rule"
 DEFAULT_OPTIONS = RuleOptions()
@@ -330,6 +337,8 @@ class Registry:
         if own is None:
             return _Resolved(traits, predicates)
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
+        if rule is None and own.data_flow is None and Elementwise in traits:
+            rule = pointwise_rule
         return _Resolved(
             traits,
             predicates,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardy_dialects.sdy.region_ops import ManualComputationDataFlow, RegionDataFlow
+from shardy_py.ir.graph import Op
 from shardy_py.plugins import (
     ConstantLike,
     Dialect,
@@ -20,11 +21,16 @@ from shardy_py.sharding.rule_builder import pointwise_rule
 
 sdy = Dialect("sdy")
 
+
+def _no_rule(op: Op) -> None:
+    """Say that nothing propagates through the op, although it is elementwise."""
+
+
 # These three compute nothing per element, but they must propagate as early as elementwise ops do. Only the
 # constraint has a rule: a reshard is there to keep its two sides apart, a barrier to let through one direction.
 sdy.op("sdy.sharding_constraint", traits=[Elementwise], rule=pointwise_rule, sharding_attribute="sharding")
-sdy.op("sdy.reshard", traits=[Elementwise, Pure], sharding_attribute="sharding")
-sdy.op("sdy.propagation_barrier", traits=[Elementwise, PropagationBarrier, Pure])
+sdy.op("sdy.reshard", traits=[Elementwise, Pure], rule=_no_rule, sharding_attribute="sharding")
+sdy.op("sdy.propagation_barrier", traits=[Elementwise, PropagationBarrier, Pure], rule=_no_rule)
 
 # Not ConstantLike in upstream either by trait, but by meaning: it is what constants become once they are split.
 sdy.op("sdy.constant", traits=[ConstantLike, Pure])

@@ -76,6 +76,19 @@ def test_a_text_that_does_not_fit_its_op_names_the_op_and_the_owner() -> None:
     assert "operands 2x9x16x4, 2x4x32x4, 2x4x32x4; results 2x9x16x4" in item.excerpt
 
 
+def test_an_elementwise_op_needs_no_rule() -> None:
+    """The trait says it all, unless a rule or data-flow edges say otherwise."""
+    toy = sdy.Dialect("toy")
+    toy.op("toy.add", traits=[sdy.Elementwise])
+    toy.op("toy.other")
+    toy.op("toy.apart", traits=[sdy.Elementwise], rule=lambda op: None)
+    registry = sdy.Registry.of([toy])
+    shapes: list[tuple[int, ...]] = [(8, 4), (8, 4)]
+    assert str(registry.get_sharding_rule(_op("toy.add", shapes, (8, 4)))) == "<([i, j], [i, j])->([i, j]) {i=8, j=4}>"
+    assert registry.get_sharding_rule(_op("toy.other", shapes, (8, 4))) is None
+    assert registry.get_sharding_rule(_op("toy.apart", shapes, (8, 4))) is None
+
+
 def test_marks_belong_to_a_text() -> None:
     """Kinds of factors beside a rule function would be ignored, so they are refused."""
     with pytest.raises(sdy.PluginError, match="reduction goes with a rule given as a text only"):
