@@ -5,19 +5,26 @@ The module goes to XLA as it stands: XLA's own partitioner reads the shardings t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.mlir import import_module
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.shardings import load_shardings
+from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+
+_COLLECTIVES = frozenset(
+    f"sdy.{name}"
+    for name in ("all_gather", "all_slice", "all_to_all", "all_reduce", "reduce_scatter", "collective_permute")
+)
 
 
 @frozen
@@ -66,12 +73,13 @@ def to_jax(module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None
 
     Args:
         module: A module with shardings on the arguments and results of its main function, as the propagation
-            pipeline leaves it (without sub-axes there, sizes divisible): a `jaxlib.mlir.ir.Module`.
+            pipeline leaves it: a `jaxlib.mlir.ir.Module`.
         semantics: What the dialects say about the ops (a `Registry`).
         devices: The devices, as many as the mesh has; the first ones of `jax.devices()` by default.
 
     Raises:
-        UnsupportedError: no mesh, several different ones, or shardings that JAX cannot express.
+        UnsupportedError: no function named main, no mesh or several different ones, Shardy's collectives, or
+            XLA refuses the module.
         OptionError: fewer devices than the mesh has.
     """
     import jax
@@ -81,6 +89,7 @@ def to_jax(module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None
     program = import_module(module)
     load_shardings(program, semantics)
     main = _main(program.functions)
+    _refuse_collectives(program)
     mesh = _only_mesh(program.meshes)
     count = mesh.total_size
     available = list(devices if devices is not None else jax.devices())
@@ -90,14 +99,16 @@ def to_jax(module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None
         raise OptionError(Diagnostic("too-few-devices", message, hint=hint))
     order = list(mesh.device_ids) or list(range(count))
     chosen = [available[index] for index in order]
-    grid = numpy.array(chosen).reshape([axis.size for axis in mesh.axes])
-    jax_mesh = jax.sharding.Mesh(grid, [axis.name for axis in mesh.axes])
+    arguments = main.regions[0].blocks[0].arguments
+    interface = [program.shardings.get(value.id) for value in (*arguments, *main.function_results)]
+    parts = _parts_of_axes(mesh, [sharding for sharding in interface if sharding])
+    grid = numpy.array(chosen).reshape([part.size for axis in mesh.axes for part in parts[axis.name]])
+    jax_mesh = jax.sharding.Mesh(grid, [part.name for axis in mesh.axes for part in parts[axis.name]])
 
     def named(value: Value) -> Any:
-        sharding = program.shardings.get(value.id)
-        return jax.sharding.NamedSharding(jax_mesh, jax.sharding.PartitionSpec(*_partition_spec(sharding, value)))
+        spec = jax.sharding.PartitionSpec(*_partition_spec(program.shardings.get(value.id), parts))
+        return jax.sharding.NamedSharding(jax_mesh, spec)
 
-    arguments = main.regions[0].blocks[0].arguments
     options = xla_client.CompileOptions()
     options.num_partitions = count
     ids = numpy.array([[device.id for device in chosen]], dtype=numpy.int32)
@@ -110,7 +121,10 @@ def to_jax(module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None
     bytecode = BytesIO()
     module.operation.write_bytecode(bytecode)
     client = chosen[0].client
-    executable = client.compile_and_load(bytecode.getvalue(), xla_client.DeviceList(tuple(chosen)), options)
+    try:
+        executable = client.compile_and_load(bytecode.getvalue(), xla_client.DeviceList(tuple(chosen)), options)
+    except jax.errors.JaxRuntimeError as error:
+        raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {error}")) from error
     return CompiledModule(
         executable,
         tuple(named(value) for value in arguments),
@@ -125,6 +139,14 @@ def _main(functions: dict[str, Op]) -> Op:
     return functions["main"]
 
 
+def _refuse_collectives(program: Program) -> None:
+    for op in program.walk():
+        if op.name in _COLLECTIVES:
+            hint = "propagate without explicit collectives: XLA's partitioner makes its own"
+            message = "XLA compiles no collectives of Shardy"
+            raise UnsupportedError(Diagnostic("collective", message, op.location, op.name, hint))
+
+
 def _only_mesh(meshes: dict[str, Mesh]) -> Mesh:
     found = {mesh: name for name, mesh in meshes.items() if mesh.axes}
     if len(found) != 1:
@@ -134,14 +156,50 @@ def _only_mesh(meshes: dict[str, Mesh]) -> Mesh:
     return next(iter(found))
 
 
-def _partition_spec(sharding: TensorSharding | None, value: Value) -> list[Any]:
+@frozen
+class _Part:
+    """A part of a mesh axis that is an axis of JAX's mesh.
+
+    Args:
+        name: The name of the axis there.
+        pre_size: The size of all parts before it.
+        size: Its own size.
+    """
+
+    name: str
+    pre_size: int
+    size: int
+
+
+def _parts_of_axes(mesh: Mesh, shardings: Iterable[TensorSharding]) -> dict[str, list[_Part]]:
+    """Return each axis as the parts that the sub-axes in some shardings cut it into; JAX's meshes know no sub-axes."""
+    cuts: dict[str, set[int]] = {axis.name: {1, axis.size} for axis in mesh.axes}
+    for axis in (axis for sharding in shardings for dim in sharding.dim_shardings for axis in dim.axes):
+        if axis.sub_axis:
+            cuts[axis.name] |= {axis.sub_axis.pre_size, axis.sub_axis.pre_size * axis.sub_axis.size}
+    return {axis.name: _parts(axis.name, sorted(cuts[axis.name])) for axis in mesh.axes}
+
+
+def _parts(name: str, cuts: list[int]) -> list[_Part]:
+    if len(cuts) <= 2:
+        return [_Part(name, 1, cuts[-1])]
+    if any(after % before for before, after in pairwise(cuts)):
+        message = f"the shardings of arguments and results cut the axis {name!r} in ways that do not fit together"
+        raise UnsupportedError(Diagnostic("sub-axes-in-interface", message, hint="use another size for the axis"))
+    return [_Part(f"{name}:({before}){after // before}", before, after // before) for before, after in pairwise(cuts)]
+
+
+def _partition_spec(sharding: TensorSharding | None, parts: dict[str, list[_Part]]) -> list[Any]:
     """Return a sharding as the entries of a PartitionSpec."""
     entries: list[Any] = []
     for dim in sharding.dim_shardings if sharding else ():
-        if any(axis.sub_axis for axis in dim.axes):
-            message = f"sharding {sharding} of {value!r} has sub-axes, which JAX's shardings cannot express"
-            hint = "run the whole propagation pipeline, which removes them from arguments and results"
-            raise UnsupportedError(Diagnostic("sub-axes-in-interface", message, hint=hint))
-        names = tuple(axis.name for axis in dim.axes)
+        names = tuple(part.name for axis in dim.axes for part in _parts_in(axis, parts[axis.name]))
         entries.append(names[0] if len(names) == 1 else names or None)
     return entries
+
+
+def _parts_in(axis: AxisRef, parts: list[_Part]) -> list[_Part]:
+    if axis.sub_axis is None:
+        return parts
+    end = axis.sub_axis.pre_size * axis.sub_axis.size
+    return [part for part in parts if axis.sub_axis.pre_size <= part.pre_size < end]

@@ -1,0 +1,95 @@
+"""Writes docs/reference/passes.md from the passes themselves: ``python -m tests.docs.passes``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from shardy_py.api.pipeline import PASSES, get_pass
+from shardy_py.ir.pipelines import PassPipeline
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "passes.md"
+HEAD = """\
+# Passes
+
+Each pass has the name and the options it has in the reference. `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and
+`shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'` several. In Python `shardy_py.api.pipeline.parse_pipeline`
+reads the same text.
+
+```console
+$ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=true' -sdy-close-shardings -o out.mlir
+```
+
+What runs in which order, and why, is in
+[`shardy_py/api/pipelines.py`](../../shardy_py/api/pipelines.py). Plugins may add passes: the bundled one for StableHLO
+has `sdy-explicit-gather-scatter-batching`. This page is written by `python -m tests.docs.passes`; a test checks that it
+is up to date.
+"""
+SECTIONS = (
+    ("Pipelines", lambda path: path.startswith("shardy_py.api.pipelines")),
+    ("Before propagation", lambda path: path.startswith("shardy_py.prepare")),
+    ("Propagation", lambda path: path.startswith("shardy_py.propagation")),
+    ("After propagation", lambda path: path.startswith("shardy_py.finish")),
+    ("Others", lambda path: path.startswith("shardy_py.api.pipeline:")),
+)
+
+
+def page() -> str:
+    """Return the text of the page."""
+    parts = [HEAD]
+    for title, belongs in SECTIONS:
+        parts.append(f"\n## {title}\n")
+        parts += [_entry(name) for name, path in sorted(PASSES.items()) if belongs(path)]
+    return "".join(parts)
+
+
+def _entry(name: str) -> str:
+    class_ = get_pass(name)
+    summary = _docstring(class_)[0]
+    arguments: dict[str, str] = {}
+    for base in reversed(class_.__mro__):
+        arguments |= _docstring(base)[1]
+    lines = [f"\n### {name}\n\n{summary}\n"]
+    fields: tuple[Any, ...] = attrs.fields(class_)  # type: ignore[arg-type]
+    if fields:
+        lines.append("\n| option | default | meaning |\n|---|---|---|\n")
+    for field in fields:
+        option = field.name.replace("_", "-")
+        lines.append(f"| `{option}` | {_default(field.default)} | {arguments[field.name]} |\n")
+    if issubclass(class_, PassPipeline):
+        lines.append("\nIt runs:\n\n")
+        lines += [f"1. `{stage.item.name}`: {stage.reason}\n" for stage in class_().stages()]
+    return "".join(lines)
+
+
+def _docstring(class_: type) -> tuple[str, dict[str, str]]:
+    """Return all before the arguments of a docstring, and the arguments by name, one line each."""
+    before, _, after = inspect.cleandoc(class_.__doc__ or "").partition("\nArgs:\n")
+    block = re.split(r"\n(?=\S)", after)[0]
+    arguments = {}
+    for item in re.split(r"\n(?=    \w+: )", "\n" + block):
+        name, colon, meaning = item.strip().partition(": ")
+        if colon:
+            arguments[name] = " ".join(meaning.replace("``", "`").split())
+    return before.strip().replace("``", "`"), arguments
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, attrs.Factory):  # type: ignore[arg-type]
+        value = value.factory()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
+    return f"`{value}`" if value != "" else "none"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
