@@ -59,7 +59,7 @@ class Result:
             What runs it: call it with one array per argument of the main function.
 
         Raises:
-            UnsupportedError: no mesh, several different ones, or shardings that JAX cannot express.
+            UnsupportedError: no mesh, several different ones, or XLA refuses the module.
             OptionError: fewer devices than the mesh has.
         """
         from shardy_py.frontends.jax import to_jax
