@@ -12,7 +12,6 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import NativeAttributes
 from shardy_py.frontends.mlir.importer import BlockHandle, OpHandle, Origin
-from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 
 
@@ -152,16 +151,21 @@ class _Writer:
         if op.operands or op.regions:
             message = "an attribute of a copied op cannot be handled by MLIR's Python bindings"
             raise UnsupportedError(Diagnostic("unsupported-attribute", message, op.location, op.name))
-        attributes = ", ".join(f'"{name}" = {self._attribute_text(op, name)}' for name in op.attributes)
+        codec, named = self._origin.codec, {}
+        texts = []
+        for name, value in op.attributes.items():
+            try:
+                named[name] = codec.encode(value)
+            except TypeError:
+                texts.append(f'"{name}" = {value}')
         types = ", ".join(str(value.type) for value in op.results)
-        text = f'%0:{len(op.results)} = "{op.name}"() {{{attributes}}} : () -> ({types})'
+        text = f'%0:{len(op.results)} = "{op.name}"() {{{", ".join(texts)}}} : () -> ({types})'
         native = ir.Operation.parse(text, context=self._origin.module.context)
         point.insert(native)
+        # Only inside the module can be verified what refers to its symbols, such as the mesh of a sharding.
+        for name, attribute in named.items():
+            native.operation.attributes[name] = attribute
         return native.operation
-
-    def _attribute_text(self, op: Op, name: str) -> str:
-        value = op.attributes[name]
-        return str(value) if isinstance(value, RawAttribute) else str(self._origin.codec.encode(value))
 
     def _update_operands(self, op: Op, handle: OpHandle) -> None:
         if len(op.operands) != len(handle.operands):
