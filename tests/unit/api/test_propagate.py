@@ -306,7 +306,7 @@ func.func @main(%x: tensor<4xcomplex<f32>> {sdy.sharding = #sdy.sharding<@mesh, 
   return %0, %1 : tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>
 }
 """
-    result = propagate(text)
+    result = sdy.propagate(text)
     constants = [line for line in result.text.splitlines() if "sdy.constant" in line]
     assert constants
     assert all('[{"a"}]' in line for line in constants)
