@@ -32,3 +32,11 @@ def test_links_lead_somewhere(page: Path) -> None:
     """Each relative link names a file that exists."""
     links = _LINK.findall(page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_index_has_every_page() -> None:
+    """Each page of the documentation is linked from the index."""
+    folder = ROOT / "docs"
+    linked = set(_LINK.findall((folder / "index.md").read_text(encoding="utf-8")))
+    pages = {str(path.relative_to(folder)) for path in folder.rglob("*.md")} - {"index.md"}
+    assert linked == pages
