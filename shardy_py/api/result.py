@@ -64,7 +64,8 @@ class Result:
         """
         from shardy_py.frontends.jax import to_jax
 
-        return to_jax(self.module, semantics=self.registry, devices=devices)
+        is_native = frontend_of(self.program).__name__.endswith(".mlir")
+        return to_jax(self.module if is_native else self.text, semantics=self.registry, devices=devices)
 
     def __str__(self) -> str:
         return self.text

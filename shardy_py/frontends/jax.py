@@ -13,7 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
-from shardy_py.frontends.mlir import import_module
+from shardy_py.frontends.mlir import import_module, to_module
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.shardings import load_shardings
@@ -73,7 +73,7 @@ def to_jax(module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None
 
     Args:
         module: A module with shardings on the arguments and results of its main function, as the propagation
-            pipeline leaves it: a `jaxlib.mlir.ir.Module`.
+            pipeline leaves it: a `jaxlib.mlir.ir.Module`, or anything else that `to_module` takes.
         semantics: What the dialects say about the ops (a `Registry`).
         devices: The devices, as many as the mesh has; the first ones of `jax.devices()` by default.
 
@@ -86,6 +86,7 @@ def to_jax(module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None
     import numpy
     from jaxlib import xla_client
 
+    module = to_module(module)
     program = import_module(module)
     load_shardings(program, semantics)
     main = _main(program.functions)
