@@ -58,6 +58,8 @@ def run_page(page: Path, directory: Path) -> int:
         AssertionError: a block fails or prints something else than the page says.
     """
     (directory / "examples").symlink_to(ROOT / "examples")
+    # A finder for "." keeps looking where the page before this one ran.
+    sys.path_importer_cache.pop(".", None)
     namespace: dict[str, object] = {"__name__": "page"}
     blocks = find_blocks(page)
     for block in blocks:
