@@ -79,6 +79,14 @@ class Value:
         """Whether there is exactly one use."""
         return len(self.uses) == 1
 
+    def insert_after(self, op: Op) -> None:
+        """Insert an op right after what makes the value; for an argument, at the start of its block."""
+        owner = self.owner
+        if isinstance(owner, Block):
+            owner.insert_after(None, op)
+        elif owner.parent is not None:
+            owner.parent.insert_after(owner, op)
+
     def replace_all_uses_with(self, new: Value, *, except_op: Op | None = None) -> None:
         """Make every user (but ``except_op``) use ``new``.
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
-from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import static_shape
 
@@ -39,16 +39,8 @@ def add_edges(program: Program, owners: Iterable[Value]) -> None:
         if static_shape(owner.type) is None or edge_user(owner) is not None:
             continue
         edge = Op(program, DATA_FLOW_EDGE, [owner], [owner.type])
-        _insert_after(owner, edge)
+        owner.insert_after(edge)
         owner.replace_all_uses_with(edge.result, except_op=edge)
         sharding = program.shardings.get(owner.id)
         if sharding is not None:
             program.shardings[edge.result.id] = sharding
-
-
-def _insert_after(value: Value, op: Op) -> None:
-    owner = value.owner
-    if isinstance(owner, Block):
-        owner.insert_after(None, op)
-    elif owner.parent is not None:
-        owner.parent.insert_after(owner, op)

@@ -78,7 +78,7 @@ class _Constraints:
         def move() -> Op:
             if op.parent is not None:
                 op.parent.remove(op)
-            _insert_after(value, op)
+            value.insert_after(op)
             return op
 
         self._apply(op, value, self.program.shardings[op.result.id], move)
@@ -92,7 +92,7 @@ class _Constraints:
             def create(value: Value = value, sharding: TensorSharding = sharding) -> Op:
                 constraint = Op(self.program, CONSTRAINT, [value], [value.type], {"sharding": sharding})
                 self.program.shardings[constraint.result.id] = sharding
-                _insert_after(value, constraint)
+                value.insert_after(constraint)
                 return constraint
 
             self._apply(op, value, sharding, create)
@@ -202,11 +202,3 @@ def _ops_after(op: Op, wanted: set[int]) -> set[int]:
             found.add(id(following))
         following = following.next
     return found
-
-
-def _insert_after(value: Value, op: Op) -> None:
-    owner = value.owner
-    if isinstance(owner, Block):
-        owner.insert_after(None, op)
-    elif owner.parent is not None:
-        owner.parent.insert_after(owner, op)

@@ -79,11 +79,7 @@ def _common_sharding(program: Program, slots: Slots, values: list[Value]) -> tup
 def _constrain(program: Program, value: Value, sharding: TensorSharding) -> None:
     """Insert a sharding constraint right after a value and let all its users use that."""
     constraint = Op(program, "sdy.sharding_constraint", [value], [value.type], {"sharding": sharding})
-    producer = value.defining_op
-    if producer is not None and producer.parent is not None:
-        producer.parent.insert_after(producer, constraint)
-    else:
-        value.owner.insert_after(None, constraint)  # type: ignore[union-attr]
+    value.insert_after(constraint)
     value.replace_all_uses_with(constraint.result, except_op=constraint)
     program.shardings[constraint.result.id] = sharding
 

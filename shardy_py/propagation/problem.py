@@ -64,7 +64,6 @@ class Problem:
         notify: Slot to the steps to visit again when it changes, in the order in which they are put back.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
-        is_priority_slot: Whether user priorities on the slot count.
     """
 
     transitions: Transitions

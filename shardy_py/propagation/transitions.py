@@ -101,11 +101,10 @@ class ShardingTable:
 class Transitions:
     """The outcomes of steps, computed on demand and kept."""
 
-    __slots__ = ("_memo", "_rule_ids", "conservative", "rules", "table")
+    __slots__ = ("_memo", "_rule_ids", "rules", "table")
 
-    def __init__(self, table: ShardingTable, *, conservative: bool = False) -> None:
+    def __init__(self, table: ShardingTable) -> None:
         self.table = table
-        self.conservative = conservative
         self.rules: list[OpShardingRule] = []
         self._rule_ids: dict[OpShardingRule, int] = {}
         self._memo: dict[tuple[object, ...], Outcome] = {}
