@@ -102,7 +102,7 @@ class _Compiler:
         self.conservative = conservative
         self.slots: Slots = assign_slots(program, semantics)
         transitions = Transitions(ShardingTable(program.meshes))
-        self.problem = Problem(transitions, self.slots.values, [], {})
+        self.problem = Problem(transitions, self.slots.values, [], {}, slot_of=self.slots.of_value)
         self.step_of: dict[int, int] = {}
 
     def run(self) -> Problem:

@@ -19,7 +19,7 @@ from shardy_py.propagation.problem import NO_RULE, Problem
 from shardy_py.propagation.removal import erase_ops
 from shardy_py.propagation.schedule import DEFAULT, Schedule
 from shardy_py.propagation.solve import Solution, Strategies, solve
-from shardy_py.propagation.trace import Observer
+from shardy_py.propagation.trace import Observer, VisitLog
 from shardy_py.sharding.rule import OpShardingRule
 
 RULE_ATTRIBUTE = "sdy.sharding_rule"
@@ -64,6 +64,7 @@ def propagate_program(
     warnings: list[Diagnostic] | None = None,
     observer: Observer | None = None,
     snapshot: Snapshot | None = None,
+    log: VisitLog | None = None,
 ) -> Solution:
     """Propagate the shardings of a program's table, in place.
 
@@ -76,6 +77,7 @@ def propagate_program(
         warnings: Receives what is worth knowing but no error.
         observer: Gets every accepted update as it happens.
         snapshot: Called after every user priority but the last.
+        log: Gets every visit.
 
     Raises:
         UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
@@ -98,6 +100,7 @@ def propagate_program(
         user_priorities=options.user_priorities,
         observer=observer,
         after_priority=after_priority if snapshot is not None else None,
+        log=log,
     )
     apply_solution(program, solution)
     settle_rules(program, problem, keep=options.keep_sharding_rules)

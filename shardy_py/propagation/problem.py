@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from attrs import define, field
@@ -64,6 +64,7 @@ class Problem:
         notify: Slot to the steps to visit again when it changes, in the order in which they are put back.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
+        slot_of: Value id to slot, for every value that can be sharded; several values may share one.
     """
 
     transitions: Transitions
@@ -79,6 +80,7 @@ class Problem:
     notify: list[tuple[int, ...]] = field(factory=list)
     tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
     removal: RemovalPlan | None = None
+    slot_of: Mapping[int, int] = field(factory=dict)
     _group_ids: dict[StepGroup, int] = field(factory=dict)
 
     @property

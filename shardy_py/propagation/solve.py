@@ -11,7 +11,7 @@ from shardy_py.propagation.factors import Direction, Strategy
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
 from shardy_py.propagation.removal import Removal
 from shardy_py.propagation.schedule import Schedule, kind_directions, matching_entries
-from shardy_py.propagation.trace import Observer, Recorder
+from shardy_py.propagation.trace import Observer, Recorder, VisitLog
 from shardy_py.propagation.transitions import NO_SHARDING, Directions, Outcome
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
 from shardy_py.sharding.rule import FactorKind
@@ -38,6 +38,7 @@ def solve(
     user_priorities: bool = True,
     observer: Observer | None = None,
     after_priority: AfterPriority | None = None,
+    log: VisitLog | None = None,
 ) -> Solution:
     """Propagate to the fixpoint.
 
@@ -48,8 +49,12 @@ def solve(
         user_priorities: Whether priorities on dimension shardings count; if not they are carried along.
         observer: Gets every accepted update as it happens.
         after_priority: Called after every user priority but the last.
+        log: Gets every visit, whether or not it changes anything.
     """
-    solver = _Solver(problem, schedule, strategies, Recorder(problem, observer) if observer else None)
+    recorder = None if observer is None and log is None else Recorder(problem, observer, log)
+    solver = _Solver(problem, schedule, strategies, recorder)
+    if recorder is not None:
+        recorder.log.directions_of = solver.directions_of
     if not user_priorities:
         solver.run_levels()
         return Solution(problem, solver.current)
@@ -113,12 +118,12 @@ class _Solver:
     def _sync_function_results(self, strategy: Strategy) -> None:
         """Propagate between the values the main function returns and its results."""
         problem, current = self.problem, self.current
-        for rule_id, operand, result in problem.function_results:
+        for number, (rule_id, operand, result) in enumerate(problem.function_results):
             ids = (current[operand], current[result])
             directions = (int(Direction.BOTH),) * problem.transitions.rules[rule_id].num_factors
             outcome = problem.transitions.outcome(rule_id, directions, strategy, ids)
-            if outcome and self.recorder is not None:
-                self.recorder.record_function_result(rule_id, directions, (operand, result), current, outcome)
+            if self.recorder is not None:
+                self.recorder.record(-1 - number, -1, ids, current, outcome, outcome)
             for position, new in outcome:
                 if position == 1:
                     current[result] = new
@@ -135,7 +140,7 @@ class _Solver:
         waiting = bytearray(self._alive)
         memo: dict[tuple[int, tuple[int, ...]], Outcome] = {}
         visit = self._make_visit(level, strategy)
-        removal = self.removal
+        removal, recorder = self.removal, self.recorder
         while stack:
             step = stack.pop()
             if not waiting[step]:
@@ -151,11 +156,11 @@ class _Solver:
                 outcome = visit(step, key[1])
                 if step not in problem.transforms:
                     memo[key] = outcome
+            if recorder is not None:
+                self._record(recorder, step, key[1], outcome)
             if not outcome:
                 continue
             own = self._own(step, outcome) if step in problem.transforms else outcome
-            if self.recorder is not None:
-                self._record(self.recorder, step, key[1], own, level)
             # A sharding group gets what the step computed, without the manual axes that the target adds.
             for (position, new), (_, own_new) in zip(outcome, own, strict=True):
                 slot = slots[position]
@@ -231,11 +236,18 @@ class _Solver:
 
         return visit
 
-    def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], outcome: Outcome, level: int) -> None:
-        group = self.problem.groups[self.step_groups[step]]
-        directions = self._directions(step, group, level)
-        seen = self._seen(step, ids) if step in self.problem.transforms else ids
-        recorder.record_step(step, group, directions, seen, self.current, outcome)
+    def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], outcome: Outcome) -> None:
+        group = self.step_groups[step]
+        if self.problem.groups[group].rule == NO_RULE:
+            return
+        if step in self.problem.transforms:
+            recorder.record(step, group, self._seen(step, ids), self.current, self._own(step, outcome), outcome)
+        else:
+            recorder.record(step, group, ids, self.current, outcome, outcome)
+
+    def directions_of(self, step: int, group: int, level: int) -> Directions:
+        """Return the direction of every factor of a step, as a member of a group, at a level."""
+        return self._directions(step, self.problem.groups[group], level)
 
     def _seen(self, step: int, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shardings of an edge as its sources see them."""

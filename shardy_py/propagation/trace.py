@@ -1,21 +1,23 @@
-"""What a solve did, update by update, for whoever asks why.
+"""What a solve did, visit by visit, for whoever asks why.
 
-A solve with an observer reports every accepted update: a visit of a step, or a synchronisation of a function result,
-that changed shardings. An update holds what the step saw; what the factors looked like before and after is computed
-again when asked for. Without an observer nothing of this exists.
+A solve with a log notes every visit of a step and every synchronisation of a function result: what it saw and what it
+changed, as small integers. A solve with an observer reports those that changed shardings, the accepted updates, as they
+happen. What the factors looked like, and what was refused and why, is computed again when asked for. Without either
+nothing of this exists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from typing import NamedTuple
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy
-from shardy_py.propagation.problem import Problem, StepGroup
-from shardy_py.propagation.transitions import Outcome, project_step, propagate_step
+from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.transitions import Directions, Outcome, project_step, propagate_step
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
@@ -88,95 +90,167 @@ class Update:
 
 
 Observer = Callable[[Update], None]
+DirectionsOf = Callable[[int, int, int], Directions]
+"""Gets a step, the index of its group and the number of a level; returns the direction of every factor."""
+
+
+class Place(NamedTuple):
+    """Where in the hierarchy a visit happens."""
+
+    user_priority: int
+    level: int
+    strategy: Strategy
+
+
+class Visit(NamedTuple):
+    """One visit of a step, or one synchronisation of a function result.
+
+    Attributes:
+        step: The step; for the function result number n of the problem, -1 - n.
+        place: The index of the place in the log.
+        group: The index of the step's group at that time; -1 for a function result.
+        seen: The shardings as the step saw them.
+        changed: What changed, as the step's own tensors hold it.
+        outcome: The same as the step computed it, which is what sharding groups get.
+    """
+
+    step: int
+    place: int
+    group: int
+    seen: tuple[int, ...]
+    changed: Outcome
+    outcome: Outcome
+
+
+@define
+class VisitLog:
+    """All visits of one solve, in order.
+
+    Attributes:
+        places: The places that were entered, in order.
+        visits: The visits.
+        directions_of: How the schedule of the solve directs factors.
+    """
+
+    places: list[Place] = field(factory=list)
+    visits: list[Visit] = field(factory=list)
+    directions_of: DirectionsOf = lambda step, group, level: ()
 
 
 class Recorder:
-    """Makes the updates of one solve for its observer; exists only where there is one."""
+    """Notes what one solve does, for its observer and its log; exists only where there is one of them.
 
-    def __init__(self, problem: Problem, observer: Observer) -> None:
+    Args:
+        problem: The problem that is solved.
+        observer: Gets the accepted updates.
+        log: Where all visits are noted.
+    """
+
+    def __init__(self, problem: Problem, observer: Observer | None, log: VisitLog | None = None) -> None:
         self.problem = problem
         self.observer = observer
-        self._place = (0, 0, Strategy.AGGRESSIVE)
+        self.log = VisitLog() if log is None else log
+        self._keeps_all = log is not None
 
     def enter(self, user_priority: int, level: int, strategy: Strategy) -> None:
-        """Note where in the hierarchy the following updates happen."""
-        self._place = (user_priority, level, strategy)
+        """Note where in the hierarchy the following visits happen."""
+        self.log.places.append(Place(user_priority, level, strategy))
 
-    def record_step(
+    def record(
         self,
         step: int,
-        group: StepGroup,
-        directions: tuple[int, ...],
+        group: int,
         seen: tuple[int, ...],
         current: Sequence[int],
+        changed: Outcome,
         outcome: Outcome,
     ) -> None:
-        """Report a visit of a step, before its outcome is applied.
+        """Note a visit, before its outcome is applied.
 
         Args:
-            step: The step.
-            group: Its group.
-            directions: The direction of every factor.
-            seen: The shardings as the step saw them.
+            step: See `Visit`; so are the others.
+            group: See there.
+            seen: See there.
             current: Slot to sharding.
-            outcome: What changes.
+            changed: See there.
+            outcome: See there.
         """
-        op, slots = self.problem.step_ops[step], self.problem.step_slots[step]
-        flags = {"is_elementwise": group.is_elementwise, "conservative": group.conservative}
-        self._report(op, group.rule, directions, slots, seen, self._changes(slots, current, outcome), flags)
+        visit = Visit(step, len(self.log.places) - 1, group, seen, changed, outcome)
+        if self._keeps_all:
+            self.log.visits.append(visit)
+        if outcome and self.observer is not None:
+            self.observer(make_update(self.problem, self.log, visit, current))
 
-    def record_function_result(
-        self,
-        rule: int,
-        directions: tuple[int, ...],
-        slots: tuple[int, int],
-        current: Sequence[int],
-        outcome: Outcome,
-    ) -> None:
-        """Report the synchronisation of a returned value with a function result, before it is applied."""
-        op = self.problem.slot_values[slots[1]].owning_op
-        seen = (current[slots[0]], current[slots[1]])
-        changes = self._changes(slots, current, outcome)
-        self._report(op, rule, directions, slots, seen, changes, {"is_function_result": True})
 
-    def _report(
-        self,
-        op: Op,
-        rule: int,
-        directions: tuple[int, ...],
-        slots: tuple[int, ...],
-        seen: tuple[int, ...],
-        changes: tuple[Change, ...],
-        flags: dict[str, bool],
-    ) -> None:
-        problem = self.problem
-        common = problem.table.common_mesh(seen)
-        assert common is not None, "a step without a common mesh changes nothing"
-        user_priority, level, strategy = self._place
-        update = Update(
-            op,
-            tuple([problem.slot_values[slot] if slot >= 0 else None for slot in slots]),
-            problem.transitions.rules[rule],
-            tuple(map(Direction, directions)),
-            strategy,
-            level,
-            user_priority,
-            common[1],
-            tuple([problem.table.values[sharding_id] for sharding_id in seen]),
-            changes,
-            **flags,
-        )
-        self.observer(update)
+def slots_of_visit(problem: Problem, step: int) -> tuple[int, ...]:
+    """Return the slots of operands, then results, of a step or a function result (see `Visit.step`)."""
+    return problem.step_slots[step] if step >= 0 else problem.function_results[-1 - step][1:]
 
-    def _changes(self, slots: Sequence[int], current: Sequence[int], outcome: Outcome) -> tuple[Change, ...]:
-        values, table = self.problem.slot_values, self.problem.table.values
-        changes = []
-        for position, new_id in outcome:
-            slot, new = slots[position], table[new_id]
-            if slot < 0 or new is None:
-                continue
-            changes.append(Change(position, values[slot], table[current[slot]], new))
-            for member, _ in self.problem.tied.get(slot, ()):
-                if member != slot:
-                    changes.append(Change(position, values[member], table[current[member]], new, is_tied=True))
-        return tuple(changes)
+
+def rule_of_visit(problem: Problem, visit: Visit) -> OpShardingRule:
+    """Return the rule that a visit used."""
+    index = problem.groups[visit.group].rule if visit.step >= 0 else problem.function_results[-1 - visit.step][0]
+    return problem.transitions.rules[index]
+
+
+def directions_of_visit(problem: Problem, log: VisitLog, visit: Visit) -> Directions:
+    """Return the direction of every factor in a visit; function results take both."""
+    if visit.step < 0:
+        return (int(Direction.BOTH),) * rule_of_visit(problem, visit).num_factors
+    return log.directions_of(visit.step, visit.group, log.places[visit.place].level)
+
+
+def op_of_visit(problem: Problem, step: int) -> Op:
+    """Return the op of a step; the function for a function result."""
+    if step >= 0:
+        return problem.step_ops[step]
+    return problem.slot_values[problem.function_results[-1 - step][2]].owning_op
+
+
+def changed_slots(problem: Problem, visit: Visit) -> Iterator[tuple[int, int, int, bool]]:
+    """Yield position, slot, new sharding and whether a sharding group brings it, in the order in which they are set."""
+    slots = slots_of_visit(problem, visit.step)
+    for (position, own), (_, new) in zip(visit.changed, visit.outcome, strict=True):
+        slot = slots[position]
+        if slot < 0:
+            continue
+        yield position, slot, own, False
+        is_result = visit.step < 0 and position == 1
+        for member, _ in () if is_result else problem.tied.get(slot, ()):
+            yield position, member, new, True
+
+
+def make_update(problem: Problem, log: VisitLog, visit: Visit, current: Sequence[int]) -> Update:
+    """Return the accepted update of a visit.
+
+    Args:
+        problem: The problem.
+        log: The log that the visit stands in, or will.
+        visit: The visit.
+        current: Slot to sharding before the visit.
+    """
+    common = problem.table.common_mesh(visit.seen)
+    assert common is not None, "a step without a common mesh changes nothing"
+    values, slot_values = problem.table.values, problem.slot_values
+    place = log.places[visit.place]
+    group = problem.groups[visit.group] if visit.step >= 0 else None
+    changes = []
+    for position, slot, new_id, is_tied in changed_slots(problem, visit):
+        new = values[new_id]
+        if new is not None and not (is_tied and new_id == current[slot]):
+            changes.append(Change(position, slot_values[slot], values[current[slot]], new, is_tied))
+    return Update(
+        op_of_visit(problem, visit.step),
+        tuple([slot_values[slot] if slot >= 0 else None for slot in slots_of_visit(problem, visit.step)]),
+        rule_of_visit(problem, visit),
+        tuple(map(Direction, directions_of_visit(problem, log, visit))),
+        place.strategy,
+        place.level,
+        place.user_priority,
+        common[1],
+        tuple([values[sharding_id] for sharding_id in visit.seen]),
+        tuple(changes),
+        is_elementwise=group is not None and group.is_elementwise,
+        conservative=group is not None and group.conservative,
+        is_function_result=visit.step < 0,
+    )

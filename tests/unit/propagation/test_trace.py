@@ -8,7 +8,7 @@ from shardy_py.ir.builder import Builder
 from shardy_py.ir.types import tensor
 from shardy_py.propagation import FLAT, compile_program, propagate_program, solve
 from shardy_py.propagation.factors import Strategy
-from shardy_py.propagation.trace import Update
+from shardy_py.propagation.trace import Update, VisitLog
 from shardy_py.sharding import AxisRef, Mesh
 from tests.unit.propagation.toy import texts, toy_registry
 
@@ -131,3 +131,18 @@ def test_a_snapshot_is_taken_after_every_priority_but_the_last(sharding: str, ex
     assert seen == expected
     assert shown == [None, '[{?}, {"b", ?}]'][: len(expected)]
     assert texts(b, [y]) == ['[{"a", ?}, {?}]' if not expected else '[{"a", ?}, {"b", ?}]']
+
+
+def test_the_log_has_every_visit() -> None:
+    """Those that changed something are the accepted updates; the others saw what they could not change."""
+    b = Builder(mesh=Mesh.of(a=2, b=2))
+    with b.function("main", [T]) as (x,):
+        b.shard(x, '[{"a"}, {?}]')
+        b.return_(b.op("toy.neg", [x], [T]))
+    log, updates = VisitLog(), []
+    propagate_program(b.program, toy_registry(), observer=updates.append, log=log)
+    accepted = [visit for visit in log.visits if visit.outcome]
+    assert len(accepted) == len(updates) == 2
+    assert len(log.visits) > 2
+    assert all(visit.seen for visit in log.visits)
+    assert [log.places[visit.place].level for visit in accepted] == [update.level for update in updates]
