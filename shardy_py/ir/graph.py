@@ -7,6 +7,7 @@ ends of a run. Everything else is a frozen value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from itertools import count
 from typing import Any
 
 from shardy_py.ir.attributes import Attribute
@@ -152,6 +153,7 @@ class Op:
         self.program = program
         self.id = program.next_op_id()
         self.name = name
+        program.op_names.add(name)
         self.operands = list(operands)
         self.results = [Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)]
         self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
@@ -227,8 +229,7 @@ class Op:
         yield self
         for region in self.regions:
             for block in region.blocks:
-                for op in block.ops:
-                    yield from op.walk()
+                yield from block.walk()
 
     def __repr__(self) -> str:
         return f"<{self.name} #{self.id}>"
@@ -261,6 +262,28 @@ class Block:
             following = op.next
             yield op
             op = following
+
+    def walk(self) -> Iterator[Op]:
+        """Iterate over the ops and all ops inside, each before those in its regions.
+
+        The op just given may be erased or moved, and its regions may change.
+        """
+        # A stack instead of recursion: every pass walks, and a generator per op is most of what that costs.
+        op = self.first
+        later: list[Op | Block | None] = []
+        while True:
+            while op is not None:
+                following = op.next
+                yield op
+                if op.regions:
+                    later.append(following)
+                    later.extend(block for region in reversed(op.regions) for block in reversed(region.blocks))
+                    break
+                op = following
+            if not later:
+                return
+            top = later.pop()
+            op = top.first if isinstance(top, Block) else top
 
     @property
     def terminator(self) -> Op | None:
@@ -332,27 +355,21 @@ class Program:
         body: The block of the module, with functions, meshes and other symbols.
         attributes: The attributes of the module.
         shardings: Value id to tensor sharding. Results of functions have ids, too (`Op.function_results`).
+        op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
+        next_op_id: Returns a new op id.
+        next_value_id: Returns a new value id.
         origin: Whatever the frontend needs to write the program back.
     """
 
     def __init__(self) -> None:
-        self._ops = 0
-        self._values = 0
+        self.next_op_id: Callable[[], int] = count().__next__
+        self.next_value_id: Callable[[], int] = count().__next__
+        self.op_names: set[str] = set()
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}
         self.shardings: dict[int, TensorSharding] = {}
         self.origin: Any = None
         self.locate: Callable[[Op], str] = lambda op: ""
-
-    def next_op_id(self) -> int:
-        """Return a new op id."""
-        self._ops += 1
-        return self._ops - 1
-
-    def next_value_id(self) -> int:
-        """Return a new value id."""
-        self._values += 1
-        return self._values - 1
 
     def new_function_results(self, function: Op, types: Iterable[Type]) -> None:
         """Give a function one value per result, to carry its sharding."""
@@ -362,8 +379,7 @@ class Program:
 
     def walk(self) -> Iterator[Op]:
         """Iterate over all ops, each before those in its regions."""
-        for op in self.body.ops:
-            yield from op.walk()
+        return self.body.walk()
 
     @property
     def functions(self) -> dict[str, Op]:

@@ -10,7 +10,8 @@ from jaxlib.mlir import ir
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.ir.attributes import RawAttribute
 
-_MISSING = object()
+MISSING = object()
+"""Stands for an attribute that was removed."""
 
 
 class AttributeSet:
@@ -28,8 +29,8 @@ class AttributeSet:
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return an attribute, decoded."""
-        found = self.decoded.get(name, _MISSING)
-        if found is not _MISSING:
+        found = self.decoded.get(name, MISSING)
+        if found is not MISSING:
             return found
         native = self.native.get(name)
         if native is None:
@@ -107,22 +108,22 @@ class NativeAttributes(MutableMapping[str, Any]):
         """Return an attribute."""
         if self.overlay is not None and name in self.overlay:
             value = self.overlay[name]
-            return default if value is _MISSING else value
+            return default if value is MISSING else value
         return self.base.get(name, default)
 
     def __getitem__(self, name: str) -> Any:
-        value = self.get(name, _MISSING)
-        if value is _MISSING:
+        value = self.get(name, MISSING)
+        if value is MISSING:
             raise KeyError(name)
         return value
 
     def __contains__(self, name: object) -> bool:
         if self.overlay is not None and name in self.overlay:
-            return self.overlay[name] is not _MISSING
+            return self.overlay[name] is not MISSING
         return name in self.base
 
     def __setitem__(self, name: str, value: Any) -> None:
-        old = self.get(name, _MISSING)
+        old = self.get(name, MISSING)
         if old is value or (type(old) is type(value) and old == value):
             return
         self._changes()[name] = value
@@ -130,7 +131,7 @@ class NativeAttributes(MutableMapping[str, Any]):
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        self._changes()[name] = _MISSING
+        self._changes()[name] = MISSING
 
     def _changes(self) -> dict[str, Any]:
         if not self._pending:
@@ -144,8 +145,8 @@ class NativeAttributes(MutableMapping[str, Any]):
         names = list(self.base.native) + [name for name in self.base.decoded if name not in self.base.native]
         if self.overlay is None:
             return names
-        kept = [name for name in names if self.overlay.get(name) is not _MISSING]
-        return kept + [name for name, value in self.overlay.items() if value is not _MISSING and name not in kept]
+        kept = [name for name in names if self.overlay.get(name) is not MISSING]
+        return kept + [name for name, value in self.overlay.items() if value is not MISSING and name not in kept]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names())
@@ -164,11 +165,6 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr({name: self[name] for name in self._names()})
-
-    def changes(self) -> Iterator[tuple[str, Any, bool]]:
-        """Yield every change since the op was read: name, new value, and whether the attribute is there at all."""
-        for name, value in (self.overlay or {}).items():
-            yield name, (None if value is _MISSING else value), value is not _MISSING
 
     def settle(self) -> None:
         """Note that all changes are written."""

@@ -20,16 +20,18 @@ from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorSharding
 _LARGE = 1024
 """The number of elements above which a constant is not decoded."""
 
-_SHARDY_VALUES = (
-    TensorSharding,
-    TensorShardingPerValue,
-    Mesh,
-    OpShardingRule,
-    ManualAxes,
-    AxisRefList,
-    ListOfAxisRefLists,
-    AllToAllParamList,
-    PropagationEdges,
+_SHARDY_VALUES = frozenset(
+    (
+        TensorSharding,
+        TensorShardingPerValue,
+        Mesh,
+        OpShardingRule,
+        ManualAxes,
+        AxisRefList,
+        ListOfAxisRefLists,
+        AllToAllParamList,
+        PropagationEdges,
+    )
 )
 
 
@@ -74,7 +76,7 @@ class Codec:
         found = self._decoded.get(native)
         if found is None:
             found = self._decoded[native] = self._decode(native)
-            if isinstance(found, _SHARDY_VALUES):
+            if type(found) in _SHARDY_VALUES:
                 self._shardy.setdefault(found, native)
         return found
 
@@ -99,7 +101,7 @@ class Codec:
         """
         if like is not None:
             return self._encode_like(value, like)
-        if isinstance(value, _SHARDY_VALUES):
+        if type(value) in _SHARDY_VALUES:
             found = self._shardy.get(value)
             if found is None:
                 found = self._shardy[value] = self._parse_attribute(format_attribute(value))

@@ -122,28 +122,35 @@ class _Importer:
         """Convert the ops of a block, which ``natives`` yields next."""
         self._depth += 1
         program, values, origin = self._program, self._values, self._origin
-        types, changed, attribute_set_of = origin.codec.types, origin.changed, origin.sets.of
+        types, changed, sets = origin.codec.types, origin.changed, origin.sets
         previous: Op | None = None
         ops: list[Op] = []
         for native in islice(natives, len(native_block.operations)):
-            name = native.name
+            native_operands = native.operands
             try:
-                operands = [values[operand] for operand in native.operands]
+                operands = [values[operand] for operand in native_operands]
             except KeyError:
-                operands = [self._operand(operand) for operand in native.operands]
-            results = list(native.results)
-            result_types = [types[result.type] for result in results]
-            attributes = NativeAttributes(attribute_set_of(native), native, changed)
-            op = Op(program, name, operands, result_types, attributes, register_uses=False)
+                operands = [self._operand(operand) for operand in native_operands]
+            try:
+                base = sets[tuple(native.attributes.items())]
+            except TypeError:
+                base = sets.of(native)
+            native_results = native.results
+            result_types = [types[type_] for type_ in native_results.types]
+            attributes = NativeAttributes(base, native, changed)
+            op = Op(program, native.name, operands, result_types, attributes, register_uses=False)
             op.handle = OpHandle(native, operands)
-            for result, value in zip(results, op.results):  # noqa: B905 - strict costs, and they are as many
+            for result, value in zip(native_results, op.results):  # noqa: B905 - strict costs, and they are as many
                 values[result] = value
-            if name == "func.func":
+            if op.name == "func.func":
                 self._add_function_results(op, native)
             regions = native.regions
             if len(regions):
                 self._add_regions(op, regions, natives)
-            op.register_uses()
+            number = 0
+            for operand in operands:
+                operand.uses.append((op, number))
+                number += 1
             op.parent, op.prev = block, previous
             if previous is None:
                 block.first = op

@@ -10,7 +10,7 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir.attributes import NativeAttributes
+from shardy_py.frontends.mlir.attributes import MISSING, NativeAttributes
 from shardy_py.frontends.mlir.importer import BlockHandle, OpHandle, Origin
 from shardy_py.ir.graph import Block, Op, Program, Value
 
@@ -28,14 +28,15 @@ def write(program: Program) -> ir.Module:
 
 
 def _write_attributes(attributes: NativeAttributes, origin: Origin) -> None:
-    native = attributes.native
-    if native is None:
+    native, overlay = attributes.native, attributes.overlay
+    if native is None or overlay is None:
         return
-    for name, value, present in attributes.changes():
-        if present:
-            native.attributes[name] = origin.codec.encode(value, attributes.base.native.get(name))
-        elif name in native.attributes:
-            del native.attributes[name]
+    encode, before, target = origin.codec.encode, attributes.base.native, native.attributes
+    for name, value in overlay.items():
+        if value is not MISSING:
+            target[name] = encode(value, before.get(name))
+        elif name in target:
+            del target[name]
     attributes.settle()
 
 
@@ -53,9 +54,8 @@ class _Writer:
         if ops != handle.ops:
             self._place(ops, handle)
         for op in ops:
-            known: OpHandle = op.handle
-            if op.operands != known.operands:
-                self._update_operands(op, known)
+            if op.operands != op.handle.operands:
+                self._update_operands(op, op.handle)
             if op.regions:
                 self._sync_regions(op)
 
@@ -113,8 +113,9 @@ class _Writer:
         if len(model.operands) != len(op.operands) or [value.type for value in model.results] != types:
             return None
         native = model.clone(ir.InsertionPoint.at_block_begin(native_block))
+        native_operands = native.operands
         for number, value in enumerate(op.operands):
-            native.operands[number] = native_value(value)
+            native_operands[number] = native_value(value)
         base = self._origin.sets.of(native)
         if attributes.key is not base:
             self._adapt(NativeAttributes(base, native, []), attributes)
@@ -171,9 +172,10 @@ class _Writer:
         if len(op.operands) != len(handle.operands):
             self._recreate(op, handle)
             return
-        for number, (old, new) in enumerate(zip(handle.operands, op.operands, strict=True)):
-            if old is not new:
-                handle.native.operands[number] = native_value(new)
+        native_operands = handle.native.operands
+        for number, new in enumerate(op.operands):
+            if handle.operands[number] is not new:
+                native_operands[number] = native_value(new)
         handle.operands = list(op.operands)
 
     def _recreate(self, op: Op, handle: OpHandle) -> None:
