@@ -147,10 +147,8 @@ class _Importer:
             regions = native.regions
             if len(regions):
                 self._add_regions(op, regions, natives)
-            number = 0
-            for operand in operands:
+            for number, operand in enumerate(operands):
                 operand.uses.append((op, number))
-                number += 1
             op.parent, op.prev = block, previous
             if previous is None:
                 block.first = op
