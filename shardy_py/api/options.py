@@ -14,6 +14,7 @@ from shardy_py.ir.passes import PassContext
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.propagation import PropagationOptions, propagate_program
 from shardy_py.propagation.compile import check_types
+from shardy_py.propagation.engine import StageCallback
 
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -67,11 +68,13 @@ class EnginePass:
 
     Args:
         options: How to propagate.
+        on_stage: Called with the name of each stage as it starts.
     """
 
     name: ClassVar[str] = "sdy-propagate"
 
     options: PropagationOptions
+    on_stage: StageCallback | None = None
 
     def run(self, program: Program, context: PassContext) -> None:
         """Propagate in place; rules stay on the ops, later passes read them.
@@ -81,4 +84,4 @@ class EnginePass:
         """
         check_types(program, arguments=True)
         options = evolve(self.options, keep_sharding_rules=True)
-        propagate_program(program, context.semantics, options, warnings=context.warnings)
+        propagate_program(program, context.semantics, options, warnings=context.warnings, on_stage=self.on_stage)

@@ -30,10 +30,8 @@ from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.pipelines import SaveModulePass
 from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.passes import UserPriorityPropagationPass
-
-StageCallback = Callable[[str], None]
-"""Called with the name of each stage as it starts: import, prepare, propagate, finish, write."""
 
 PassCallback = Callable[[str, Program], None]
 """Called after each pass with its name and the program as it is then."""
@@ -86,7 +84,7 @@ def propagate(
         registry: What is known about ops; by default that of the installed plugins.
         plugins: More plugins besides the installed ones: modules or objects with hook implementations.
         strict_plugins: Whether what is wrong with an installed plugin is an error; otherwise a warning.
-        on_stage: Called as each stage starts, for a progress display.
+        on_stage: Called as each stage starts, for a progress display: import, prepare, compile, solve, finish, write.
 
     Returns:
         The result; its ``module`` is the given one where that is an ``ir.Module`` or a ``ModuleOp``.
@@ -126,9 +124,7 @@ def propagate(
             if isinstance(item, SaveModulePass):
                 continue
             is_engine = isinstance(item, UserPriorityPropagationPass)
-            if is_engine:
-                stage("propagate")
-            current: Pass = EnginePass(options) if is_engine else item
+            current: Pass = EnginePass(options, stage) if is_engine else item
             current.run(program, context)
             after_pass(current.name, program)
             if is_engine:

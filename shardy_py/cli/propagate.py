@@ -24,7 +24,8 @@ from shardy_py.report.tables import print_report
 LABELS = {
     "import": "Reading the module",
     "prepare": "Preparing",
-    "propagate": "Propagating",
+    "compile": "Compiling",
+    "solve": "Propagating",
     "finish": "Finishing",
     "write": "Writing shardings back",
 }

@@ -55,6 +55,9 @@ DEFAULT_OPTIONS = PropagationOptions()
 Snapshot = Callable[[int], None]
 """Gets a user priority that is done, while the program shows the shardings reached with it."""
 
+StageCallback = Callable[[str], None]
+"""Called with the name of each stage as it starts."""
+
 
 def propagate_program(
     program: Program,
@@ -65,6 +68,7 @@ def propagate_program(
     observer: Observer | None = None,
     snapshot: Snapshot | None = None,
     log: VisitLog | None = None,
+    on_stage: StageCallback | None = None,
 ) -> Solution:
     """Propagate the shardings of a program's table, in place.
 
@@ -78,10 +82,13 @@ def propagate_program(
         observer: Gets every accepted update as it happens.
         snapshot: Called after every user priority but the last.
         log: Gets every visit.
+        on_stage: Called as ``compile`` and ``solve`` start.
 
     Raises:
         UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
     """
+    stage = on_stage or _no_display
+    stage("compile")
     check_types(program)
     main_function(program)
     semantics = semantics.with_options(evolve(semantics.options, conservative=options.conservative))
@@ -93,6 +100,7 @@ def propagate_program(
         with _shown(program, Solution(problem, list(shardings))):
             snapshot(priority)
 
+    stage("solve")
     solution = solve(
         problem,
         schedule=options.schedule,
@@ -107,6 +115,10 @@ def propagate_program(
     if problem.removal is not None:
         erase_ops(problem.removal)
     return solution
+
+
+def _no_display(stage: str) -> None:
+    """Show nothing."""
 
 
 @contextmanager

@@ -17,7 +17,8 @@ REFERENCE_DIALECTS = ("chlo.", "func.", "sdy.", "stablehlo.")
 
 
 @cache
-def _semantics() -> Registry:
+def reference_registry() -> Registry:
+    """Return the installed plugins with rules for the reference's dialects only, so that both do the same work."""
     registry = Registry.from_entry_points()
     definitions = tuple(
         item if item.name.startswith(REFERENCE_DIALECTS) else evolve(item, rule=_no_rule)
@@ -42,7 +43,7 @@ def run(text: str, pipeline: str) -> str:
     """
     passes = parse_pipeline(pipeline)
     program = import_module(parse_module(text))
-    run_pipeline(program, passes, PassContext(_semantics()))
+    run_pipeline(program, passes, PassContext(reference_registry()))
     module = write_back(program)
     verify_module(module)
     return print_module(module)

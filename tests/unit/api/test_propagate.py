@@ -160,7 +160,7 @@ def test_stages_are_announced() -> None:
     """A callback hears of each stage once, in order."""
     stages: list[str] = []
     propagated(on_stage=stages.append)
-    assert stages == ["import", "prepare", "propagate", "finish", "write"]
+    assert stages == ["import", "prepare", "compile", "solve", "finish", "write"]
 
 
 def test_loops_show_their_shardings() -> None:
