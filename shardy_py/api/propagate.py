@@ -8,27 +8,24 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
-
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.entry import find_main
-from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_in_shardings
-from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
+from shardy_py.api.in_shardings import InShardings
 from shardy_py.api.options import EnginePass, Strategy, propagation_options
 from shardy_py.api.pipeline import snapshot_writer
 from shardy_py.api.pipelines import PropagationPipeline
-from shardy_py.api.registries import load_registry
 from shardy_py.api.result import Result
 from shardy_py.api.schedules import OpPriorities, ScheduleLike
+from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.garbage import no_garbage_collection
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph import Program
 from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.pipelines import SaveModulePass
-from shardy_py.ir.shardings import load_shardings, store_shardings
+from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.passes import UserPriorityPropagationPass
@@ -94,7 +91,7 @@ def propagate(
     """
     stage = on_stage or _no_display
     rule_options = RuleOptions(conservative, extended_rules)
-    semantics = _semantics(registry, plugins, rule_options, strict_plugins=strict_plugins)
+    semantics = make_semantics(registry, plugins, rule_options, strict_plugins=strict_plugins)
     options = propagation_options(
         strategy=strategy,
         conservative=conservative,
@@ -108,7 +105,7 @@ def propagate(
     semantics = complete_registry(program, semantics)
     main = find_main(program, source=source_name(module))
     stage("prepare")
-    _give(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+    give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
     if strict:
         require_coverage(program, semantics)
     surveyed = survey_rules(program, semantics)
@@ -175,33 +172,3 @@ def _snapshot_errors(path: Path) -> Iterator[None]:
 
 def _no_display(stage: str) -> None:
     """Show nothing."""
-
-
-def _semantics(
-    registry: Registry | None, plugins: Iterable[object], options: RuleOptions, *, strict_plugins: bool
-) -> Registry:
-    if registry is None:
-        return load_registry(plugins=plugins, options=options, strict_plugins=strict_plugins)
-    more = tuple(plugins)
-    if more:
-        raise OptionError(
-            Diagnostic(
-                "option-conflict", "registry and plugins exclude each other", hint="build the registry with both"
-            )
-        )
-    given = registry.options
-    return registry.with_options(
-        evolve(
-            given,
-            conservative=given.conservative or options.conservative,
-            extended=given.extended or options.extended,
-        )
-    )
-
-
-def _give(program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None) -> None:
-    """Bring the caller's mesh and shardings into the program."""
-    given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
-    mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
-    load_shardings(program, semantics)
-    apply_in_shardings(program, main, in_shardings, mesh_name)

@@ -89,11 +89,7 @@ def propagate_program(
     """
     stage = on_stage or _no_display
     stage("compile")
-    check_types(program)
-    main_function(program)
-    semantics = semantics.with_options(evolve(semantics.options, conservative=options.conservative))
-    sync_sharding_groups(program, semantics, warnings if warnings is not None else [])
-    problem = compile_program(program, semantics, conservative=options.conservative)
+    problem = make_problem(program, semantics, conservative=options.conservative, warnings=warnings)
 
     def after_priority(priority: int, shardings: Sequence[int]) -> None:
         assert snapshot is not None, "only called where there is a snapshot to take"
@@ -119,6 +115,27 @@ def propagate_program(
 
 def _no_display(stage: str) -> None:
     """Show nothing."""
+
+
+def make_problem(
+    program: Program, semantics: OpSemantics, *, conservative: bool = False, warnings: list[Diagnostic] | None = None
+) -> Problem:
+    """Return the problem of a program that was prepared; members of sharding groups get their common sharding.
+
+    Args:
+        program: The program.
+        semantics: What the dialects say about the ops.
+        conservative: Whether ops may not introduce sub-axes or uneven shards.
+        warnings: Receives what is worth knowing but no error.
+
+    Raises:
+        UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
+    """
+    check_types(program)
+    main_function(program)
+    semantics = semantics.with_options(evolve(semantics.options, conservative=conservative))
+    sync_sharding_groups(program, semantics, warnings if warnings is not None else [])
+    return compile_program(program, semantics, conservative=conservative)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from shardy_py.ir.graph import Block, Op, Program, Value
 
 
@@ -39,3 +41,34 @@ def sharding_of(program: Program, value: Value) -> str | None:
     """Return the sharding of a value as text, or None."""
     sharding = program.sharding(value)
     return None if sharding is None else str(sharding)
+
+
+def listing(program: Program, *, ids: bool = False) -> list[str]:
+    """Return everything a program consists of, one line per op and block.
+
+    Args:
+        program: The program.
+        ids: Whether values are called by their ids; otherwise by their order, so that programs can be compared whose
+            ids differ.
+    """
+    names: dict[int, int] = {}
+
+    def call(values: list[Value]) -> list[str]:
+        return [
+            f"%{value.id if ids else names.setdefault(value.id, len(names))} {program.sharding(value)} {value.type}"
+            for value in values
+        ]
+
+    return [line for op in program.body.ops for line in _list(op, call, 0)]
+
+
+def _list(op: Op, call: Callable[[list[Value]], list[str]], depth: int) -> Iterator[str]:
+    attributes = {name: op.attributes[name] for name in sorted(op.attributes)}
+    uses = [[(user.name, number) for user, number in value.uses] for value in op.results]
+    made, results, used = call(op.results), call(op.function_results), call(op.operands)
+    yield f"{' ' * depth}{made} {results} = {op.name} {used} {attributes} {uses}"
+    for region in op.regions:
+        for block in region.blocks:
+            yield f"{' ' * depth}block {call(block.arguments)}"
+            for inner in block.ops:
+                yield from _list(inner, call, depth + 1)

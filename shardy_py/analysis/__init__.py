@@ -1,0 +1,1 @@
+"""What propagation did, why, and what it costs."""

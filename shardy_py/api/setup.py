@@ -1,0 +1,64 @@
+"""What a run needs before its first pass: the registry, and the shardings that the caller gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_in_shardings
+from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
+from shardy_py.api.registries import load_registry
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.shardings import load_shardings
+from shardy_py.plugins import Registry, RuleOptions
+
+
+def make_semantics(
+    registry: Registry | None, plugins: Iterable[object], options: RuleOptions, *, strict_plugins: bool = False
+) -> Registry:
+    """Return what a run knows about ops.
+
+    Args:
+        registry: What the caller gives, or None for the installed plugins.
+        plugins: More plugins besides the installed ones.
+        options: What rules depend on besides their op; those of a given registry stay, too.
+        strict_plugins: Whether what is wrong with an installed plugin is an error.
+
+    Raises:
+        OptionError: both a registry and plugins are given.
+        PluginError: a plugin is broken.
+    """
+    if registry is None:
+        return load_registry(plugins=plugins, options=options, strict_plugins=strict_plugins)
+    more = tuple(plugins)
+    if more:
+        raise OptionError(
+            Diagnostic(
+                "option-conflict", "registry and plugins exclude each other", hint="build the registry with both"
+            )
+        )
+    given = registry.options
+    return registry.with_options(
+        evolve(
+            given,
+            conservative=given.conservative or options.conservative,
+            extended=given.extended or options.extended,
+        )
+    )
+
+
+def give_shardings(
+    program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None
+) -> None:
+    """Bring the caller's mesh and shardings into a program, and its own into its table.
+
+    Raises:
+        ShardyError: they do not fit the program.
+    """
+    given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
+    mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
+    load_shardings(program, semantics)
+    apply_in_shardings(program, main, in_shardings, mesh_name)

@@ -1,0 +1,127 @@
+"""Copies of whole programs: the same ids, and nothing in common that a pass changes."""
+
+from __future__ import annotations
+
+from copy import copy
+from itertools import count
+
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
+
+
+def copy_program(program: Program) -> Program:
+    """Return a copy of a program with the same ids of ops and values, shardings and order of uses.
+
+    The copy belongs to no native module: it cannot be written back. Locations are those of the program it was made of.
+    """
+    return _Copier(program).run()
+
+
+class _Copier:
+    """Makes one copy; all values exist before the first use is entered."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._result = Program()
+        self._values: dict[int, Value] = {}
+        self._ops: dict[int, Op] = {}
+
+    def run(self) -> Program:
+        program, result = self._program, self._result
+        self._fill(program.body, result.body)
+        self._connect(program.body)
+        result.attributes = copy(program.attributes)
+        result.shardings = dict(program.shardings)
+        result.op_names = set(program.op_names)
+        _take_ids(program, result)
+        result.locate = _Locate(program)
+        return result
+
+    def _fill(self, block: Block, new_block: Block) -> None:
+        """Copy the ops of a block with their results and regions, without operands."""
+        previous: Op | None = None
+        op = block.first
+        while op is not None:
+            new_op = self._copy_op(op)
+            new_op.parent, new_op.prev = new_block, previous
+            if previous is None:
+                new_block.first = new_op
+            else:
+                previous.next = new_op
+            previous, op = new_op, op.next
+        new_block.last = previous
+
+    def _copy_op(self, op: Op) -> Op:
+        result = Op.__new__(Op)
+        result.program = self._result
+        result.id = op.id
+        result.name = op.name
+        result.operands = []
+        result.results = self._copy_values(op.results, result)
+        result.attributes = copy(op.attributes)
+        result.regions = [self._copy_region(region, result) for region in op.regions]
+        result.parent = result.prev = result.next = result.handle = None
+        result.function_results = self._copy_values(op.function_results, result)
+        self._ops[op.id] = result
+        return result
+
+    def _copy_values(self, values: list[Value], owner: Op | Block) -> list[Value]:
+        result = []
+        for value in values:
+            new_value = self._values[value.id] = Value(value.id, value.type, owner, value.index)
+            result.append(new_value)
+        return result
+
+    def _copy_region(self, region: Region, parent: Op) -> Region:
+        blocks = []
+        for block in region.blocks:
+            new_block = Block(self._result)
+            new_block.arguments = self._copy_values(block.arguments, new_block)
+            blocks.append(new_block)
+        # Blocks may branch to later ones, so that all have arguments before the first op.
+        for block, new_block in zip(region.blocks, blocks, strict=True):
+            self._fill(block, new_block)
+        result = Region(blocks)
+        result.parent = parent
+        return result
+
+    def _connect(self, block: Block) -> None:
+        """Give the copies of a block's ops their operands, and those of its values their uses."""
+        ops, values = self._ops, self._values
+        op = block.first
+        while op is not None:
+            new_op = ops[op.id]
+            new_op.operands = [values[value.id] for value in op.operands]
+            self._connect_uses(op.results)
+            self._connect_uses(op.function_results)
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._connect_uses(inner.arguments)
+                    self._connect(inner)
+            op = op.next
+
+    def _connect_uses(self, values: list[Value]) -> None:
+        ops = self._ops
+        for value in values:
+            if value.uses:
+                self._values[value.id].uses = [(ops[user.id], number) for user, number in value.uses]
+
+
+def _take_ids(program: Program, copied: Program) -> None:
+    """Let a copy go on numbering where the original stands; a counter tells that only by counting on."""
+    op_id, value_id = program.next_op_id(), program.next_value_id()
+    for item in (program, copied):
+        item.next_op_id, item.next_value_id = count(op_id).__next__, count(value_id).__next__
+
+
+class _Locate:
+    """Says where an op comes from by asking for that of the program which the copy was made of."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._ops: dict[int, Op] | None = None
+
+    def __call__(self, op: Op) -> str:
+        if self._ops is None:
+            self._ops = {item.id: item for item in self._program.walk()}
+        found = self._ops.get(op.id)
+        return found.location if found is not None else ""
