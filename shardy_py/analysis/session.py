@@ -28,7 +28,7 @@ from shardy_py.propagation.engine import STRATEGIES, make_problem, settle_rules
 from shardy_py.propagation.passes import UserPriorityPropagationPass
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
-from shardy_py.propagation.trace import Observer
+from shardy_py.propagation.trace import Observer, VisitLog
 
 
 @define(frozen=True, eq=False)
@@ -121,6 +121,7 @@ class Session:
         *,
         op_priorities: OpPriorities | None = None,
         observer: Observer | None = None,
+        log: VisitLog | None = None,
     ) -> Solution:
         """Return the shardings that propagation finds under a schedule.
 
@@ -129,6 +130,7 @@ class Session:
                 default with what the plugins say of their ops.
             op_priorities: Ops that come before all others, as in `propagate`.
             observer: Gets every accepted update as it happens.
+            log: Gets every visit.
 
         Raises:
             OptionError: there is no such schedule, or the strategy has no levels.
@@ -147,6 +149,7 @@ class Session:
             strategies=STRATEGIES[options.strategy],
             user_priorities=options.user_priorities,
             observer=observer,
+            log=log,
         )
 
     def finish(self, solution: Solution) -> Program:
