@@ -20,6 +20,7 @@ from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Program
 from shardy_py.ir.nesting import refuse_deep_nesting
@@ -48,6 +49,7 @@ def propagate(
     strict: bool = False,
     dedup_functions_fully: bool = False,
     explicit_collectives: bool = False,
+    record_copies: bool = False,
     dump_directory: str | Path | None = None,
     on_pass: PassCallback | None = None,
     registry: Registry | None = None,
@@ -75,6 +77,7 @@ def propagate(
             and functions are copied where they end up different.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
+        record_copies: Take down which copies of constants are made, for `Result.copies`.
         dump_directory: Where to write the module after every pass, as ``NN.pass-name.mlir``. An ``ir.Module`` that
             is given changes with every one of them, otherwise once, at the end.
         on_pass: Called after every pass.
@@ -114,7 +117,11 @@ def propagate(
         keep_sharding_rules=keep_sharding_rules,
         enable_insert_explicit_collectives=explicit_collectives,
     )
-    context = PassContext(semantics, list(semantics.problems) if registry is None else [])
+    context = PassContext(
+        semantics,
+        list(semantics.problems) if registry is None else [],
+        copies=CopyLog(semantics) if record_copies else None,
+    )
     after_pass = _after_pass(semantics, dump_directory, on_pass)
     with no_garbage_collection(), refuse_deep_nesting(main):
         for item in pipeline.passes:
@@ -136,6 +143,7 @@ def propagate(
         registry=semantics,
         surveyed=surveyed,
         warnings=tuple(context.warnings),
+        copies=None if context.copies is None else context.copies.report(program),
     )
 
 

@@ -15,6 +15,7 @@ from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.errors import Diagnostic
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.copies import ConstantCopy
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
@@ -35,6 +36,7 @@ class Result:
         registry: What was known about ops.
         surveyed: The ops without a rule in the program as it was given.
         warnings: What is worth knowing, but no error.
+        copies: The copies of constants, one per use, with reasons; None without ``record_copies``.
     """
 
     module: Any
@@ -43,6 +45,7 @@ class Result:
     registry: Registry
     surveyed: Coverage
     warnings: tuple[Diagnostic, ...] = ()
+    copies: tuple[ConstantCopy, ...] | None = None
 
     @cached_property
     def text(self) -> str:

@@ -17,6 +17,7 @@ from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.registry import make_registry
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.copies import print_copies
 from shardy_py.report.data import report_json
 from shardy_py.report.memory import print_memory
 from shardy_py.report.tables import print_report
@@ -45,6 +46,7 @@ def run_propagate(
     explicit_collectives: bool,
     dump_dir: str | None,
     stubs: str | None,
+    copies: bool,
     layout: str | None,
     as_json: bool,
     quiet: bool,
@@ -65,6 +67,7 @@ def run_propagate(
             keep_sharding_rules=keep_sharding_rules,
             dedup_functions_fully=dedup_functions_fully,
             explicit_collectives=explicit_collectives,
+            record_copies=copies,
             dump_directory=dump_dir,
             registry=registry,
             on_stage=on_stage,
@@ -76,6 +79,8 @@ def run_propagate(
     _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
         print_report(result, file=sys.stderr)
+        if result.copies is not None:
+            print_copies(result.copies, file=sys.stderr)
         if memory is not None:
             print_memory(memory, file=sys.stderr)
 

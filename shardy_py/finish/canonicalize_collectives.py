@@ -29,7 +29,7 @@ class CanonicalizeCollectivesPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Simplify all functions."""
-        unify_constants(program, context.semantics)
+        unify_constants(program, context.semantics, context.copies)
         erase_unused_ops(program, context.semantics)
         rewriter = Rewriter(program, context.semantics, PATTERNS)
         for _ in range(_MAX_ITERATIONS):

@@ -26,7 +26,7 @@ class CanonicalizeReshardsPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Simplify all functions."""
-        unify_constants(program, context.semantics)
+        unify_constants(program, context.semantics, context.copies)
         erase_unused_ops(program, context.semantics)
         for op in list(program.walk()):
             inner = _only_used_here(op)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from attrs import frozen
 
 from shardy_py.ir.attributes import freeze
+from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.graph import Op, Program, Region
 from shardy_py.ir.interfaces import AsSdyConstant, Broadcast, ConstantLike, OpSemantics, Trait
 from shardy_py.ir.passes import PassContext
@@ -27,15 +28,15 @@ class ConstantOrScalarMergerPass:
         """Merge the constants of a program."""
         for op in program.body.ops:
             for region in op.regions:
-                _merge(region, program, context.semantics)
+                _merge(region, program, context.semantics, context.copies)
 
 
-def _merge(region: Region, program: Program, semantics: OpSemantics) -> None:
+def _merge(region: Region, program: Program, semantics: OpSemantics, log: CopyLog | None) -> None:
     first: dict[Hashable, Op] = {}
     for block in region.blocks:
         for op in block.ops:
             for inner in op.regions:
-                _merge(inner, program, semantics)
+                _merge(inner, program, semantics, log)
             if len(op.operands) > 1:
                 continue
             traits = semantics.get_traits(op)
@@ -44,6 +45,8 @@ def _merge(region: Region, program: Program, semantics: OpSemantics) -> None:
             name = "sdy.constant" if AsSdyConstant in traits else op.name
             kept = first.setdefault((name, _key(op, program, semantics)), op)
             if kept is not op:
+                if log is not None:
+                    log.merged(op, kept)
                 _replace(op, kept)
 
 

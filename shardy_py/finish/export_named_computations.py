@@ -10,6 +10,7 @@ from attrs import frozen
 
 from shardy_py.finish.sink_data_flow_edges import replace_by_owner, sink_shardings
 from shardy_py.ir.attributes import Attribute, SymbolRef
+from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.data_flow import edge_user
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
@@ -37,7 +38,7 @@ class ExportNamedComputationsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Add the functions at the end of the module, those of inner computations before those of outer ones."""
         symbols = SymbolTable(program)
-        calls = [_export(program, op, symbols) for op in list(_computations(program.body.ops))]
+        calls = [_export(program, op, symbols, context.copies) for op in list(_computations(program.body.ops))]
         for call in calls:
             _remove_edges(program, call.results)
 
@@ -52,7 +53,7 @@ def _computations(ops: Iterable[Op]) -> Iterator[Op]:
             yield op
 
 
-def _export(program: Program, computation: Op, symbols: SymbolTable) -> Op:
+def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLog | None) -> Op:
     """Replace one computation and return the call."""
     arguments = computation.regions[0].block.arguments
     for owners in (arguments, computation.results):
@@ -63,6 +64,8 @@ def _export(program: Program, computation: Op, symbols: SymbolTable) -> Op:
     call = _new_call(program, computation, name)
     for result, new_result in zip(computation.results, call.results, strict=True):
         result.replace_all_uses_with(new_result)
+    if log is not None:
+        log.replaced(computation, call)
     computation.erase()
     return call
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import attrs
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
 
@@ -28,11 +29,13 @@ class PassContext:
         semantics: Answers questions about ops.
         warnings: Where a pass adds what the user should know.
         dump: Writes a program, as it is now, to a file; None where there is nothing that could.
+        copies: Where passes take down the copies of constants that they make and merge; None where nobody asks.
     """
 
     semantics: OpSemantics
     warnings: list[Diagnostic] = attrs.field(factory=list)
     dump: Callable[[Program, Path], None] | None = None
+    copies: CopyLog | None = None
 
     def write_snapshot(self, program: Program, directory: str, name: str, *, index: int | None = None) -> None:
         """Write a program to ``directory/NN.name.mlir``, or ``directory/name.mlir`` without an index.

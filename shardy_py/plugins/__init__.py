@@ -31,6 +31,7 @@ from shardy_py.ir.interfaces import (
     ShardingRuleOpInterface,
     Sum,
     Trait,
+    UnitedByMlir,
 )
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule, Selector
@@ -90,6 +91,7 @@ __all__ = [
     "Sum",
     "Trait",
     "TraitsOf",
+    "UnitedByMlir",
     "hookimpl",
     "hookspec",
     "rule",

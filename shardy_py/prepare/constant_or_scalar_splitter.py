@@ -13,6 +13,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.cloning import Mapping, clone_function_recursively, clone_op
+from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.graph import Op, Program, Region, Value
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
@@ -57,18 +58,20 @@ class ConstantOrScalarSplitterPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Split the constants of all functions, callees first, so that callers know what their calls are."""
         order_uses(program)
-        convert_constants(program, context.semantics)
-        splitter = _Splitter(program, context.semantics)
+        convert_constants(program, context.semantics, context.copies)
+        splitter = _Splitter(program, context.semantics, context.copies)
         for function in functions_callees_first(program):
             splitter.split_function(function)
 
 
-def convert_constants(program: Program, semantics: OpSemantics) -> None:
+def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | None = None) -> None:
     """Turn constants of dialects into ``sdy.constant``, which no folding merges again."""
     for op in list(program.walk()):
         if AsSdyConstant not in semantics.get_traits(op) or op.parent is None:
             continue
         constant = Op(program, CONSTANT, (), [value.type for value in op.results], copy(op.attributes))
+        if log is not None:
+            log.converted(op, constant)
         op.parent.insert_before(op, constant)
         for old, new in zip(op.results, constant.results, strict=True):
             old.replace_all_uses_with(new)
@@ -103,8 +106,9 @@ class _Kind:
 class _Splitter:
     """Splits one function after the other; remembers which calls and named computations do more than keep constants."""
 
-    def __init__(self, program: Program, semantics: OpSemantics) -> None:
+    def __init__(self, program: Program, semantics: OpSemantics, log: CopyLog | None) -> None:
         self._semantics = semantics
+        self._log = log
         self._kinds: dict[frozenset[Trait], _Kind] = {}
         self._symbols = SymbolTable(program)
         self._other_computations: set[str | None] = set()
@@ -179,6 +183,8 @@ class _Splitter:
         for number, value in enumerate(op.operands):
             if (value.owner in self._constants or value.owner in self._expansions) and not is_scalar(value.type):
                 op.set_operand(number, self._copy(value))
+                if self._log is not None:
+                    self._log.given(op, number)
 
     def _copy(self, root: Value) -> Value:
         """Return a copy of a value with all it is computed from; what is used twice in it is copied once."""
@@ -199,6 +205,8 @@ class _Splitter:
     def _copy_op(self, op: Op, value: Value, mapping: Mapping) -> None:
         """Copy an op to just before it, and the sharding groups of the value of it that is needed."""
         copied = clone_op(op, mapping)
+        if self._log is not None:
+            self._log.copied(op, copied)
         if copied.name == CALL:
             function = self._symbols.callee(copied)
             set_callee(copied, self._symbols.insert(clone_function_recursively(function, self._symbols)))

@@ -96,6 +96,8 @@ class _Importer:
         set_shardings(self._program, region.blocks[0].arguments, imported.shardings)
         for result, new_result in zip(call.results, computation.results, strict=True):
             result.replace_all_uses_with(new_result)
+        if self._context.copies is not None:
+            self._context.copies.replaced(call, computation)
         call.erase()
 
     def _new_computation(self, call: Op, function: Op) -> Op:

@@ -14,12 +14,17 @@ from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
 from shardy_py.ir.graph import Value
 from shardy_py.plugins import Registry
+from shardy_py.report.copies import copies_data
 from shardy_py.report.memory import memory_data
 
 
 def report_data(result: Result) -> dict[str, Any]:
-    """Return the summary, the coverage and the shardings of inputs and outputs as plain data."""
+    """Return the summary, the coverage and the shardings of inputs and outputs as plain data.
+
+    The copies of constants are there if they were recorded.
+    """
     arguments = arguments_of(result.main)
+    copies = {} if result.copies is None else {"copies": copies_data(result.copies)}
     return {
         "function": result.main.attributes["sym_name"],
         "meshes": {name: str(mesh) for name, mesh in result.program.meshes.items()},
@@ -31,6 +36,7 @@ def report_data(result: Result) -> dict[str, Any]:
         },
         "arguments": [_value(result, value, argument_name(value.index)) for value in arguments],
         "results": [_value(result, value, f"result{value.index}") for value in result.main.function_results],
+        **copies,
     }
 
 

@@ -7,7 +7,7 @@ from shardy_dialects.stablehlo.custom_calls import top_k_rule
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_dialects.stablehlo.elementwise import ELEMENTWISE_TRAITS
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import ConstantLike, Dialect, IsolatedFromAbove, Pure, RecursiveMemoryEffects
+from shardy_py.plugins import ConstantLike, Dialect, IsolatedFromAbove, Pure, RecursiveMemoryEffects, UnitedByMlir
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
@@ -131,6 +131,6 @@ def register(dialect: Dialect) -> None:
     for name in BROADCASTING:
         define(dialect, f"chlo.broadcast_{name}", broadcasting_rule, extended=True, traits=ELEMENTWISE_TRAITS)
     define(dialect, "chlo.top_k", top_k_rule, extended=True)
-    define(dialect, "chlo.constant", traits=(Pure, ConstantLike))
+    define(dialect, "chlo.constant", traits=(Pure, ConstantLike, UnitedByMlir))
     define(dialect, "chlo.ragged_dot", ragged_dot_rule, extended=True)
     define(dialect, "chlo.scan", traits=(IsolatedFromAbove, RecursiveMemoryEffects))

@@ -11,6 +11,7 @@ from shardy_py.plugins import (
     IsTerminator,
     Pure,
     RecursiveMemoryEffects,
+    UnitedByMlir,
 )
 
 PURE = ("after_all", "create_token", "dynamic_iota", "get_tuple_element", "partition_id", "replica_id", "tuple")
@@ -19,7 +20,7 @@ WITH_SIDE_EFFECTS = ("async_done", "async_start", "composite", "infeed", "outfee
 
 def register(dialect: Dialect) -> None:
     """Define the ops without a rule."""
-    define(dialect, "stablehlo.constant", traits=(Pure, ConstantLike, AsSdyConstant))
+    define(dialect, "stablehlo.constant", traits=(Pure, ConstantLike, AsSdyConstant, UnitedByMlir))
     # Without operands, it is always copied together with its users.
     define(dialect, "stablehlo.iota", traits=(Pure, ConstantFoldable))
     define(dialect, "stablehlo.return", traits=(Pure, IsTerminator))

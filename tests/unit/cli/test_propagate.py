@@ -179,3 +179,27 @@ def test_refused_modules(module: str, shardy: Any, name: str) -> None:
     assert done.stderr.startswith("in.mlir:")
     assert "Traceback" not in done.stderr
     assert [path.name for path in Path().iterdir()] == ["in.mlir"]
+
+
+def test_copies(module: str, shardy: Any) -> None:
+    """With --copies the table and the JSON tell who got a copy of which constant, why, and what became of it."""
+    text = """sdy.mesh @mesh = <["a"=2]>
+    func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}) -> tensor<8x4xf32> {
+      %c = stablehlo.constant dense<1.0> : tensor<8x4xf32>
+      %0 = stablehlo.add %x, %c : tensor<8x4xf32>
+      %1 = stablehlo.multiply %0, %c : tensor<8x4xf32>
+      return %1 : tensor<8x4xf32>
+    }"""
+    Path(module).write_text(text)
+    copies = json.loads(shardy("propagate", module, "--json", "--copies").stdout)["copies"]
+    assert [(item["op"], item["location"], item["reason"]) for item in copies] == [
+        ("stablehlo.constant", "in.mlir:3:12", "constant")
+    ] * 2
+    assert [(item["user"], item["operand"], item["sharding"], item["outcome"]) for item in copies] == [
+        ("stablehlo.add", 1, '<@mesh, [{"a"}, {}]>', "kept"),
+        ("stablehlo.multiply", 1, '<@mesh, [{"a"}, {}]>', "merged"),
+    ]
+    shown = shardy("propagate", module, "--copies", "-o", "out.mlir").stderr
+    assert "(ConstantLike)" in shown
+    assert "1 of 2 kept" in shown
+    assert "copies" not in json.loads(shardy("propagate", module, "--json").stdout)

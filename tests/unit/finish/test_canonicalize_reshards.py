@@ -92,3 +92,17 @@ def test_isolated_regions_and_split_constants_are_apart():
         b.return_(one, op.results[0], *split)
     names = [line.split()[2] for line in run(PASS, b)[:-1] if " = " in line]
     assert sorted(names) == ["constant"] * 4 + ["isolated"]
+
+
+def test_only_constants_that_mlir_knows_are_united_across_shardings():
+    """Constants of a dialect of one's own keep their shardings per use; those that MLIR folds share the first one."""
+    b = Builder(mesh=MESH)
+    with b.function("main"):
+        values = []
+        for name in ("toy.constant", "toy.folded"):
+            for sharding in ('[{"x"}, {}]', '[{}, {"x"}]', '[{"x"}, {}]'):
+                values.append(b.op(name, [], [T], value=1))
+                b.shard(values[-1], sharding)
+        b.return_(*values)
+    names = [line.split()[2] for line in run(PASS, b)[:-1]]
+    assert sorted(names) == ["constant"] * 2 + ["folded"]

@@ -21,6 +21,7 @@ from shardy_py.plugins import (
     Reduction,
     Reshape,
     Sum,
+    UnitedByMlir,
 )
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
 
@@ -42,7 +43,7 @@ TRAITS = {
     "stablehlo.broadcast_in_dim": {Pure, Broadcast, ConstantFoldable},
     "stablehlo.case": {RecursiveMemoryEffects},
     "stablehlo.concatenate": {Pure, Concatenation},
-    "stablehlo.constant": {Pure, ConstantLike, AsSdyConstant},
+    "stablehlo.constant": {Pure, ConstantLike, AsSdyConstant, UnitedByMlir},
     "stablehlo.cross-replica-sum": {Pure},
     "stablehlo.dot_general": {Pure, Contraction},
     "stablehlo.dynamic_slice": {Pure, ForwardPassThrough},

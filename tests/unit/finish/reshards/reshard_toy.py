@@ -23,6 +23,7 @@ from shardy_py.plugins import (
     Reshape,
     ReturnLike,
     Sum,
+    UnitedByMlir,
 )
 from shardy_py.sharding.parse import parse_op_sharding_rule
 from shardy_py.sharding.rule_builder import pointwise_rule
@@ -56,6 +57,7 @@ def registry() -> Registry:
     toy.op("toy.max", traits=[Pure, Maximum], rule=pointwise_rule)
     toy.op("toy.neg", traits=[Pure], rule=pointwise_rule)
     toy.op("toy.constant", traits=[Pure, ConstantLike])
+    toy.op("toy.folded", traits=[Pure, ConstantLike, UnitedByMlir])
     toy.op("toy.shift", rule=fixed("<([i, j])->([i, j]) {i=8, j=8} permutation={j}>"))
     toy.op("toy.sort", rule=fixed("<([i, j])->([i, j]) {i=8, j=8} need_replication={j}>"))
     toy.op("toy.custom", rule=fixed("<([i, j])->([i, j]) {i=8, j=8}, custom>"))
