@@ -7,6 +7,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.finish.unify_constants import unify_constants
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.unused import erase_unused_ops
@@ -28,7 +29,7 @@ class CanonicalizeReshardsPass:
         """Simplify all functions."""
         unify_constants(program, context.semantics, context.copies)
         erase_unused_ops(program, context.semantics)
-        for op in list(program.walk()):
+        for op in ops_named(program, _RESHARD):
             inner = _only_used_here(op)
             if inner is not None:
                 _merge(program, inner, op)

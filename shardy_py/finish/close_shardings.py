@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue
@@ -28,9 +29,8 @@ class CloseShardingsPass:
             if sharding not in closed:
                 closed[sharding] = _close(sharding)
             table[value] = closed[sharding]
-        for op in program.walk():
-            if op.name == _MANUAL_COMPUTATION:
-                _close_attributes(op)
+        for op in ops_named(program, _MANUAL_COMPUTATION):
+            _close_attributes(op)
 
 
 def _close(sharding: TensorSharding) -> TensorSharding:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete, complete_unless_maximal, set_shardings
 from shardy_py.ir.symbols import SymbolTable
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
 RESHARD = "sdy.reshard"
@@ -27,20 +30,25 @@ class InsertFuncCallReshardsPass:
         Raises:
             VerificationError: a function that does not exist is called.
         """
-        symbols = SymbolTable(program)
-        for call in [op for op in program.walk() if op.name == "func.call"]:
-            shardings = _result_shardings(program, symbols.callee(call), call)
+        calls = ops_named(program, "func.call")
+        if not calls:
+            return
+        symbols, meshes = SymbolTable(program), program.meshes
+        for call in calls:
+            shardings = _result_shardings(program, symbols.callee(call), call, meshes)
             if shardings:
                 _insert_reshards(program, call, shardings)
 
 
-def _result_shardings(program: Program, function: Op, call: Op) -> tuple[TensorSharding, ...]:
+def _result_shardings(
+    program: Program, function: Op, call: Op, meshes: Mapping[str, Mesh]
+) -> tuple[TensorSharding, ...]:
     """Return the shardings in which a function returns its results: unsharded where it does not say.
 
     Returns:
         One sharding per result; () where neither the function nor the call has any.
     """
-    shardings = complete_unless_maximal(program, function.function_results)
+    shardings = complete_unless_maximal(program.shardings, function.function_results, meshes)
     if shardings:
         return shardings
     return tuple(_replicated_like(sharding) for sharding in complete(program.shardings, call.results))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 
@@ -20,5 +21,5 @@ class RemoveShardingGroupsPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Erase the groups of all functions."""
-        for op in [op for op in program.walk() if op.name == _SHARDING_GROUP]:
+        for op in ops_named(program, _SHARDING_GROUP):
             op.erase()

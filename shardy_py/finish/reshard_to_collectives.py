@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.collectives import Collective, plan_collectives
 from shardy_py.ir.data_flow import shardable_value
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import PropagationBarrier
 from shardy_py.ir.passes import PassContext
@@ -41,7 +42,7 @@ class ReshardToCollectivesPass:
             VerificationError: a reshard cannot be carried out.
         """
         lowering = _Lowering(program, context, program.meshes)
-        reshards = [op for op in program.walk() if op.name == RESHARD]
+        reshards = ops_named(program, RESHARD)
         # What stays is decided on the shardings as they are, before any reshard is replaced.
         for op in [op for op in reshards if not lowering.stays(op, keep_redundant=self.keep_redundant_reshards)]:
             lowering.replace(op)

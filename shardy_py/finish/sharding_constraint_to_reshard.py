@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 
@@ -18,9 +19,8 @@ class ShardingConstraintToReshardPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Replace the constraints of all functions."""
-        for op in list(program.walk()):
-            if op.name == "sdy.sharding_constraint":
-                _replace(program, op)
+        for op in ops_named(program, "sdy.sharding_constraint"):
+            _replace(program, op)
 
 
 def _replace(program: Program, op: Op) -> None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.data_flow import FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import set_sharding
@@ -25,7 +26,7 @@ class SinkFuncDataFlowEdgesPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Sink all edges of a program."""
         table = program.shardings
-        for edge in [op for op in program.walk() if op.name == FUNC_DATA_FLOW_EDGE]:
+        for edge in ops_named(program, FUNC_DATA_FLOW_EDGE):
             value, result = edge.operands[0], edge.results[0]
             sharding = table.pop(result.id, None)
             old = table.get(value.id)

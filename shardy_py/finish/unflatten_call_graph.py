@@ -8,10 +8,13 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal, entry_arguments
 from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 
 FUNC_MANUAL_AXES = "sdy.func_manual_axes"
 
@@ -38,8 +41,9 @@ class UnflattenCallGraphPass:
             VerificationError: a function that does not exist is called.
         """
         symbols = SymbolTable(program)
-        calls = [(op, symbols.callee(op)) for op in program.walk() if op.name == "func.call"]
-        exact = {function.id: _exact_key(program, function) for _, function in calls}
+        calls = [(op, symbols.callee(op)) for op in ops_named(program, "func.call")]
+        meshes = program.meshes
+        exact = {function.id: _exact_key(program.shardings, function, meshes) for _, function in calls}
         loose = {function.id: _loose_key(function) for _, function in calls} if self.dedup_functions_fully else exact
         kept = _choose([function for _, function in calls], loose, exact)
         for call, function in calls:
@@ -56,9 +60,9 @@ def _loose_key(function: Op) -> Hashable:
     return original_function_name(function), function.attributes.get(FUNC_MANUAL_AXES)
 
 
-def _exact_key(program: Program, function: Op) -> Hashable:
-    arguments = complete_unless_maximal(program, entry_arguments(function))
-    results = complete_unless_maximal(program, function.function_results)
+def _exact_key(table: Mapping[int, TensorSharding], function: Op, meshes: Mapping[str, Mesh]) -> Hashable:
+    arguments = complete_unless_maximal(table, entry_arguments(function), meshes)
+    results = complete_unless_maximal(table, function.function_results, meshes)
     return _loose_key(function), arguments, results
 
 

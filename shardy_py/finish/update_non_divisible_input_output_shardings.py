@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from attrs import evolve, frozen
 
+from shardy_py.ir.finding import ops_among
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
@@ -33,7 +34,8 @@ class UpdateNonDivisibleInputOutputShardingsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Update the shardings of all inputs and outputs."""
         meshes = program.meshes
-        for op in program.walk():
+        names = context.semantics.names_with_data_flow(program.op_names)
+        for op in ops_among(program, (_FUNCTION, _CALL, *names)):
             for value in _inputs_and_outputs(op, context.semantics):
                 _update(program, meshes, value)
 

@@ -119,7 +119,6 @@ class Op:
         attributes: Name to attribute; a frontend may decode it on demand.
         regions: The regions.
         parent: The block it stands in, or None.
-        location: The source location in MLIR's notation.
         function_results: For a function, one value per result, to carry its sharding.
         handle: What the frontend needs to find the op again; None for an op made here.
     """
@@ -299,6 +298,7 @@ class Block:
         if anchor is not None and anchor.parent is not self:
             raise ValueError(f"{anchor!r} is not in this block")
         following = anchor.next if anchor else self.first
+        op.program.edits += 1
         op.parent, op.prev, op.next = self, anchor, following
         if anchor:
             anchor.next = op
@@ -318,6 +318,7 @@ class Block:
 
     def remove(self, op: Op) -> None:
         """Unlink an op; its uses stay."""
+        op.program.edits += 1
         if op.prev:
             op.prev.next = op.next
         else:
@@ -356,8 +357,9 @@ class Program:
         attributes: The attributes of the module.
         shardings: Value id to tensor sharding. Results of functions have ids, too (`Op.function_results`).
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
-        next_op_id: Returns a new op id.
-        next_value_id: Returns a new value id.
+        edits: Grows whenever an op enters or leaves a block.
+        found: What `shardy_py.ir.finding` found since the last edit, with the number of edits then.
+        next_op_id, next_value_id: Return a new id.
         origin: Whatever the frontend needs to write the program back.
     """
 
@@ -365,6 +367,8 @@ class Program:
         self.next_op_id: Callable[[], int] = count().__next__
         self.next_value_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()
+        self.edits = 0
+        self.found: tuple[int, dict[Any, list[Op]]] = (0, {})
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}
         self.shardings: dict[int, TensorSharding] = {}

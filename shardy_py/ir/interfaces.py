@@ -6,7 +6,7 @@ registers for an op name implements them; the op concerned is the first argument
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -215,7 +215,19 @@ class OpSemantics(Protocol):
         ...
 
     def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:
-        """Return what describes the op's data flow edges, or None."""
+        """Return what describes the op's data flow edges, or None; the same for all ops of one name."""
+        ...
+
+    def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
+        """Return which of some op names have data-flow edges."""
+        ...
+
+    def names_with_trait(self, names: Iterable[str], trait: Trait) -> frozenset[str]:
+        """Return which of some op names stand for ops that have a trait, or some of which may have it."""
+        ...
+
+    def names_with_mesh_reference(self, names: Iterable[str]) -> frozenset[str]:
+        """Return which of some op names stand for ops that may refer to a mesh besides their shardings."""
         ...
 
     def get_sharding_attribute(self, op: Op) -> str:

@@ -69,16 +69,22 @@ def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple
     )
 
 
-def complete_unless_maximal(program: Program, values: Sequence[Value]) -> tuple[TensorSharding, ...]:
+def complete_unless_maximal(
+    table: Mapping[int, TensorSharding], values: Sequence[Value], meshes: Mapping[str, Mesh]
+) -> tuple[TensorSharding, ...]:
     """Return the shardings of the arguments or results of a function, fully open ones for those that have none.
 
     The fully open ones are over the first mesh of several devices.
 
+    Args:
+        table: The shardings of the program.
+        values: The arguments or results.
+        meshes: The meshes of the program.
+
     Returns:
         One sharding per value; () if none is over a mesh of several devices.
     """
-    found = [program.shardings.get(value.id) for value in values]
-    meshes = program.meshes if any(found) else {}
+    found = [table.get(value.id) for value in values]
     mesh = next((item.mesh for item in found if item is not None and not _is_maximal(item, meshes)), None)
     if mesh is None:
         return ()

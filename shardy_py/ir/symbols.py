@@ -5,6 +5,7 @@ from __future__ import annotations
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.callgraph import call_graph, callee_of, check_no_recursion
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.sharding.tensor import symbol
 
@@ -12,6 +13,7 @@ SYMBOL_NAME = "sym_name"
 ORIGINAL_FUNCTION_NAME = "sdy.original_func_name"
 EXECUTION_THREAD = "execution_thread"
 FUNCTION = "func.func"
+CALL = "func.call"
 
 
 class SymbolTable:
@@ -95,9 +97,10 @@ def calls_callees_first(program: Program) -> list[Op]:
         UnsupportedError: functions call each other in a circle.
     """
     calls: list[Op] = []
+    calls_in = calls_by_function(program)
     pending = {function.attributes[SYMBOL_NAME]: function for function in functions_callees_first(program)}
     for name, function in list(pending.items()):
-        found = [op for op in function.walk() if op.name == "func.call"]
+        found = calls_in.get(function, ())
         if any(callee_of(call) in pending for call in found):
             check_no_recursion(call_graph(program))
         calls += found
@@ -112,6 +115,7 @@ def functions_callees_first(program: Program) -> list[Op]:
     call each other in a circle come in some order, too.
     """
     functions = {name: op for name, op in program.functions.items() if has_body(op)}
+    calls_in = calls_by_function(program)
     ordered: list[Op] = []
     seen: set[str] = set()
     # A stack of iterators, because chains of calls may be longer than Python's own stack.
@@ -122,7 +126,7 @@ def functions_callees_first(program: Program) -> list[Op]:
             if name in functions and name not in seen:
                 seen.add(name)
                 path.append(name)
-                stack.append(iter(_callees(functions[name])))
+                stack.append(iter([callee_of(call) or "" for call in calls_in.get(functions[name], ())]))
                 break
         else:
             stack.pop()
@@ -131,6 +135,12 @@ def functions_callees_first(program: Program) -> list[Op]:
     return ordered
 
 
-def _callees(function: Op) -> dict[str, None]:
-    names = (callee_of(op) for op in function.walk())
-    return dict.fromkeys([name for name in names if name is not None])
+def calls_by_function(program: Program) -> dict[Op, list[Op]]:
+    """Return function to the calls in it, in program order, for all functions with calls."""
+    found: dict[Op, list[Op]] = {}
+    for call in ops_named(program, CALL):
+        around = call
+        while (parent := around.parent_op) is not None:
+            around = parent
+        found.setdefault(around, []).append(call)
+    return found

@@ -245,6 +245,19 @@ class Registry:
         """Return what describes the op's data-flow edges, or None."""
         return self._resolve(op.name).data_flow
 
+    def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
+        """Return which of some op names have data-flow edges."""
+        return frozenset([name for name in names if self._resolve(name).data_flow is not None])
+
+    def names_with_trait(self, names: Iterable[str], trait: Trait) -> frozenset[str]:
+        """Return which of some op names have a trait, by name or glob, or a predicate that may give it."""
+        resolved = [(name, self._resolve(name)) for name in names]
+        return frozenset([name for name, item in resolved if item.predicates or trait in item.traits])
+
+    def names_with_mesh_reference(self, names: Iterable[str]) -> frozenset[str]:
+        """Return which of some op names may refer to a mesh besides their shardings."""
+        return frozenset([name for name in names if self._resolve(name).mesh_reference is not None])
+
     def get_sharding_attribute(self, op: Op) -> str:
         """Return the attribute that holds the sharding of the op's results."""
         return self._resolve(op.name).sharding_attribute

@@ -8,6 +8,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
+from shardy_py.ir.finding import data_flow_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import static_shape
@@ -22,7 +23,7 @@ class AddDataFlowEdgesPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Add the edges of all ops of a program; owners that have one already keep it."""
         semantics = context.semantics
-        for op in list(program.walk()):
+        for op in data_flow_ops(program, semantics):
             data_flow = semantics.get_data_flow(op)
             if data_flow is not None:
                 add_edges(program, data_flow.get_block_argument_edge_owners(op))

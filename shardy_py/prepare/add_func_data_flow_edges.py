@@ -9,6 +9,7 @@ from attrs import frozen
 
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.data_flow import FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import entry_arguments
@@ -35,7 +36,7 @@ class AddFuncDataFlowEdgesPass:
         for function in program.functions.values():
             if function is not main and has_body(function):
                 _add_edges(program, entry_arguments(function), function.regions[0].blocks[0], None)
-        for call in [op for op in program.walk() if op.name == "func.call"]:
+        for call in ops_named(program, "func.call"):
             if call.parent is not None:
                 _add_edges(program, call.results, call.parent, call)
 

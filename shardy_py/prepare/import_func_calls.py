@@ -10,6 +10,7 @@ from attrs import frozen
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.cloning import clone_region
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Region
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.regions import move_region
@@ -75,6 +76,7 @@ class _Importer:
         self._program = program
         self._context = context
         self._symbols = SymbolTable(program)
+        self._meshes = program.meshes
         self._imported: dict[int, _Imported] = {}
 
     def replace(self, call: Op) -> None:
@@ -86,7 +88,7 @@ class _Importer:
         computation = self._new_computation(call, function)
         if imported is None:
             region = move_region(function, computation, terminator="sdy.return")
-            shardings = complete_unless_maximal(self._program, region.blocks[0].arguments)
+            shardings = complete_unless_maximal(self._program.shardings, region.blocks[0].arguments, self._meshes)
             imported = self._imported[function.id] = _Imported(function, region, shardings)
         else:
             self._warn(call, function)
@@ -136,8 +138,7 @@ def _attributes(call: Op, function: Op) -> dict[str, Attribute]:
 
 
 def _add_edges(program: Program, context: PassContext) -> None:
-    computations = [op for op in program.walk() if op.name == NAMED_COMPUTATION]
-    for computation in computations:
+    for computation in ops_named(program, NAMED_COMPUTATION):
         data_flow = context.semantics.get_data_flow(computation)
         if data_flow is not None:
             add_edges(program, data_flow.get_block_argument_edge_owners(computation))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
@@ -27,7 +29,7 @@ class ShardingGroupImportPass:
         Raises:
             VerificationError: members of a group differ in shape or in the manual computation around them.
         """
-        ops = [op for op in program.walk() if op.name == SHARDING_GROUP]
+        ops = ops_named(program, SHARDING_GROUP)
         problems = check_groups(ops)
         if problems:
             raise VerificationError(*problems)
@@ -44,7 +46,7 @@ class ShardingGroupImportPass:
                 op.attributes["group_id"] = group_id
 
 
-def check_groups(ops: list[Op]) -> list[Diagnostic]:
+def check_groups(ops: Sequence[Op]) -> list[Diagnostic]:
     """Return what is wrong with the sharding groups: at most one problem per op."""
     found: list[Diagnostic] = []
     first: dict[int, tuple[Op | None, object]] = {}
@@ -63,7 +65,7 @@ def check_groups(ops: list[Op]) -> list[Diagnostic]:
     return found
 
 
-def _canonical_ids(ops: list[Op]) -> dict[int, int]:
+def _canonical_ids(ops: Sequence[Op]) -> dict[int, int]:
     """Return old id to new id; groups with a common value are one.
 
     The new ids follow the order in which the leaders of the merged groups appear first. Where two groups merge, the

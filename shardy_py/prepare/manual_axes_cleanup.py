@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import IN_SHARDINGS, MANUAL_COMPUTATION, OUT_SHARDINGS, edit_manual_computation
@@ -36,9 +37,7 @@ class ManualAxesCleanupPass:
         """
         meshes = program.meshes
         problems: list[Diagnostic] = []
-        for op in program.walk():
-            if op.name != MANUAL_COMPUTATION:
-                continue
+        for op in ops_named(program, MANUAL_COMPUTATION):
             problem = _find_problem(op)
             if problem is not None:
                 problems.append(problem)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
@@ -20,11 +21,14 @@ class PropagateShardingFromFuncToCallPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Rewrite the shardings of all calls."""
-        symbols = SymbolTable(program)
-        for call in [op for op in program.walk() if op.name == "func.call"]:
+        calls = ops_named(program, "func.call")
+        if not calls:
+            return
+        symbols, meshes, table = SymbolTable(program), program.meshes, program.shardings
+        for call in calls:
             callee = symbols.callee(call)
-            if any(value.id in program.shardings for value in call.results):
+            if any(value.id in table for value in call.results):
                 continue
-            shardings = complete_unless_maximal(program, callee.function_results)
+            shardings = complete_unless_maximal(table, callee.function_results, meshes)
             if shardings:
                 set_shardings(program, call.results, shardings)

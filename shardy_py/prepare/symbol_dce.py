@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from attrs import frozen
 
 from shardy_py.ir.attributes import Attribute, RawAttribute, SymbolRef
-from shardy_py.ir.callgraph import main_function
+from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.symbols import SYMBOL_NAME
+from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_function
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 VISIBILITY = "sym_visibility"
@@ -48,41 +48,64 @@ class SymbolDcePass:
         if self.keep_main and all(dead.get(name) is op for name, op in program.functions.items()):
             main = main_function(program)
             dead = {name: op for name, op in dead.items() if op is not main}
-        waiting = [op for op in program.body.ops if dead.get(op.attributes.get(SYMBOL_NAME, "")) is not op]
-        finder = _References(program)
-        while waiting:
-            for name in finder.of(waiting.pop()):
-                if name in dead:
-                    waiting.append(dead.pop(name))
+        alive = [op for op in program.body.ops if dead.get(op.attributes.get(SYMBOL_NAME, "")) is not op]
+        # Calls keep nearly all functions alive; where they keep all, there is no need to look at all other ops.
+        calls = calls_by_function(program)
+        _revive(alive, dead, lambda op: filter(None, map(callee_of, calls.get(op, ()))))
+        if dead:
+            _revive(alive, dead, _References(program).of)
         for op in dead.values():
             op.erase()
 
 
+def _revive(alive: list[Op], dead: dict[str, Op], references: Callable[[Op], Iterable[str]]) -> None:
+    """Move from the dead to the living what the living refer to, if only indirectly."""
+    waiting = list(alive)
+    while dead and waiting:
+        for name in references(waiting.pop()):
+            op = dead.pop(name, None)
+            if op is not None:
+                waiting.append(op)
+                alive.append(op)
+
+
 class _References:
-    """Finds the symbols to which ops refer; ops with the same attributes are looked at once."""
+    """Finds the symbols to which ops refer; equal attributes and shardings are looked at once."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._seen: dict[int, tuple[Mapping[str, Attribute], tuple[str, ...]]] = {}
+        self._seen: dict[int, tuple[object, tuple[str, ...]]] = {}
 
     def of(self, root: Op) -> Iterator[str]:
         """Yield the names of all symbols to which an op and those inside refer, some of them more than once."""
         table = self._program.shardings
         for op in root.walk():
             yield from self._in_attributes(op.attributes)
-            for value in (*op.results, *op.function_results, *_arguments(op)):
-                if value.id in table:
-                    yield from _in_attribute(table[value.id])
+            values = [*op.results, *op.function_results, *_arguments(op)] if op.regions else op.results
+            for value in values:
+                sharding = table.get(value.id)
+                if sharding is not None and type(sharding.mesh) is str:
+                    yield sharding.mesh
 
     def _in_attributes(self, attributes: Mapping[str, Attribute]) -> Iterable[str]:
         key = getattr(attributes, "key", None)
         if key is None:
-            return [name for value in attributes.values() for name in _in_attribute(value)]
+            return [name for value in attributes.values() for name in self._in_value(value)]
         found = self._seen.get(id(key))
         if found is None:
-            names = tuple(dict.fromkeys([name for value in attributes.values() for name in _in_attribute(value)]))
-            found = self._seen[id(key)] = key, names
+            found = self._seen[id(key)] = key, _distinct(attributes.values())
         return found[1]
+
+    def _in_value(self, value: Attribute) -> tuple[str, ...]:
+        """Return the names in one attribute; equal ones are mostly the same object."""
+        found = self._seen.get(id(value))
+        if found is None:
+            found = self._seen[id(value)] = value, _distinct((value,))
+        return found[1]
+
+
+def _distinct(values: Iterable[Attribute]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([name for value in values for name in _in_attribute(value)]))
 
 
 def _arguments(op: Op) -> Iterator[Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.finding import ops_among
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
@@ -36,7 +37,7 @@ class Rewriter:
 
     def run(self) -> bool:
         """Rewrite until no pattern applies to what is left to look at, and return whether anything changed."""
-        self._stack = dict.fromkeys(op for op in self.program.walk() if op.name in self._patterns)
+        self._stack = dict.fromkeys(ops_among(self.program, self._patterns))
         changed = False
         while self._stack:
             op, _ = self._stack.popitem()

@@ -73,6 +73,7 @@ def import_native(
     program = into or Program()
     if into is not None:
         program.body = Block(program)
+        program.edits += 1
     codec = Codec(module.context)
     program.origin = Origin(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)

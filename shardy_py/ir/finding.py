@@ -1,0 +1,53 @@
+"""Ops of a program by name, in program order, without walking where none can be.
+
+Most passes are about a few ops that most programs do not have. What is found is kept until ops enter or leave blocks,
+so that one walk serves all passes up to the next that changes something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.interfaces import OpSemantics
+
+_ALL = frozenset(("*",))
+
+
+def all_ops(program: Program) -> Sequence[Op]:
+    """Return all ops, each before those in its regions; a list of its own for whoever goes on while ops change."""
+    found = _since_last_edit(program)
+    ops = found.get(_ALL)
+    if ops is None:
+        ops = found[_ALL] = list(program.walk())
+    return ops
+
+
+def ops_named(program: Program, *names: str) -> Sequence[Op]:
+    """Return the ops with one of some names, each before those in its regions."""
+    return ops_among(program, names)
+
+
+def ops_among(program: Program, names: Iterable[str]) -> Sequence[Op]:
+    """Return the ops whose name is among the given ones, each before those in its regions."""
+    wanted = program.op_names.intersection(names)
+    if not wanted:
+        return ()
+    found = _since_last_edit(program)
+    key = frozenset(wanted)
+    ops = found.get(key)
+    if ops is None:
+        ops = found[key] = [op for op in all_ops(program) if op.name in wanted]
+    return ops
+
+
+def data_flow_ops(program: Program, semantics: OpSemantics) -> Sequence[Op]:
+    """Return the ops with data-flow edges, each before those in its regions."""
+    return ops_among(program, semantics.names_with_data_flow(program.op_names))
+
+
+def _since_last_edit(program: Program) -> dict[object, list[Op]]:
+    """Return what is known of the program as it is now; filled by the caller."""
+    if program.found[0] != program.edits:
+        program.found = (program.edits, {})
+    return program.found[1]
