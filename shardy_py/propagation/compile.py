@@ -139,7 +139,7 @@ class _Compiler:
             if rule is not None:
                 self._add_step(op, traits, rule, [*op.operands, *op.results], conservative=self.conservative)
         if is_removable and op.id not in self.step_of:
-            self._append(op, (), StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
+            self._append(op, (), None, StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
 
     def _add_identity(
         self,
@@ -223,13 +223,14 @@ class _Compiler:
             conservative,
         )
         get = self.slots.of_value.get
-        self._append(op, tuple([get(value.id, NO_SLOT) for value in values]), group)
+        self._append(op, tuple([get(value.id, NO_SLOT) for value in values]), rule, group)
 
-    def _append(self, op: Op, slots: tuple[int, ...], group: StepGroup) -> None:
+    def _append(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: StepGroup) -> None:
         problem = self.problem
         self.step_of[op.id] = len(problem.step_ops)
         problem.step_ops.append(op)
         problem.step_slots.append(slots)
+        problem.step_rules.append(rule)
         problem.step_groups.append(problem.intern_group(group))
 
     def _add_start(self) -> None:
@@ -308,8 +309,7 @@ class _Compiler:
             shape = static_shape(operand.type)
             slot = self.slots.get(operand)
             if shape is not None and slot != NO_SLOT:
-                rule = self.problem.transitions.intern_rule(identity_rule(shape))
-                self.problem.function_results.append((rule, slot, self.slots.get(result)))
+                self.problem.function_results.append((identity_rule(shape), slot, self.slots.get(result)))
 
 
 def _count_uses(value: Value) -> int:

@@ -15,7 +15,7 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.propagation.compile import check_types, compile_program
 from shardy_py.propagation.factors import Strategy
 from shardy_py.propagation.groups import sync_sharding_groups
-from shardy_py.propagation.problem import NO_RULE, Problem
+from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.removal import erase_ops
 from shardy_py.propagation.schedule import DEFAULT, Schedule
 from shardy_py.propagation.solve import Solution, Strategies, solve
@@ -168,8 +168,7 @@ def settle_rules(program: Program, problem: Problem, *, keep: bool) -> None:
             if isinstance(rule, OpShardingRule) and not rule.is_custom:
                 del op.attributes[RULE_ATTRIBUTE]
         return
-    for op, index in zip(problem.step_ops, problem.step_groups, strict=True):
-        group = problem.groups[index]
-        is_own = group.fixed is None and not op.name.endswith("data_flow_edge")
-        if is_own and group.rule != NO_RULE and RULE_ATTRIBUTE not in op.attributes:
-            op.attributes[RULE_ATTRIBUTE] = problem.transitions.rules[group.rule]
+    for op, index, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
+        is_own = problem.groups[index].fixed is None and not op.name.endswith("data_flow_edge")
+        if is_own and rule is not None and RULE_ATTRIBUTE not in op.attributes:
+            op.attributes[RULE_ATTRIBUTE] = rule

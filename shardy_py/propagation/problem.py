@@ -11,6 +11,7 @@ from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Trait
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.transitions import ShardingTable, Transitions
+from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class StepGroup:
     Attributes:
         name: The op's name.
         traits: The op's traits.
-        rule: The rule id, or `NO_RULE` for an op that only matters because it may be erased.
+        rule: The id of the class of its rule, or `NO_RULE` for an op that only matters because it may be erased.
         multi_use: Whether an operand that is not a scalar has not exactly one use.
         fixed: The direction that overrides the schedule (barriers), or None.
         is_elementwise: Whether the op counts as elementwise.
@@ -51,16 +52,17 @@ class Problem:
     """All that solving needs, as flat lists indexed by step or slot.
 
     Attributes:
-        transitions: Distinct rules, interned shardings, memoised outcomes.
+        transitions: Classes of rules, interned shardings, memoised outcomes.
         slot_values: Slot to the value that stands for it.
         initial: Slot to the id of the sharding it starts with; one more entry, always 0, for values without slot.
         siblings: Slot of one of several results of an op to the (slot, rank) of the others.
         step_ops: Step to op.
         step_slots: Step to the slots of its operands and results; -1 for a value without slot.
+        step_rules: Step to its rule, or None where it has none.
         step_groups: Step to the index of its `StepGroup`.
         groups: The distinct step groups.
         transforms: Step to the transform of its last slot, where it has one.
-        function_results: (rule id, slot of the returned value, slot of the function result) of the main function.
+        function_results: (rule, slot of the returned value, slot of the function result) of the main function.
         notify: Slot to the steps to visit again when it changes, in the order in which they are put back.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
@@ -73,10 +75,11 @@ class Problem:
     siblings: dict[int, tuple[tuple[int, int], ...]]
     step_ops: list[Op] = field(factory=list)
     step_slots: list[tuple[int, ...]] = field(factory=list)
+    step_rules: list[OpShardingRule | None] = field(factory=list)
     step_groups: list[int] = field(factory=list)
     groups: list[StepGroup] = field(factory=list)
     transforms: dict[int, Transform] = field(factory=dict)
-    function_results: list[tuple[int, int, int]] = field(factory=list)
+    function_results: list[tuple[OpShardingRule, int, int]] = field(factory=list)
     notify: list[tuple[int, ...]] = field(factory=list)
     tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
     removal: RemovalPlan | None = None

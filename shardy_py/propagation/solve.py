@@ -118,10 +118,10 @@ class _Solver:
     def _sync_function_results(self, strategy: Strategy) -> None:
         """Propagate between the values the main function returns and its results."""
         problem, current = self.problem, self.current
-        for number, (rule_id, operand, result) in enumerate(problem.function_results):
+        for number, (rule, operand, result) in enumerate(problem.function_results):
             ids = (current[operand], current[result])
-            directions = (int(Direction.BOTH),) * problem.transitions.rules[rule_id].num_factors
-            outcome = problem.transitions.outcome(rule_id, directions, strategy, ids)
+            directions = (int(Direction.BOTH),) * rule.num_factors
+            outcome = problem.transitions.outcome(problem.transitions.intern_rule(rule), directions, strategy, ids)
             if self.recorder is not None:
                 self.recorder.record(-1 - number, -1, ids, current, outcome, outcome)
             for position, new in outcome:

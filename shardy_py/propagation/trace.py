@@ -189,8 +189,11 @@ def slots_of_visit(problem: Problem, step: int) -> tuple[int, ...]:
 
 def rule_of_visit(problem: Problem, visit: Visit) -> OpShardingRule:
     """Return the rule that a visit used."""
-    index = problem.groups[visit.group].rule if visit.step >= 0 else problem.function_results[-1 - visit.step][0]
-    return problem.transitions.rules[index]
+    if visit.step < 0:
+        return problem.function_results[-1 - visit.step][0]
+    rule = problem.step_rules[visit.step]
+    assert rule is not None, "a step without a rule is not visited"
+    return rule
 
 
 def directions_of_visit(problem: Problem, log: VisitLog, visit: Visit) -> Directions:

@@ -7,6 +7,8 @@ few hundred combinations over and over, so the outcome is kept under that key.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from math import prod
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.propagation.aggressive import propagate_aggressive
@@ -98,23 +100,53 @@ class ShardingTable:
         return name, mesh
 
 
-class Transitions:
-    """The outcomes of steps, computed on demand and kept."""
+def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
+    """Return a key that is equal for rules with which a step does the same to the same shardings.
 
-    __slots__ = ("_memo", "_rule_ids", "rules", "table")
+    A size matters where a dimension has several factors, which share its axes by size; of the other sizes only which
+    tensor is larger than which.
+    """
+    sizes, mappings = rule.factor_sizes, rule.mappings
+    volumes = [prod([sizes[factor] for factor in set(chain.from_iterable(mapping))]) for mapping in mappings]
+    ranks = {volume: rank for rank, volume in enumerate(sorted(set(volumes)))}
+    shared = [factor for mapping in mappings for dim in mapping if len(dim) > 1 for factor in dim]
+    return (
+        len(sizes),
+        len(rule.operand_mappings),
+        mappings,
+        tuple([ranks[volume] for volume in volumes]),
+        tuple([sizes[factor] for factor in shared]),
+        rule.reduction_factors,
+        rule.need_replication_factors,
+        rule.permutation_factors,
+        rule.blocked_propagation_factors,
+    )
+
+
+class Transitions:
+    """The outcomes of steps, computed on demand and kept.
+
+    Attributes:
+        table: The interned shardings.
+        rules: One rule of every class of rules (see `rule_class`), by its id.
+    """
+
+    __slots__ = ("_class_ids", "_memo", "_rule_ids", "rules", "table")
 
     def __init__(self, table: ShardingTable) -> None:
         self.table = table
         self.rules: list[OpShardingRule] = []
         self._rule_ids: dict[OpShardingRule, int] = {}
+        self._class_ids: dict[tuple[object, ...], int] = {}
         self._memo: dict[tuple[object, ...], Outcome] = {}
 
     def intern_rule(self, rule: OpShardingRule) -> int:
-        """Return the id of a rule."""
+        """Return the id of the class of a rule."""
         found = self._rule_ids.get(rule)
         if found is None:
-            found = self._rule_ids[rule] = len(self.rules)
-            self.rules.append(rule)
+            found = self._rule_ids[rule] = self._class_ids.setdefault(rule_class(rule), len(self.rules))
+            if found == len(self.rules):
+                self.rules.append(rule)
         return found
 
     def outcome(
@@ -130,7 +162,7 @@ class Transitions:
         """Return what a visit changes.
 
         Args:
-            rule_id: The rule.
+            rule_id: The class of the rule.
             directions: One direction per factor, blocked factors included.
             strategy: Basic or aggressive.
             ids: The shardings of operands and results.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from attrs import evolve
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shardy_py.propagation.factors import Direction, Strategy, is_strict_prefix
-from shardy_py.propagation.transitions import ShardingTable, Transitions
+from shardy_py.propagation.transitions import ShardingTable, Transitions, rule_class
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project, unproject
 from shardy_py.sharding.rule import OpShardingRule
@@ -100,3 +100,25 @@ def test_one_direction_brings_no_axes_from_the_other_side(
     ids = tuple(table.intern(sharding) for sharding in bare)
     directions = (direction,) * rule.num_factors
     assert transitions.outcome(transitions.intern_rule(rule), directions, Strategy.BASIC, ids) == ()
+
+
+@given(steps(), st.data())
+def test_rules_of_one_class_behave_alike(
+    step: tuple[Mesh, OpShardingRule, tuple[TensorSharding | None, ...]], data: st.DataObject
+) -> None:
+    """A step does the same by every rule of a class, whatever the sizes in which the rules differ."""
+    mesh, rule, shardings = step
+    sizes = tuple(data.draw(st.sampled_from([1, size, 2 * size, 3 * size])) for size in rule.factor_sizes)
+    other = evolve(rule, factor_sizes=sizes)
+    assume(rule_class(rule) == rule_class(other))
+    directions = tuple(int(data.draw(st.sampled_from(DIRECTIONS))) for _ in rule.factor_sizes)
+    is_elementwise = data.draw(st.booleans())
+    for strategy in Strategy:
+        outcomes = []
+        for one in (rule, other):
+            transitions = Transitions(ShardingTable({"mesh": mesh}))
+            ids = tuple(transitions.table.intern(sharding) for sharding in shardings)
+            rule_id = transitions.intern_rule(one)
+            outcome = transitions.outcome(rule_id, directions, strategy, ids, is_elementwise=is_elementwise)
+            outcomes.append([(position, transitions.table.values[new]) for position, new in outcome])
+        assert outcomes[0] == outcomes[1]
