@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Literal, get_args
 
 from attrs import evolve, frozen
@@ -15,6 +15,8 @@ from shardy_py.ir.schedule import OpPriority
 from shardy_py.propagation import PropagationOptions, propagate_program
 from shardy_py.propagation.compile import check_types
 from shardy_py.propagation.engine import StageCallback
+from shardy_py.propagation.solve import Solution
+from shardy_py.propagation.trace import VisitLog
 
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -29,7 +31,6 @@ def propagation_options(
     schedule: ScheduleLike | None = None,
     op_priorities: OpPriorities | None = None,
     plugin_priorities: Iterable[OpPriority] = (),
-    plugin_traits: Iterable[str] = (),
 ) -> PropagationOptions:
     """Return the options of the engine.
 
@@ -40,7 +41,6 @@ def propagation_options(
         schedule: See `make_schedule`; likewise the rest.
         op_priorities: See there.
         plugin_priorities: See there.
-        plugin_traits: See there.
 
     Raises:
         OptionError: the strategy is unknown, or it has no levels that a schedule could replace.
@@ -54,9 +54,7 @@ def propagation_options(
         raise OptionError(
             Diagnostic("option-conflict", f"the strategy {strategy} has no levels", hint=f"use {_WITH_LEVELS[0]}")
         )
-    levels = make_schedule(
-        schedule, op_priorities=op_priorities, plugin_priorities=plugin_priorities, plugin_traits=plugin_traits
-    )
+    levels = make_schedule(schedule, op_priorities=op_priorities, plugin_priorities=plugin_priorities)
     return PropagationOptions(
         schedule=levels if has_levels else None,
         strategy="basic" if strategy == "basic" else "aggressive",
@@ -73,12 +71,16 @@ class EnginePass:
     Args:
         options: How to propagate.
         on_stage: Called with the name of each stage as it starts.
+        log: Gets every visit.
+        on_solution: Called with the solution, while the program is as propagation leaves it.
     """
 
     name: ClassVar[str] = "sdy-propagate"
 
     options: PropagationOptions
     on_stage: StageCallback | None = None
+    log: VisitLog | None = None
+    on_solution: Callable[[Solution], None] | None = None
 
     def run(self, program: Program, context: PassContext) -> None:
         """Propagate in place; rules stay on the ops, later passes read them.
@@ -88,4 +90,8 @@ class EnginePass:
         """
         check_types(program, arguments=True)
         options = evolve(self.options, keep_sharding_rules=True)
-        propagate_program(program, context.semantics, options, warnings=context.warnings, on_stage=self.on_stage)
+        solution = propagate_program(
+            program, context.semantics, options, warnings=context.warnings, on_stage=self.on_stage, log=self.log
+        )
+        if self.on_solution is not None:
+            self.on_solution(solution)

@@ -19,6 +19,8 @@ from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.recording import Recording
+from shardy_py.explain.trace import Trace
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.garbage import no_garbage_collection
@@ -30,6 +32,7 @@ from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.passes import UserPriorityPropagationPass
+from shardy_py.propagation.solve import Solution
 
 PassCallback = Callable[[str, Program], None]
 """Called after each pass with its name and the program as it is then."""
@@ -50,6 +53,7 @@ def propagate(
     dedup_functions_fully: bool = False,
     explicit_collectives: bool = False,
     record_copies: bool = False,
+    trace: bool = False,
     dump_directory: str | Path | None = None,
     on_pass: PassCallback | None = None,
     registry: Registry | None = None,
@@ -77,6 +81,7 @@ def propagate(
             and functions are copied where they end up different.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
+        trace: Take down what propagates and what does not, for `Result.trace` and `Result.explain`.
         record_copies: Take down which copies of constants are made, for `Result.copies`.
         dump_directory: Where to write the module after every pass, as ``NN.pass-name.mlir``. An ``ir.Module`` that
             is given changes with every one of them, otherwise once, at the end.
@@ -102,7 +107,6 @@ def propagate(
         schedule=schedule,
         op_priorities=op_priorities,
         plugin_priorities=semantics.priorities,
-        plugin_traits=semantics.trait_names,
     )
     stage("import")
     program = read_program(module)
@@ -113,6 +117,13 @@ def propagate(
     if strict:
         require_coverage(program, semantics)
     surveyed = survey_rules(program, semantics)
+    recording = Recording(program, main) if trace else None
+    traces: list[Trace] = []
+
+    def keep_trace(solution: Solution) -> None:
+        if recording is not None:
+            traces.append(recording.finish(solution, options.schedule))
+
     pipeline = PropagationPipeline(
         dedup_functions_fully=dedup_functions_fully,
         keep_sharding_rules=keep_sharding_rules,
@@ -129,7 +140,8 @@ def propagate(
             if isinstance(item, SaveModulePass):
                 continue
             is_engine = isinstance(item, UserPriorityPropagationPass)
-            current: Pass = EnginePass(options, stage) if is_engine else item
+            log = None if recording is None else recording.log
+            current: Pass = EnginePass(options, stage, log, keep_trace) if is_engine else item
             current.run(program, context)
             after_pass(current.name, program)
             if is_engine:
@@ -145,6 +157,7 @@ def propagate(
         surveyed=surveyed,
         warnings=tuple(context.warnings),
         copies=None if context.copies is None else context.copies.report(program),
+        trace=traces[0] if traces else None,
     )
 
 

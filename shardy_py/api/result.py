@@ -14,6 +14,7 @@ from shardy_py.api.memory import MemoryReport, report_memory
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.errors import Diagnostic
+from shardy_py.explain.trace import Trace
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import ConstantCopy
 from shardy_py.ir.graph import Op, Program, Value
@@ -36,6 +37,7 @@ class Result:
         registry: What was known about ops.
         surveyed: The ops without a rule in the program as it was given.
         warnings: What is worth knowing, but no error.
+        trace: What propagated and what did not; None without ``trace``.
         copies: The copies of constants, one per use, with reasons; None without ``record_copies``.
     """
 
@@ -46,6 +48,7 @@ class Result:
     surveyed: Coverage
     warnings: tuple[Diagnostic, ...] = ()
     copies: tuple[ConstantCopy, ...] | None = None
+    trace: Trace | None = None
 
     @cached_property
     def text(self) -> str:

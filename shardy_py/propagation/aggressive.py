@@ -10,7 +10,6 @@ from shardy_py.propagation.factors import (
     Updates,
     compatible_major_axes,
     expand,
-    factors_with_axes,
     is_strict_prefix,
     prefix_across_factors,
     prefix_within_factor,
@@ -26,14 +25,14 @@ def propagate_aggressive(projection: Projection, context: StepContext) -> Update
     Returns:
         Which tensors changed.
     """
+    axes_per_factor = [
+        compatible_major_axes(projection, factor, direction) for factor, direction in enumerate(context.directions)
+    ]
     num_operands = len(projection.operands)
     updated = [False] * (num_operands + len(projection.results))
-    axes_per_factor: list[Axes] = [()] * len(context.directions)
-    for factor in factors_with_axes(projection):
-        axes_per_factor[factor] = compatible_major_axes(projection, factor, context.directions[factor])
     if not any(axes_per_factor):
         return updated
-    order = _preference(projection, axes_per_factor, context)
+    order = preference(projection, axes_per_factor, context)
     for index, tensor in enumerate(projection.results):
         for factor in order:
             axes = _axes_for(tensor, factor, axes_per_factor[factor], context)
@@ -43,32 +42,29 @@ def propagate_aggressive(projection: Projection, context: StepContext) -> Update
         for factor in order:
             axes = _axes_for(tensor, factor, axes_per_factor[factor], context)
             if axes and context.is_elementwise:
-                axes = _limit_to_results(projection, factor, axes)
+                axes = limit_to_results(projection, factor, axes)
             if axes and expand(tensor, factor, axes):
                 updated[index] = True
     return updated
 
 
-def _preference(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[int]:
-    """Return the factors that have axes by preference.
+def preference(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[int]:
+    """Return the factors by preference.
 
     The factor whose axes come from the largest tensor wins; among elementwise ops the most sharded factor is next;
     then the earlier source tensor, then the earlier factor.
     """
-    candidates = [factor for factor, axes in enumerate(axes_per_factor) if axes]
-    if len(candidates) == 1:
-        return candidates
-    sources = _source_tensors(projection, axes_per_factor, context)
+    sources = source_tensors(projection, axes_per_factor, context)
 
     def key(factor: int) -> tuple[int, int, int, int]:
         size, index = sources[factor]
         sharded = axes_size(axes_per_factor[factor], context.mesh) if context.is_elementwise else 0
         return (-size, -sharded, index, factor)
 
-    return sorted(candidates, key=key)
+    return sorted(range(len(axes_per_factor)), key=key)
 
 
-def _source_tensors(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[tuple[int, int]]:
+def source_tensors(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[tuple[int, int]]:
     """Return, per factor, the size and the index of the largest tensor its axes come from; -1 for none."""
     sources = [(-1, -1)] * len(axes_per_factor)
     for index, tensor in enumerate(projection.tensors):
@@ -84,7 +80,7 @@ def _source_tensors(projection: Projection, axes_per_factor: list[Axes], context
 def _axes_for(tensor: TensorFactorShardings, factor: int, axes: Axes, context: StepContext) -> Axes:
     """Return what of the wanted axes the tensor can take along a factor, or () for nothing new."""
     entry = tensor.factors.get(factor)
-    if entry is None or entry.axes == axes:
+    if entry is None or not axes:
         return ()
     size = context.factor_sizes[factor]
 
@@ -101,7 +97,7 @@ def _axes_for(tensor: TensorFactorShardings, factor: int, axes: Axes, context: S
     return truncate_by_conflicts(axes, across, context)
 
 
-def _limit_to_results(projection: Projection, factor: int, axes: Axes) -> Axes:
+def limit_to_results(projection: Projection, factor: int, axes: Axes) -> Axes:
     """Return the axes an operand of an elementwise op may take sideways: no more than the results have.
 
     Otherwise a constraint on one operand would shard the others although the result has to be replicated.

@@ -55,6 +55,7 @@ def solve(
     solver = _Solver(problem, schedule, strategies, recorder)
     if recorder is not None:
         recorder.log.directions_of = solver.directions_of
+        recorder.log.user_priorities = user_priorities
     if not user_priorities:
         solver.run_levels()
         return Solution(problem, solver.current)
@@ -64,17 +65,18 @@ def solve(
     for one in rounds:
         if after_priority is not None:
             after_priority(done, solver.current)
-        _apply_round(problem, solver, one)
+        apply_round(problem, solver.current, one)
         solver.run_levels(one.priority)
         done = one.priority
     return Solution(problem, solver.current)
 
 
-def _apply_round(problem: Problem, solver: _Solver, one: PriorityRound) -> None:
+def apply_round(problem: Problem, current: list[int], one: PriorityRound) -> None:
+    """Bring the dimensions of one user priority into play, in place."""
     for slot, update in one.updates:
-        sharding = problem.table.values[solver.current[slot]]
+        sharding = problem.table.values[current[slot]]
         if sharding is not None:
-            solver.current[slot] = problem.table.intern(update(sharding))
+            current[slot] = problem.table.intern(update(sharding))
 
 
 class _Solver:

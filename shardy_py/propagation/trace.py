@@ -130,11 +130,13 @@ class VisitLog:
         places: The places that were entered, in order.
         visits: The visits.
         directions_of: How the schedule of the solve directs factors.
+        user_priorities: Whether the solve went through the user priorities one by one.
     """
 
     places: list[Place] = field(factory=list)
     visits: list[Visit] = field(factory=list)
     directions_of: DirectionsOf = lambda step, group, level: ()
+    user_priorities: bool = True
 
 
 class Recorder:

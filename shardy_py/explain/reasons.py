@@ -1,0 +1,107 @@
+"""Why an axis did not get onto a tensor."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from shardy_py.sharding.axes import AxisRef
+
+
+class Code(Enum):
+    """The reasons, by what stands in the way."""
+
+    CONFLICT = "conflict"
+    LOST = "lost"
+    OVERLAP = "overlap"
+    CLOSED = "closed"
+    REPLICATED = "replicated"
+    UNREDUCED = "unreduced"
+    DOES_NOT_DIVIDE = "does-not-divide"
+    CONSERVATIVE = "conservative"
+    BEHIND = "behind"
+    SIDEWAYS = "sideways"
+    STRIDED = "strided"
+    BLOCKED = "blocked"
+    FACTOR_KIND = "factor-kind"
+    DIRECTION = "direction"
+    PRIORITY = "priority"
+    MESH = "mesh"
+    NO_RULE = "no-rule"
+    GROUP = "group"
+    EDGE_OWNER = "edge-owner"
+    BOUNDARY = "boundary"
+    NOT_OFFERED = "not-offered"
+    NO_DIMENSION = "no-dimension"
+
+
+MEANINGS: dict[Code, str] = {
+    Code.CONFLICT: "two tensors of the op are sharded differently along the factor, and neither gives way",
+    Code.LOST: "another factor of the same tensor wanted the axis in the same step and was preferred",
+    Code.OVERLAP: "another dimension of the tensor has the axis, or a part of it, already",
+    Code.CLOSED: "the dimension is closed",
+    Code.REPLICATED: "the tensor has the axis among its explicitly replicated axes",
+    Code.UNREDUCED: "the tensor has the axis among its unreduced axes",
+    Code.DOES_NOT_DIVIDE: "the axis does not divide what is left of the factor",
+    Code.CONSERVATIVE: "only a sub-axis would fit, and conservative propagation introduces none",
+    Code.BEHIND: "the axis comes behind another one, which was refused",
+    Code.SIDEWAYS: "an operand of an elementwise op takes from other operands no more than the result has",
+    Code.STRIDED: "the more major factor of the dimension is not fully sharded: this would be a strided view",
+    Code.BLOCKED: "the rule blocks propagation along the factor",
+    Code.FACTOR_KIND: "factors of this kind do not propagate at this level of the schedule",
+    Code.DIRECTION: "the op does not propagate in this direction at this level of the schedule",
+    Code.PRIORITY: "the axis only came into play with a later user priority",
+    Code.MESH: "the tensors of the op are sharded over different meshes",
+    Code.NO_RULE: "the op has no sharding rule",
+    Code.GROUP: "the sharding group of the value starts with another sharding",
+    Code.EDGE_OWNER: "the value takes the sharding of its data-flow edge, which has not got the axis",
+    Code.BOUNDARY: "inputs and outputs are sharded evenly: the axis, or a part of it, was taken away after propagation",
+    Code.NOT_OFFERED: "no tensor next to it has the axis on a dimension that corresponds",
+    Code.NO_DIMENSION: "the factor of the axis is no dimension of this tensor",
+}
+"""What each reason means, in one line."""
+
+
+@frozen
+class Refusal:
+    """An axis that one tensor of a step has and another one did not get.
+
+    Args:
+        target: The position, among operands, then results, of the tensor without it.
+        source: The position of the tensor that has it.
+        factor: The factor along which it could have come.
+        axis: The axis, or what of it did not come.
+        code: Why.
+        other: The position of the tensor in the way, where there is one.
+        other_factor: The factor in the way, where there is one.
+        by: The axes in the way, where there are any.
+        detail: More about it, in numbers.
+    """
+
+    target: int
+    source: int
+    factor: int
+    axis: AxisRef
+    code: Code
+    other: int | None = None
+    other_factor: int | None = None
+    by: tuple[AxisRef, ...] = ()
+    detail: str = ""
+
+
+@frozen
+class Acceptance:
+    """An axis that a tensor of a step got.
+
+    Args:
+        target: The position of the tensor.
+        source: The position of the tensor it came from.
+        factor: The factor along which it came.
+        axis: The axis, or the part that came.
+    """
+
+    target: int
+    source: int
+    factor: int
+    axis: AxisRef
