@@ -3,34 +3,75 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmarks import table
-from benchmarks.measure import measure_all
-from benchmarks.programs import PROGRAMS
+from benchmarks.choose import choose_programs
+from benchmarks.data import report
+from benchmarks.measure import Measurement, Settings, Skipped, measure
+from benchmarks.programs import HUGE, PROGRAMS
+from benchmarks.starts import measure_starts
+from benchmarks.targets import format_targets, targets
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print."""
-    options = _parser().parse_args(arguments)
-    chosen = [program for program in PROGRAMS if not options.programs or program.name in options.programs]
+    """Measure, print, and write what was asked for; return 1 where results are not those of the C++ passes."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    settings = Settings(options.alternations, options.min_ops, memory=options.memory, again=options.again)
+    try:
+        chosen = list(choose_programs(options.programs, huge=options.huge))
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     print(table.head(), flush=True)
-    unequal = 0
-    for item in measure_all(chosen, alternations=options.alternations):
-        print(table.row(item), flush=True)
-        if not item.equal:
-            unequal += 1
-            print(item.difference, file=sys.stderr)
+    items: list[Measurement | Skipped] = []
+    for program in chosen:
+        items.append(measure(program, settings))
+        print(table.row(items[-1]), flush=True)
+    measured = [item for item in items if isinstance(item, Measurement)]
+    starts = measure_starts(runs=options.alternations) if options.starts else None
+    lines = targets(measured, starts)
+    print(f"\n{table.LEGEND}\n\n{format_targets(lines)}")
+    if options.json:
+        data = report(items, starts, lines, settings=settings, date=options.date)
+        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    if options.plot:
+        from benchmarks.plot import draw
+
+        draw(measured, options.plot)
+    unequal = [item for item in measured if not item.equal]
+    for item in unequal:
+        print(f"\n{item.name}: {item.difference}", file=sys.stderr)
     return 1 if unequal else 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Time ours and the C++ passes.")
-    names = ", ".join(program.name for program in PROGRAMS)
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"what to run, by default all: {names}")
-    parser.add_argument("--alternations", type=int, default=5, metavar="N", help="runs of each side (default: 5)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Time ours and the C++ passes of jaxlib, alternately in one process, on the same modules.",
+    )
+    made = ", ".join(program.name for program in (*PROGRAMS, HUGE))
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"a file, a folder, or one of {made}")
+    parser.add_argument("--alternations", type=_positive, default=5, metavar="N", help="runs of each side (default: 5)")
+    parser.add_argument("--min-ops", type=int, default=0, metavar="N", help="leave out files with fewer ops")
+    parser.add_argument("--huge", action="store_true", help="the program of 100,000 ops, too")
+    parser.add_argument("--no-memory", dest="memory", action="store_false", help="do not measure memory")
+    parser.add_argument("--no-again", dest="again", action="store_false", help="do not measure solving again")
+    parser.add_argument("--no-starts", dest="starts", action="store_false", help="do not measure import and help")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write everything measured")
+    parser.add_argument("--plot", type=Path, metavar="OUT", help="draw a picture (needs matplotlib)")
+    parser.add_argument("--date", default="", metavar="DATE", help="what the JSON says about when this was")
     return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
 
 
 if __name__ == "__main__":

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
 from attrs import frozen
 
+from benchmarks.memory import Memory, measure_memory
 from benchmarks.programs import Program
 from benchmarks.runs import STAGES, Run, bytecode_of, copy_module, run_ours, run_reference
+from benchmarks.solve_again import SolvedAgain, solve_again
+from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import parse_module, print_module
 from shardy_py.testing.compare import compare
+
+
+@frozen
+class Settings:
+    """What is measured.
+
+    Args:
+        alternations: How often each side runs, besides one run of each whose results are compared.
+        min_ops: Programs in files with fewer ops are left out.
+        memory: Whether memory is measured.
+        again: Whether solving again is.
+    """
+
+    alternations: int = 5
+    min_ops: int = 0
+    memory: bool = True
+    again: bool = True
+
+
+@frozen
+class Skipped:
+    """A program that was left out."""
+
+    name: str
+    reason: str
 
 
 @frozen
@@ -20,21 +48,32 @@ class Measurement:
 
     Args:
         name: Of the program.
-        ops: How many it has, nested ones included.
+        is_file: Whether it came from a file.
+        ops: How many it has, nested ones and the module included.
+        first: Our first run, which is not among the others: caches are empty, modules are still to be imported.
         ours: Our runs, in order.
         reference: Those of the C++ passes.
         unverified: One run of the C++ passes without MLIR's verifier between them, for orientation.
-        equal: Whether both results are the same.
-        difference: Where they first differ, or "".
+        difference: Where both results first differ, or "" for equal ones.
+        memory: What either side adds to memory.
+        again: What solving took, and solving again.
     """
 
     name: str
+    is_file: bool
     ops: int
+    first: Run
     ours: tuple[Run, ...]
     reference: tuple[Run, ...]
     unverified: Run
-    equal: bool
     difference: str = ""
+    memory: Memory | None = None
+    again: SolvedAgain | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether both results are the same."""
+        return not self.difference
 
     @property
     def our_seconds(self) -> float:
@@ -57,52 +96,57 @@ class Measurement:
         return _cpu_median(self.ours) / _cpu_median(self.reference)
 
     @property
+    def again_share(self) -> float | None:
+        """The longest of solving again with another schedule, by our median of the whole."""
+        return None if self.again is None else max(self.again.again.values()) / self.our_seconds
+
+    @property
     def stages(self) -> dict[str, float]:
         """The median of each of our stages."""
         return {stage: median(run.stages.get(stage, 0.0) for run in self.ours) for stage in STAGES}
 
 
-def measure(program: Program, *, alternations: int) -> Measurement:
-    """Run both sides, one after the other, several times.
+def measure(program: Program, settings: Settings) -> Measurement | Skipped:
+    """Run both sides on a program, one after the other, several times."""
+    from jaxlib.mlir import ir
 
-    Args:
-        program: What to run.
-        alternations: How often each side runs, after one run of each that is not counted and whose results are
-            compared.
-    """
-    parsed = parse_module(program.make())
-    context, bytecode = parsed.context, bytecode_of(parsed)
+    try:
+        parsed = parse_module(program.make())
+    except ShardyError as error:
+        return Skipped(program.name, f"the module is not valid: {error}")
     ops = count_ops(parsed)
+    if program.is_file and ops < settings.min_ops:
+        return Skipped(program.name, f"{ops} ops, fewer than {settings.min_ops}")
+    context, bytecode = parsed.context, bytecode_of(parsed)
     del parsed
 
     def fresh() -> Any:
         return copy_module(bytecode, context)
 
-    ours, theirs = fresh(), fresh()
-    run_ours(ours)
-    run_reference(theirs)
-    comparison = compare(print_module(theirs), print_module(ours))
-    del ours, theirs
-    pairs = [(run_ours(fresh()), run_reference(fresh())) for _ in range(alternations)]
+    theirs = fresh()
+    try:
+        run_reference(theirs)
+    except ir.MLIRError as error:
+        return Skipped(program.name, f"the C++ passes refuse it: {str(error).splitlines()[0]}")
+    first, difference = _first(fresh(), theirs)
+    del theirs
+    pairs = _alternate(fresh, settings.alternations)
     return Measurement(
         program.name,
+        program.is_file,
         ops,
-        tuple(pair[0] for pair in pairs),
-        tuple(pair[1] for pair in pairs),
+        first,
+        tuple(ours for ours, _ in pairs),
+        tuple(reference for _, reference in pairs),
         run_reference(fresh(), verify=False),
-        comparison.equal,
-        "" if comparison.equal else str(comparison),
+        difference,
+        measure_memory(bytecode) if settings.memory else None,
+        solve_again(fresh()) if settings.again else None,
     )
 
 
-def measure_all(programs: Iterable[Program], *, alternations: int) -> Iterable[Measurement]:
-    """Yield the measurements, one by one."""
-    for program in programs:
-        yield measure(program, alternations=alternations)
-
-
 def count_ops(module: Any) -> int:
-    """Return how many ops a native module has, nested ones included."""
+    """Return how many ops a native module has, nested ones and itself included."""
     from jaxlib.mlir import ir
 
     count = 0
@@ -114,6 +158,17 @@ def count_ops(module: Any) -> int:
 
     module.operation.walk(visit)
     return count
+
+
+def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
+    """Run ours and return what it took, and how the result differs from theirs."""
+    run = run_ours(ours)
+    comparison = compare(print_module(theirs), print_module(ours))
+    return run, "" if comparison.equal else str(comparison)
+
+
+def _alternate(fresh: Callable[[], Any], alternations: int) -> list[tuple[Run, Run]]:
+    return [(run_ours(fresh()), run_reference(fresh())) for _ in range(alternations)]
 
 
 def _cpu_median(runs: Sequence[Run]) -> float:

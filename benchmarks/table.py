@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Measurement
+from benchmarks.measure import Measurement, Skipped
 from benchmarks.runs import STAGES
 
-_COLUMNS = ("program", "ops", "ours ms", "C++ ms", "ratio", "by CPU", "no verifier", *STAGES, "equal")
-_WIDTHS = (28, 7, 9, 9, 6, 6, 11, *(8 for _ in STAGES), 5)
+_COLUMNS = ("program", "ops", "ours", "C++", "ratio", "by CPU", "no verif.", *STAGES, "MB", "C++ MB", "again", "equal")
+_WIDTHS = (28, 7, 7, 7, 5, 6, 9, *(max(6, len(stage)) for stage in STAGES), 6, 6, 5, 5)
+LEGEND = """\
+ours, C++: medians, in ms, as are the stages of ours. by CPU: the ratio by processor time. no verif.: the C++ passes
+without MLIR's verifier between them. MB: the most that a run adds to the memory of its process. again: solving the
+compiled problem with another schedule, as a share of ours."""
 
 
 def head() -> str:
@@ -14,25 +18,37 @@ def head() -> str:
     return _line(_COLUMNS)
 
 
-def row(item: Measurement) -> str:
-    """Return a measurement as a line; stages in milliseconds."""
+def row(item: Measurement | Skipped) -> str:
+    """Return a measurement as a line."""
+    if isinstance(item, Skipped):
+        return f"{item.name}: left out, {item.reason}"
+    memory, share = item.memory, item.again_share
     return _line(
         (
             item.name,
             str(item.ops),
-            _ms(item.our_seconds),
-            _ms(item.reference_seconds),
+            milliseconds(item.our_seconds),
+            milliseconds(item.reference_seconds),
             f"{item.ratio:.2f}",
             f"{item.cpu_ratio:.2f}",
-            _ms(item.unverified.seconds),
-            *(_ms(item.stages[stage]) for stage in STAGES),
+            milliseconds(item.unverified.seconds),
+            *(milliseconds(item.stages[stage]) for stage in STAGES),
+            "-" if memory is None else megabytes(memory.ours),
+            "-" if memory is None else megabytes(memory.reference),
+            "-" if share is None else f"{share:.2f}",
             "yes" if item.equal else "NO",
         )
     )
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.1f}" if seconds < 10 else f"{seconds * 1000:.0f}"
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds, with a digit behind the point where it is short."""
+    return f"{seconds * 1000:.1f}" if seconds < 1 else f"{seconds * 1000:.0f}"
+
+
+def megabytes(size: int) -> str:
+    """Return a size in megabytes."""
+    return f"{size / 1e6:.1f}"
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -142,6 +142,7 @@ class Session:
             schedule=schedule,
             op_priorities=op_priorities,
             plugin_priorities=self.registry.priorities,
+            plugin_traits=self.registry.trait_names,
         )
         return solve(
             self.problem,

@@ -31,6 +31,7 @@ def propagation_options(
     schedule: ScheduleLike | None = None,
     op_priorities: OpPriorities | None = None,
     plugin_priorities: Iterable[OpPriority] = (),
+    plugin_traits: Iterable[str] = (),
 ) -> PropagationOptions:
     """Return the options of the engine.
 
@@ -41,6 +42,7 @@ def propagation_options(
         schedule: See `make_schedule`; likewise the rest.
         op_priorities: See there.
         plugin_priorities: See there.
+        plugin_traits: See there.
 
     Raises:
         OptionError: the strategy is unknown, or it has no levels that a schedule could replace.
@@ -54,7 +56,9 @@ def propagation_options(
         raise OptionError(
             Diagnostic("option-conflict", f"the strategy {strategy} has no levels", hint=f"use {_WITH_LEVELS[0]}")
         )
-    levels = make_schedule(schedule, op_priorities=op_priorities, plugin_priorities=plugin_priorities)
+    levels = make_schedule(
+        schedule, op_priorities=op_priorities, plugin_priorities=plugin_priorities, plugin_traits=plugin_traits
+    )
     return PropagationOptions(
         schedule=levels if has_levels else None,
         strategy="basic" if strategy == "basic" else "aggressive",

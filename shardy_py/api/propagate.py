@@ -107,6 +107,7 @@ def propagate(
         schedule=schedule,
         op_priorities=op_priorities,
         plugin_priorities=semantics.priorities,
+        plugin_traits=semantics.trait_names,
     )
     stage("import")
     program = read_program(module)

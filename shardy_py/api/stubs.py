@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from keyword import iskeyword
 
 from attrs import frozen
 
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.types import TensorType, static_shape
 
 _HEADER = "import shardy_py as sdy\n"
 _FOOTER = """
@@ -18,6 +19,9 @@ _FOOTER = """
 def shardy_register_dialects():
     return [{dialects}]
 """
+
+_Place = tuple[str, int, int]
+"""``operand`` or ``result``, its number, and the dimension."""
 
 
 @frozen
@@ -38,7 +42,7 @@ def stub_rules(ops: Iterable[Op]) -> str:
     """Return the text of a plugin with a guessed rule for each op.
 
     Dimensions of equal size are taken for the same factor, from left to right; factors that no result has, for
-    reductions. A dimension without a partner propagates nothing.
+    reductions. A dimension without a partner propagates nothing. Rules are on one line where sizes are known.
     """
     by_dialect: dict[str, list[Op]] = {}
     for op in ops:
@@ -52,6 +56,59 @@ def stub_rules(ops: Iterable[Op]) -> str:
 
 
 def _stub(dialect: str, op: Op) -> str:
+    return _line(dialect, op) if all(map(_has_known_sizes, (*op.operands, *op.results))) else _function(dialect, op)
+
+
+def _has_known_sizes(value: Value) -> bool:
+    return not isinstance(value.type, TensorType) or value.type.is_static
+
+
+def _line(dialect: str, op: Op) -> str:
+    """Return a stub with the rule as a text."""
+    factors = _guess(op)
+    names = _names()
+    letters: dict[_Place, str] = {}
+    for kind, tensors in _sides(op):
+        for number, value in enumerate(tensors):
+            for dim in range(len(_sizes(value))):
+                if (kind, number, dim) not in letters:
+                    letters.update(dict.fromkeys(_places_of(factors, (kind, number, dim)), next(names)))
+    text = " -> ".join(_tensors(kind, tensors, letters) for kind, tensors in _sides(op)).strip()
+    reduced = [letters[_places(factor)[0]] for factor in factors if factor.is_reduction]
+    kinds = f', reduction="{", ".join(reduced)}"' if reduced else ""
+    comment = f"# Guessed from the sizes of {_types(op)}; check every factor."
+    return f'\n{comment}\n{dialect}.op("{op.name}", rule="{text}"{kinds})\n'
+
+
+def _sides(op: Op) -> tuple[tuple[str, list[Value]], tuple[str, list[Value]]]:
+    return ("operand", op.operands), ("result", op.results)
+
+
+def _tensors(kind: str, tensors: list[Value], letters: Mapping[_Place, str]) -> str:
+    """Return one side of the arrow."""
+    dims = [[letters[kind, number, dim] for dim in range(len(_sizes(value)))] for number, value in enumerate(tensors)]
+    return ", ".join(map(" ".join, dims))
+
+
+def _places(factor: _Factor) -> list[_Place]:
+    """Return all dimensions of a factor."""
+    sides = (("operand", factor.operand_dims), ("result", factor.result_dims))
+    return [(kind, number, dim) for kind, dims in sides for number, dim in enumerate(dims) if dim is not None]
+
+
+def _places_of(factors: list[_Factor], place: _Place) -> list[_Place]:
+    """Return all dimensions that share the factor of one; a dimension without a factor is alone."""
+    return next((places for places in map(_places, factors) if place in places), [place])
+
+
+def _names() -> Iterator[str]:
+    """Yield names of factors, the usual ones first."""
+    yield from "ijklmnopqrstuvwxyzabcdefgh"
+    yield from (f"d{number}" for number in count())
+
+
+def _function(dialect: str, op: Op) -> str:
+    """Return a stub with a function that makes the rule."""
     lines = [
         f'\n\n@{dialect}.op("{op.name}")',
         f"def {_identifier(op.name.split('.', 1)[-1])}(op):",
@@ -75,7 +132,7 @@ def _call(factor: _Factor) -> str:
 def _guess(op: Op) -> list[_Factor]:
     """Tie dimensions of equal size: those of each result to operands, then the rest among operands."""
     operands, results = [_sizes(value) for value in op.operands], [_sizes(value) for value in op.results]
-    taken: set[tuple[str, int, int]] = set()
+    taken: set[_Place] = set()
     factors = []
     for kind, tensors in (("result", results), ("operand", operands)):
         for number, sizes in enumerate(tensors):
@@ -92,9 +149,7 @@ def _guess(op: Op) -> list[_Factor]:
     return factors
 
 
-def _take(
-    tensors: list[tuple[int, ...]], kind: str, size: int, taken: set[tuple[str, int, int]]
-) -> tuple[int | None, ...]:
+def _take(tensors: list[tuple[int, ...]], kind: str, size: int, taken: set[_Place]) -> tuple[int | None, ...]:
     """Take the first free dimension of a size from each tensor."""
     found: list[int | None] = []
     for number, sizes in enumerate(tensors):

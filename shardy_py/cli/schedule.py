@@ -21,7 +21,7 @@ def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **regi
         raise OptionError(Diagnostic("option-conflict", message, hint="a file can go on with a built-in one by then"))
     registry = make_registry(conservative=False, extended_rules=False, **registry_options)
     given = schedule_argument(file) if file is not None else builtin
-    schedule = make_schedule(given, plugin_priorities=registry.priorities)
+    schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
     click.echo(format_schedule(schedule) if as_toml else str(schedule), nl=not as_toml)
 
 

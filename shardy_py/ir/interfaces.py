@@ -73,6 +73,9 @@ CrossDeviceReduction = Trait("CrossDeviceReduction")
 Reshape = Trait("Reshape")
 """Gives its operand another shape; the elements keep their row-major order."""
 
+TRAITS: tuple[Trait, ...] = tuple(item for item in list(globals().values()) if isinstance(item, Trait))
+"""All traits above."""
+
 
 @frozen
 class OpOperand:

@@ -90,6 +90,7 @@ class OpDefinition:
         data_flow: What describes the data-flow edges of the op.
         sharding_attribute: The attribute that holds the sharding of the results.
         traits_of: Gives more traits from the op itself.
+        may_have: The traits of one's own that only ``traits_of`` gives, so that a schedule in a file may name them.
         contextual: Whether the rule looks further than names, types and attributes (at producers, users or regions),
             so that it must not be reused for an op that looks the same.
         mesh_reference: What knows the mesh to which the op refers besides its shardings.
@@ -103,6 +104,9 @@ class OpDefinition:
     data_flow: ShardableDataFlowOpInterface | None = field(default=None, kw_only=True)
     sharding_attribute: str = field(default="sdy.sharding", kw_only=True)
     traits_of: TraitsOf | None = field(default=None, kw_only=True)
+    may_have: frozenset[Trait] = field(
+        default=frozenset(), kw_only=True, converter=_frozen_traits, validator=_check_traits
+    )
     contextual: bool = field(default=False, kw_only=True)
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
     _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
@@ -155,6 +159,7 @@ class Dialect:
         data_flow: ShardableDataFlowOpInterface | None = None,
         sharding_attribute: str = "sdy.sharding",
         traits_of: TraitsOf | None = None,
+        may_have: Iterable[Trait] = (),
         contextual: bool = False,
         mesh_reference: MeshReferenceOpInterface | None = None,
     ) -> OpDefinition:
@@ -171,6 +176,7 @@ class Dialect:
             data_flow: See there.
             sharding_attribute: See there.
             traits_of: See there.
+            may_have: See there.
             contextual: See there.
             mesh_reference: See there.
 
@@ -195,6 +201,7 @@ class Dialect:
                 data_flow=data_flow,
                 sharding_attribute=sharding_attribute,
                 traits_of=traits_of,
+                may_have=frozenset(may_have),
                 contextual=contextual,
                 mesh_reference=mesh_reference,
                 dialect=self,

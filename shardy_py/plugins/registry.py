@@ -222,6 +222,11 @@ class Registry:
         return tuple(item for info in self.plugins for item in info.priorities)
 
     @property
+    def trait_names(self) -> frozenset[str]:
+        """The names of all traits that definitions give, or say that they may give."""
+        return frozenset(trait.name for item in self.definitions for trait in (*item.traits, *item.may_have))
+
+    @property
     def ops(self) -> tuple[str, ...]:
         """The names of all defined ops, sorted; without globs."""
         return tuple(item.name for item in self.definitions if not item.is_glob)

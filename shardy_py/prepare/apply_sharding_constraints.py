@@ -140,7 +140,7 @@ class _Constraints:
     def _keep_rule(self, op: Op) -> OpShardingRule | None:
         """Leave the rule on the op, as the reference does here, and return it."""
         rule = self.semantics.get_sharding_rule(op)
-        if rule is not None and RULE_ATTRIBUTE not in op.attributes:
+        if rule is not None and rule.may_stand_on_op and RULE_ATTRIBUTE not in op.attributes:
             op.attributes[RULE_ATTRIBUTE] = rule
         return rule
 

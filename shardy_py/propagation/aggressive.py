@@ -10,6 +10,7 @@ from shardy_py.propagation.factors import (
     Updates,
     compatible_major_axes,
     expand,
+    factors_with_axes,
     is_strict_prefix,
     prefix_across_factors,
     prefix_within_factor,
@@ -25,11 +26,11 @@ def propagate_aggressive(projection: Projection, context: StepContext) -> Update
     Returns:
         Which tensors changed.
     """
-    axes_per_factor = [
-        compatible_major_axes(projection, factor, direction) for factor, direction in enumerate(context.directions)
-    ]
     num_operands = len(projection.operands)
     updated = [False] * (num_operands + len(projection.results))
+    axes_per_factor: list[Axes] = [()] * len(context.directions)
+    for factor in factors_with_axes(projection):
+        axes_per_factor[factor] = compatible_major_axes(projection, factor, context.directions[factor])
     if not any(axes_per_factor):
         return updated
     order = preference(projection, axes_per_factor, context)
@@ -49,11 +50,14 @@ def propagate_aggressive(projection: Projection, context: StepContext) -> Update
 
 
 def preference(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[int]:
-    """Return the factors by preference.
+    """Return the factors that have axes by preference.
 
     The factor whose axes come from the largest tensor wins; among elementwise ops the most sharded factor is next;
     then the earlier source tensor, then the earlier factor.
     """
+    candidates = [factor for factor, axes in enumerate(axes_per_factor) if axes]
+    if len(candidates) == 1:
+        return candidates
     sources = source_tensors(projection, axes_per_factor, context)
 
     def key(factor: int) -> tuple[int, int, int, int]:
@@ -61,7 +65,7 @@ def preference(projection: Projection, axes_per_factor: list[Axes], context: Ste
         sharded = axes_size(axes_per_factor[factor], context.mesh) if context.is_elementwise else 0
         return (-size, -sharded, index, factor)
 
-    return sorted(range(len(axes_per_factor)), key=key)
+    return sorted(candidates, key=key)
 
 
 def source_tensors(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[tuple[int, int]]:
@@ -80,7 +84,7 @@ def source_tensors(projection: Projection, axes_per_factor: list[Axes], context:
 def _axes_for(tensor: TensorFactorShardings, factor: int, axes: Axes, context: StepContext) -> Axes:
     """Return what of the wanted axes the tensor can take along a factor, or () for nothing new."""
     entry = tensor.factors.get(factor)
-    if entry is None or not axes:
+    if entry is None or entry.axes == axes:
         return ()
     size = context.factor_sizes[factor]
 

@@ -8,6 +8,7 @@ from shardy_py.propagation.factors import (
     Updates,
     compatible_major_axes,
     expand,
+    factors_with_axes,
     prefix_across_factors,
     prefix_within_factor,
     truncate_by_conflicts,
@@ -23,8 +24,8 @@ def propagate_basic(projection: Projection, context: StepContext) -> Updates:
     """
     tensors = projection.tensors
     updated = [False] * len(tensors)
-    for factor, direction in enumerate(context.directions):
-        axes = compatible_major_axes(projection, factor, direction)
+    for factor in factors_with_axes(projection):
+        axes = compatible_major_axes(projection, factor, context.directions[factor])
         if not axes:
             continue
 

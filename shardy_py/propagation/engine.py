@@ -170,5 +170,5 @@ def settle_rules(program: Program, problem: Problem, *, keep: bool) -> None:
         return
     for op, index, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
         is_own = problem.groups[index].fixed is None and not op.name.endswith("data_flow_edge")
-        if is_own and rule is not None and RULE_ATTRIBUTE not in op.attributes:
+        if is_own and rule is not None and rule.may_stand_on_op and RULE_ATTRIBUTE not in op.attributes:
             op.attributes[RULE_ATTRIBUTE] = rule

@@ -65,6 +65,12 @@ def is_strict_prefix(first: Axes, second: Axes) -> bool:
 
 def _merge_compatible(old: Axes, new: Axes, can_expand: bool) -> tuple[Axes, bool]:
     """Return the major axes both lists agree on, and whether later tensors may still add to them."""
+    if old == new:
+        return old, can_expand
+    if not new:
+        return old, can_expand
+    if not old:
+        return (new if can_expand else old), can_expand
     result: list[AxisRef] = []
     common = min(len(old), len(new))
     for index in range(common):
@@ -86,6 +92,12 @@ def _merge_compatible(old: Axes, new: Axes, can_expand: bool) -> tuple[Axes, boo
     if can_expand:
         result.extend(new[common:])
     return tuple(result), can_expand
+
+
+def factors_with_axes(projection: Projection) -> list[int]:
+    """Return the factors along which some tensor has axes, in order: along the others nothing can propagate."""
+    found = {factor for tensor in projection.tensors for factor, entry in tensor.factors.items() if entry.axes}
+    return sorted(found)
 
 
 def compatible_major_axes(projection: Projection, factor: int, direction: int) -> Axes:
@@ -193,7 +205,7 @@ def expand(tensor: TensorFactorShardings, factor: int, axes: Axes) -> bool:
     entry = tensor.factors.get(factor)
     if entry is None or not is_strict_prefix(entry.axes, axes):
         return False
-    entry.axes = axes
+    tensor.factors[factor] = FactorSharding(axes, entry.is_closed, entry.is_minor_most, entry.overflow_axes)
     return True
 
 

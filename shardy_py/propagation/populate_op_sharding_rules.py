@@ -33,5 +33,5 @@ class PopulateOpShardingRulesPass:
                 if RULE_ATTRIBUTE in op.attributes:
                     continue
                 rule = semantics.get_sharding_rule(op)
-                if rule is not None:
+                if rule is not None and rule.may_stand_on_op:
                     op.attributes[RULE_ATTRIBUTE] = rule

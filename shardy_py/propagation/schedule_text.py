@@ -15,6 +15,7 @@ it is left out, or ``nothing``.
 
 from __future__ import annotations
 
+import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.interfaces import Trait
+from shardy_py.ir.interfaces import TRAITS, Trait
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedule import DEFAULT
 from shardy_py.propagation.schedules import BUILTIN
@@ -53,13 +54,16 @@ def format_schedule(schedule: Schedule) -> str:
     return "\n".join(blocks)
 
 
-def parse_schedule(text: str, *, source: str = "", rest: Schedule = DEFAULT) -> Schedule:
+def parse_schedule(
+    text: str, *, source: str = "", rest: Schedule = DEFAULT, more_traits: Iterable[str] = ()
+) -> Schedule:
     """Return the schedule of a TOML text.
 
     Args:
         text: The text.
         source: The name of its file, for errors.
         rest: What ``then = "default"`` stands for.
+        more_traits: The names of traits that may be named besides the bundled ones.
 
     Raises:
         OptionError: it is no TOML or no schedule; all problems are listed.
@@ -68,19 +72,20 @@ def parse_schedule(text: str, *, source: str = "", rest: Schedule = DEFAULT) -> 
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise OptionError(Diagnostic("invalid-schedule", f"this is not TOML: {error}", source)) from None
-    reader = _Reader(source)
+    reader = _Reader(source, frozenset((*more_traits, *(trait.name for trait in TRAITS))))
     schedule = reader.schedule(data, {**BUILTIN, "default": rest})
     if schedule is None or reader.problems:
         raise OptionError(*reader.problems)
     return schedule
 
 
-def read_schedule(path: str | Path, *, rest: Schedule = DEFAULT) -> Schedule:
+def read_schedule(path: str | Path, *, rest: Schedule = DEFAULT, more_traits: Iterable[str] = ()) -> Schedule:
     """Return the schedule in a TOML file.
 
     Args:
         path: The file.
         rest: See `parse_schedule`.
+        more_traits: See there.
 
     Raises:
         OptionError: the file cannot be read or holds no schedule.
@@ -92,7 +97,7 @@ def read_schedule(path: str | Path, *, rest: Schedule = DEFAULT) -> Schedule:
         hint = f"give a TOML file, or one of the built-in schedules: {', '.join(BUILTIN)}"
         message = f"the schedule cannot be read: {reason}"
         raise OptionError(Diagnostic("invalid-schedule", message, str(path), hint=hint)) from None
-    return parse_schedule(text, source=str(path), rest=rest)
+    return parse_schedule(text, source=str(path), rest=rest, more_traits=more_traits)
 
 
 def _entry_text(entry: Entry) -> str:
@@ -128,8 +133,9 @@ def _string(value: str) -> str:
 class _Reader:
     """Makes values of tables; collects what is wrong."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, known_traits: frozenset[str]) -> None:
         self.source = source
+        self.known_traits = known_traits
         self.problems: list[Diagnostic] = []
 
     def problem(self, place: str, message: str, *, hint: str = "") -> None:
@@ -177,9 +183,9 @@ class _Reader:
         self.known_keys(place, item, _ENTRY_KEYS)
         selector = Selector(
             names=self.texts(place, item, "names"),
-            traits=tuple(map(Trait, self.texts(place, item, "traits"))),
+            traits=self.traits(place, item, "traits"),
             excluded_names=self.texts(place, item, "except-names"),
-            excluded_traits=tuple(map(Trait, self.texts(place, item, "except-traits"))),
+            excluded_traits=self.traits(place, item, "except-traits"),
             factor_kinds=tuple(
                 self.choice(place, "factors", kind, _KINDS) for kind in self.texts(place, item, "factors")
             ),
@@ -194,6 +200,17 @@ class _Reader:
             return tuple(values)
         self.problem(place, f"{key} is {values!r}, not a list of texts")
         return ()
+
+    def traits(self, place: str, table: Mapping[str, Any], key: str) -> tuple[Trait, ...]:
+        """Return a list of traits."""
+        names = self.texts(place, table, key)
+        for name in names:
+            if name not in self.known_traits:
+                close = difflib.get_close_matches(name, sorted(self.known_traits), n=1)
+                meant = f"did you mean {close[0]}? " if close else ""
+                hint = f"{meant}the known traits are {', '.join(sorted(self.known_traits))}"
+                self.problem(place, f"{key}: there is no trait {name!r}", hint=hint)
+        return tuple(map(Trait, names))
 
     def choice(self, place: str, key: str, value: Any, choices: Mapping[str, Any]) -> Any:
         """Return what a word stands for."""

@@ -15,7 +15,7 @@ from shardy_py.propagation.aggressive import propagate_aggressive
 from shardy_py.propagation.basic import propagate_basic
 from shardy_py.propagation.factors import Projection, StepContext, Strategy, Updates
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.projection import project, unproject
+from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding, symbol
 
@@ -131,13 +131,14 @@ class Transitions:
         rules: One rule of every class of rules (see `rule_class`), by its id.
     """
 
-    __slots__ = ("_class_ids", "_memo", "_rule_ids", "rules", "table")
+    __slots__ = ("_class_ids", "_memo", "_rule_ids", "_views", "rules", "table")
 
     def __init__(self, table: ShardingTable) -> None:
         self.table = table
         self.rules: list[OpShardingRule] = []
         self._rule_ids: dict[OpShardingRule, int] = {}
         self._class_ids: dict[tuple[object, ...], int] = {}
+        self._views: dict[tuple[int, int, int], TensorFactorShardings] = {}
         self._memo: dict[tuple[object, ...], Outcome] = {}
 
     def intern_rule(self, rule: OpShardingRule) -> int:
@@ -190,9 +191,11 @@ class Transitions:
         name, mesh = common
         rule = self.rules[rule_id]
         sizes = rule.factor_sizes
-        mappings = (*rule.operand_mappings, *rule.result_mappings)
+        mappings = rule.mappings
         values = self.table.values
-        projection = project_step(rule, [values[sharding_id] for sharding_id in ids], mesh)
+        split = len(rule.operand_mappings)
+        views = [self._view(rule_id, position, ids[position], mesh) for position in range(len(mappings))]
+        projection = Projection(views[:split], views[split:])
         tensors = projection.tensors
         context = StepContext(sizes, directions, mesh, conservative, is_elementwise)
         updated = propagate_step(projection, context, strategy)
@@ -205,6 +208,16 @@ class Transitions:
             if new != old and not (old is None and new.empty_axes):
                 changes.append((position, self.table.intern(new)))
         return tuple(changes)
+
+    def _view(self, rule_id: int, position: int, sharding_id: int, mesh: Mesh) -> TensorFactorShardings:
+        """Return the factor shardings of one tensor; they are computed once and copied."""
+        key = (rule_id, position, sharding_id)
+        found = self._views.get(key)
+        if found is None:
+            rule = self.rules[rule_id]
+            sharding = self.table.values[sharding_id]
+            found = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
+        return found.copy()
 
 
 def project_step(rule: OpShardingRule, shardings: Sequence[TensorSharding | None], mesh: Mesh) -> Projection:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from operator import index
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.einsum_text import Dim, TensorSpec, excerpt, parse_tensors
@@ -54,7 +54,11 @@ class RuleSpec:
         Raises:
             RuleError: number, ranks or sizes of the tensors are not those of the rule.
         """
-        return _bind(self, tuple(map(tuple, operand_shapes)), tuple(map(tuple, result_shapes)))
+        operands, results = tuple(map(tuple, operand_shapes)), tuple(map(tuple, result_shapes))
+        if operands and results:
+            return _bind(self, operands, results)
+        spec = evolve(self, operands=_if_any(self.operands, operands), results=_if_any(self.results, results))
+        return _bind(spec, operands, results)
 
     def __call__(self, op: HasShardableValues) -> OpShardingRule:
         """Return the rule of an op; so a spec is a rule function.
@@ -75,6 +79,12 @@ class RuleSpec:
         return f"{self.text}{sizes}{kinds}"
 
 
+def _if_any(tensors: tuple[TensorSpec, ...], shapes: tuple[Shape, ...]) -> tuple[TensorSpec, ...]:
+    """Return no tensor for a side of the arrow where nothing is written, if the op has none there."""
+    is_empty = len(tensors) == 1 and tensors[0].batch is None and not tensors[0].dims
+    return () if is_empty and not shapes else tensors
+
+
 def rule(
     text: str,
     /,
@@ -92,7 +102,8 @@ def rule(
     compound may have one factor whose size is not known otherwise.
 
     Args:
-        text: The dimensions of the operands, ``->``, those of the results.
+        text: The dimensions of the operands, ``->``, those of the results. Nothing on one side stands for one scalar,
+            or for no tensor at all, whichever the op has.
         reduction: The factors of that kind, as names or as one text; likewise the next three. All others are
             pass-through.
         need_replication: See there.

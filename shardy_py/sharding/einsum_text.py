@@ -94,7 +94,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _tensors(text: str, tokens: list[_Token], end: int) -> tuple[TensorSpec, ...]:
-    """Return the tensors on one side of the arrow; nothing there means one scalar."""
+    """Return the tensors on one side of the arrow; nothing there is one scalar until an op has none."""
     groups: list[list[_Token]] = [[]]
     ends: list[int] = []
     for token in tokens:

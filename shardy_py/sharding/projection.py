@@ -45,6 +45,10 @@ class TensorFactorShardings:
     unreduced_axes: Axes = ()
     reduction_op: ReductionOp = "sum"
 
+    def copy(self) -> TensorFactorShardings:
+        """Return a copy whose factor shardings can be replaced; they themselves are shared."""
+        return TensorFactorShardings(self.factors.copy(), self.replicated_axes, self.unreduced_axes, self.reduction_op)
+
 
 class _AxisCursor:
     """Hands out the axes of a dimension, whole or in parts."""
@@ -146,6 +150,10 @@ def _project_dim(
     mesh: Mesh,
     factors: dict[int, FactorSharding],
 ) -> None:
+    if len(dim_mapping) == 1 and dim_mapping[0] not in factors and not _has_parts(dim.axes):
+        # The only factor of a dimension takes everything: by far the most frequent case.
+        factors[dim_mapping[0]] = FactorSharding(dim.axes, dim.is_closed, True)
+        return
     cursor = _AxisCursor(dim.axes, mesh)
     overflowed = False
     for factor in dim_mapping:
@@ -166,6 +174,11 @@ def _project_dim(
             entry.overflow_axes += cursor.take_all()
 
 
+def _has_parts(axes: Axes) -> bool:
+    """Return whether two axes may be parts of one, and may belong together."""
+    return len(axes) > 1 and any(axis.sub_axis is not None for axis in axes)
+
+
 def unproject(
     tensor: TensorFactorShardings,
     mapping: TensorMapping,
@@ -181,6 +194,10 @@ def unproject(
 def _unproject_dim(
     factors: dict[int, FactorSharding], dim_mapping: Sequence[int], factor_sizes: Sequence[int], mesh: Mesh
 ) -> DimensionSharding:
+    if len(dim_mapping) == 1:
+        entry = factors[dim_mapping[0]]
+        if not entry.overflow_axes:
+            return DimensionSharding(entry.axes, entry.is_closed)
     axes: list[AxisRef] = []
     is_closed = False
     for factor in dim_mapping:

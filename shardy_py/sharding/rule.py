@@ -93,6 +93,11 @@ class OpShardingRule:
         )
 
     @property
+    def may_stand_on_op(self) -> bool:
+        """Whether it can be written on its op: Shardy has rules only on ops with operands and results."""
+        return bool(self.operand_mappings and self.result_mappings)
+
+    @property
     def has_compound_dims(self) -> bool:
         """Whether some dimension is made of several factors."""
         return any(len(dim) > 1 for mapping in self.mappings for dim in mapping)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from shardy_py.api.coverage import Coverage, report_coverage, require_coverage, signature, survey_rules
 from shardy_py.api.stubs import stub_rules
 from shardy_py.errors import UnsupportedError
+from shardy_py.ir import Builder, tensor
 from shardy_py.ir.graph import Op, Program
 from shardy_py.plugins import Registry
+from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 from tests.unit.api.programs import program, registry
 
 
@@ -82,7 +85,48 @@ def test_stub_is_a_plugin(tmp_path: Path) -> None:
     (missing,) = report(program()).missing
     stub = load(missing.stub, tmp_path / "stub.py")
     known = Registry.of([*stub.shardy_register_dialects()])
-    assert str(known.get_sharding_rule(matmul())) == "<([i, k], [k, j])->([i, j]) {i=8, j=4, k=16} reduction={k}>"
+    assert str(known.get_sharding_rule(matmul())) == "<([i, j], [j, k])->([i, k]) {i=8, j=16, k=4} reduction={j}>"
+    assert 'toy.op("toy.matmul", rule="i j, j k -> i k", reduction="j")' in missing.stub
+
+
+def op_of(name: str, operands: list[tuple[int | None, ...]], results: list[tuple[int | None, ...]]) -> Op:
+    """Return an op with tensors of these shapes."""
+    builder = Builder()
+    with builder.function("main", [tensor(*shape) for shape in operands]) as values:
+        builder.op(name, list(values), [tensor(*shape) for shape in results])
+        builder.return_()
+    return next(op for op in builder.program.walk() if op.name == name)
+
+
+@pytest.mark.parametrize(
+    ("operands", "results", "text"),
+    [
+        ([(8, 1)], [(8, 4)], 'rule="i j -> i k"'),
+        ([(), (8,)], [(8,), ()], 'rule=", i -> i,"'),
+        ([], [(8, 4), (4,)], 'rule="-> i j, j"'),
+        ([()], [(8,)], 'rule="-> i"'),
+        ([(8, 4)], [], 'rule="i j ->"'),
+        ([(6, 7), (7, 6)], [()], 'rule="i j, j i ->", reduction="i, j"'),
+        ([tuple(range(2, 30))], [(2,)], "a b c d e f g h d0 d1 -> i"),
+    ],
+)
+def test_a_stub_is_one_line(operands: Any, results: Any, text: str, tmp_path: Path) -> None:
+    """The guess is written as a text that fits the op: one name per dimension, the same where sizes are equal."""
+    op = op_of("toy.any", operands, results)
+    written = stub_rules([op])
+    assert text in written
+    stub = load(written, tmp_path / "stub.py")
+    rule = Registry.of(stub.shardy_register_dialects()).get_sharding_rule(op)
+    assert rule is not None
+    shapes = [[value.shape for value in values] for values in (op.operands, op.results)]
+    assert not rule.may_stand_on_op or verify_op_sharding_rule(rule, *shapes) == []
+
+
+def test_unknown_sizes_need_a_function(tmp_path: Path) -> None:
+    """What cannot be said by a text is said by the builder."""
+    written = stub_rules([op_of("toy.any", [(8, None), (4,)], [(4,)])])
+    assert "rule.add_factor([None, 0], [0], op.results[0].type.shape[0])" in written
+    load(written, tmp_path / "stub.py")
 
 
 def test_stubs_of_several_dialects(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from pathlib import Path
 from typing import Any
 
@@ -310,3 +311,20 @@ func.func @main(%x: tensor<4xcomplex<f32>> {sdy.sharding = #sdy.sharding<@mesh, 
     constants = [line for line in result.text.splitlines() if "sdy.constant" in line]
     assert constants
     assert all('[{"a"}]' in line for line in constants)
+
+
+def test_a_generator_may_have_a_rule() -> None:
+    """The results of an op without operands share factors; such a rule is never written on the op, Shardy has none."""
+    toy = sdy.Dialect("toy")
+    toy.op("toy.grid", rule="-> i j, i", traits=[sdy.Pure])
+    text = """sdy.mesh @mesh = <["a"=2]>
+    func.func @main() -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, tensor<8xf32>) {
+      %0:2 = "toy.grid"() : () -> (tensor<8x4xf32>, tensor<8xf32>)
+      return %0#0, %0#1 : tensor<8x4xf32>, tensor<8xf32>
+    }"""
+    plugin = types.SimpleNamespace(__name__="toy", shardy_register_dialects=sdy.hookimpl(lambda: [toy]))
+    registry = sdy.Registry.from_entry_points(plugins=[plugin])
+    result = sdy.propagate(text, registry=registry, keep_sharding_rules=True, explicit_collectives=True)
+    assert str(result.sharding("%0#1")) == '<@mesh, [{"a"}]>'
+    assert "sharding_rule" not in result.text
+    assert sdy.propagate(result.text, registry=registry, explicit_collectives=True).text == result.text

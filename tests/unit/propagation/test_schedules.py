@@ -33,7 +33,19 @@ def test_everything_a_schedule_can_say_survives_toml() -> None:
     )
     directions = (Direction.FORWARD, Direction.BACKWARD, Direction.NONE, Direction.BOTH)
     schedule = Schedule((Level("l\t1", tuple(Entry(selector, item) for item in directions)),))
-    assert parse_schedule(format_schedule(schedule)) == schedule
+    assert parse_schedule(format_schedule(schedule), more_traits=("mine", "x")) == schedule
+
+
+def test_a_file_names_known_traits_only() -> None:
+    """A trait that nobody gives is an error with the closest known one and all others."""
+    text = '[[level]]\nentries = [{traits = ["Elementwise", "ElementWise"], except-traits = ["Broadcats"]}]'
+    with pytest.raises(OptionError) as caught:
+        parse_schedule(text)
+    first, second = caught.value.diagnostics
+    assert first.message == "level 0, entry 0: traits: there is no trait 'ElementWise'"
+    assert first.hint.startswith("did you mean Elementwise? the known traits are AsSdyConstant, Broadcast, ")
+    assert "did you mean Broadcast?" in second.hint
+    assert parse_schedule(text, more_traits=("ElementWise", "Broadcats")).levels[0].entries
 
 
 def test_a_function_is_no_data() -> None:

@@ -72,6 +72,18 @@ def test_rules_are_sound(text: str, options: dict[str, object], operands: Shapes
     assert verify_op_sharding_rule(bound, operands, results) == []
 
 
+def test_an_op_may_have_no_operands_or_no_results() -> None:
+    """Nothing on one side of the arrow is no tensor where the op has none there, and one scalar where it has one."""
+    assert str(rule("-> i j, i").bind([], [(8, 4), (8,)])) == "<()->([i, j], [i]) {i=8, j=4}>"
+    assert str(rule("-> i j").bind([()], [(8, 4)])) == "<([])->([i, j]) {i=8, j=4}>"
+    assert str(rule("i j, i ->").bind([(8, 4), (8,)], [])) == "<([i, j], [i])->() {i=8, j=4}>"
+    assert not rule("-> i j").bind([], [(8, 4)]).may_stand_on_op
+    with pytest.raises(RuleError, match="the rule has 1 operand, the op 2"):
+        rule("-> i").bind([(), ()], [(8,)])
+    with pytest.raises(RuleError, match="the rule has 2 operands, the op 0"):
+        rule(", -> i").bind([], [(8,)])
+
+
 def test_a_factor_of_size_one_leaves_its_compound() -> None:
     """As many heads for keys as for queries: the group has size 1, and the rule does without it."""
     spec = rule("b (h g) s, b h t -> b (h g) s t", g=1)

@@ -1,0 +1,111 @@
+"""The targets, and whether they are met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from attrs import frozen
+
+from benchmarks.measure import Measurement
+from benchmarks.memory import Memory
+from benchmarks.programs import HUGE
+from benchmarks.starts import Starts
+
+FILE_OPS = 500
+"""Programs in files count from so many ops on."""
+
+Verdict = Literal["pass", "FAIL", "not measured"]
+
+
+@frozen
+class Target:
+    """One line of the table of targets.
+
+    Args:
+        what: What is compared.
+        limit: At most this.
+        measured: What was measured; None if nothing was.
+        unit: Of both; "" for a ratio.
+        note: Which program it is about, where that is not said.
+    """
+
+    what: str
+    limit: float
+    measured: float | None
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the target is met."""
+        if self.measured is None:
+            return "not measured"
+        return "pass" if self.measured <= self.limit else "FAIL"
+
+
+def targets(items: Sequence[Measurement], starts: Starts | None) -> list[Target]:
+    """Return all targets with what was measured."""
+    made = {item.name: item for item in items if not item.is_file}
+    small, large = made.get("gpt-32"), made.get("gpt-128")
+    distinct, huge = made.get("distinct"), made.get(HUGE.name)
+    memory = large.memory if large is not None else None
+    return [
+        Target("GPT 32 layers unrolled, ours / C++", 0.5, _ratio(small)),
+        Target("GPT 128 layers unrolled, ours / C++", 0.5, _ratio(large)),
+        _files(items),
+        Target("10,000 ops with no two alike, ours / C++", 2.0, _ratio(distinct)),
+        _growth(small, large),
+        *(_again(item, layers) for item, layers in ((small, 32), (large, 128))),
+        Target("peak additional memory at 128 layers, ours / C++", 1.5, _ratio(memory)),
+        Target("import shardy_py", 150, starts.import_seconds * 1000 if starts else None, "ms"),
+        Target("shardy --help", 400, starts.help_seconds * 1000 if starts else None, "ms"),
+        Target("100,000 ops: finishes and is equal", 0, None if huge is None else float(not huge.equal), "failures"),
+        _equal(items),
+    ]
+
+
+def _ratio(item: Measurement | Memory | None) -> float | None:
+    return None if item is None else item.ratio
+
+
+def _files(items: Sequence[Measurement]) -> Target:
+    """Return the target of programs in files, with the worst of them."""
+    files = [item for item in items if item.is_file and item.ops > FILE_OPS]
+    worst = max(files, key=lambda item: item.ratio, default=None)
+    above = sum(item.ratio > 1 for item in files)
+    note = f"worst of {len(files)}: {worst.name}; {above} above" if worst else ""
+    return Target(f"each program in a file with more than {FILE_OPS} ops, ours / C++", 1.0, _ratio(worst), "", note)
+
+
+def _growth(small: Measurement | None, large: Measurement | None) -> Target:
+    what = "growth of ours from 32 to 128 layers"
+    if small is None or large is None:
+        return Target(what, 4.3, None)
+    return Target(what, 4.3, large.our_seconds / small.our_seconds, "", f"{large.ops / small.ops:.2f} times the ops")
+
+
+def _again(item: Measurement | None, layers: int) -> Target:
+    note = f"the slowest of {len(item.again.again)} schedules" if item and item.again else ""
+    return Target(
+        f"solving again, {layers} layers, share of the whole", 0.1, item.again_share if item else None, "", note
+    )
+
+
+def _equal(items: Sequence[Measurement]) -> Target:
+    unequal = [item.name for item in items if not item.equal]
+    measured = float(len(unequal)) if items else None
+    return Target("programs with results unlike those of the C++ passes", 0, measured, "", ", ".join(unequal))
+
+
+def format_targets(lines: Sequence[Target]) -> str:
+    """Return the table as text."""
+    width = max(len(line.what) for line in lines)
+    return "\n".join(_format(line, width) for line in lines)
+
+
+def _format(line: Target, width: int) -> str:
+    unit = f" {line.unit}" if line.unit else ""
+    measured = "-" if line.measured is None else f"{line.measured:.2f}"
+    parts = (line.what.ljust(width), f"<= {line.limit:g}{unit}".rjust(13), measured.rjust(8), line.verdict)
+    return "  ".join([*parts, *([f"({line.note})"] if line.note else [])])
