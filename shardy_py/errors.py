@@ -44,6 +44,10 @@ class ShardyError(Exception):
         super().__init__("\n".join(str(item) for item in diagnostics))
         self.diagnostics = diagnostics
 
+    def __reduce__(self) -> tuple[type[ShardyError], tuple[Diagnostic, ...]]:
+        # An exception is made again of its arguments, here the text: errors of other processes would lose the rest.
+        return type(self), self.diagnostics
+
 
 class ParseError(ShardyError):
     """Text that is not a valid value or module."""

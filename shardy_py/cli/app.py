@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
+from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.errors import ErrorsAsMessages
+from shardy_py.cli.options import STRATEGIES, mesh_options, plugin_choice, plugin_options
 
-_Command = Callable[..., Any]
 LAYOUTS = ("tpu-v5e", "row-major")
-STRATEGIES = ("basic", "aggressive", "op-priority", "user-priority")
 
 
 @click.group(cls=ErrorsAsMessages, context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,45 +19,10 @@ def shardy() -> None:
     """Work out a sharding for every tensor of a program."""
 
 
-def plugin_choice(command: _Command) -> _Command:
-    """Add the options that choose plugins."""
-    for option in (
-        click.option("--strict-plugins", is_flag=True, help="Stop at any problem of an installed plugin."),
-        click.option("--block-plugin", "blocked", multiple=True, metavar="NAME", help="Do not load this plugin."),
-        click.option(
-            "--plugin",
-            "plugins",
-            multiple=True,
-            metavar="FILE",
-            type=click.Path(exists=True, dir_okay=False),
-            help="A Python file with shardy_register_dialects; besides the installed plugins.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def plugin_options(command: _Command) -> _Command:
-    """Add the options that choose plugins and rules."""
-    for option in (
-        click.option("--extended-rules", is_flag=True, help="Rules for ops that the reference leaves without one."),
-        click.option("--conservative", is_flag=True, help="Leave out factors that could be sharded unevenly."),
-    ):
-        command = option(command)
-    return plugin_choice(command)
-
-
 @shardy.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
-@click.option("--mesh", metavar="AXES", help="The mesh of a module without one: data=4,model=2.")
-@click.option(
-    "--in-sharding",
-    "in_shardings",
-    multiple=True,
-    metavar="ARG=SHARDING",
-    help="The sharding of an argument: arg0=data,None or 'arg0=[{\"data\"}, {?}]'. May be repeated.",
-)
+@mesh_options
 @click.option("--strategy", type=click.Choice(STRATEGIES), default="user-priority", show_default=True)
 @click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
 @click.option("--strict", is_flag=True, help="Refuse a program with ops that have no rule.")
@@ -149,3 +113,7 @@ def layout(**options: Any) -> None:
     from shardy_py.cli.layout import run_layout
 
     run_layout(**options)
+
+
+for _command in ORDERING_COMMANDS:
+    shardy.add_command(_command)

@@ -15,16 +15,17 @@ def read_input(file: str) -> Path | bytes:
     return sys.stdin.buffer.read() if file == STDIN else Path(file)
 
 
-def write_atomically(path: str, text: str) -> None:
+def write_atomically(path: str, content: str | bytes) -> None:
     """Write a whole file next to its place, then move it there.
 
     Raises:
         OSError: the place cannot be written; the old file is as it was.
     """
+    data = content.encode("utf-8") if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         # A device or a pipe such as /dev/null cannot be replaced.
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(data)
         return
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
     try:
@@ -33,8 +34,8 @@ def write_atomically(path: str, text: str) -> None:
         # The name of the temporary file would tell the user nothing.
         raise OSError(error.errno, error.strerror, path) from None
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
         os.chmod(name, mode)
         os.replace(name, target)
     except BaseException:

@@ -54,7 +54,7 @@ def run_propagate(
 ) -> None:
     """Propagate one file; write nothing unless all of it succeeded."""
     sizes = parse_mesh_sizes(mesh) if mesh is not None else None
-    given: dict[int | str, Any] = dict(_argument_and_spec(text) for text in in_shardings)
+    given = parse_in_shardings(in_shardings)
     registry = make_registry(**registry_options)
     with _progress(enabled=not quiet) as on_stage:
         result = propagate(
@@ -100,6 +100,15 @@ def parse_mesh_sizes(text: str) -> dict[str, int]:
             )
         sizes[name] = int(size)
     return sizes
+
+
+def parse_in_shardings(texts: Iterable[str]) -> dict[int | str, Any]:
+    """Return the shardings of arguments that a command line gives.
+
+    Raises:
+        ShardyError: one has another form than ``arg0=data,None``.
+    """
+    return dict(map(_argument_and_spec, texts))
 
 
 def _argument_and_spec(text: str) -> tuple[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shardy_py.api.rules import OpRule
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_TIMES = ((1e9, "ns"), (1e6, "us"), (1e3, "ms"), (1.0, "s"))
 
 
 def format_rule(rule: OpRule) -> str:
@@ -24,3 +25,16 @@ def format_bytes(count: int) -> str:
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
     return f"{count} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time with a unit.
+
+    >>> format_seconds(0), format_seconds(2.5e-6), format_seconds(0.0421), format_seconds(3)
+    ('0 s', '2.50 us', '42.1 ms', '3.00 s')
+    """
+    if not seconds:
+        return "0 s"
+    factor, unit = next(((f, u) for f, u in _TIMES if seconds * f < 1000), _TIMES[-1])
+    amount = seconds * factor
+    return f"{amount:.{2 if amount < 10 else 1 if amount < 100 else 0}f} {unit}"

@@ -1,0 +1,222 @@
+"""Two runs of one program side by side: where they part, and what differs in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attrs import frozen
+
+from shardy_py.analysis.changes import changed_slots
+from shardy_py.analysis.orderings import NamedSchedule
+from shardy_py.analysis.session import Session
+from shardy_py.explain.labels import Labels, capture_labels, program_names
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph import Value
+from shardy_py.propagation.factors import is_strict_prefix
+from shardy_py.propagation.solve import Solution
+from shardy_py.propagation.trace import Change, Update
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.tensor import TensorSharding
+
+
+@frozen
+class Decision:
+    """An update that gave a dimension of a tensor axes.
+
+    Args:
+        number: Which update of its run this is, from 1.
+        op: The name of the op whose rule was applied; ``func.func`` for a result of the main function.
+        location: Where the op is.
+        value: The tensor.
+        dim: The dimension.
+        axes: The axes it has since then.
+        level: The number of the op-priority level.
+        level_name: Its name.
+        user_priority: The user priority.
+    """
+
+    number: int
+    op: str
+    location: str
+    value: str
+    dim: int
+    axes: tuple[AxisRef, ...]
+    level: int
+    level_name: str
+    user_priority: int
+
+    def __str__(self) -> str:
+        axes = ", ".join(map(str, self.axes))
+        place = f" at {self.location}" if self.location else ""
+        return (
+            f"update {self.number}, level {self.level} ({self.level_name}), user priority {self.user_priority}: "
+            f"{self.op}{place} gives {self.value} {{{axes}}} in dimension {self.dim}"
+        )
+
+
+@frozen
+class Divergence:
+    """The first decision of a run that the other run does not end with.
+
+    Args:
+        run: The schedule of the run.
+        decision: The decision.
+        other: The schedule of the other run.
+        other_decisions: What the other run decided about that tensor, in order.
+        other_sharding: What the tensor ends with there.
+    """
+
+    run: str
+    decision: Decision
+    other: str
+    other_decisions: tuple[Decision, ...]
+    other_sharding: TensorSharding | None
+
+
+@frozen
+class ValueDifference:
+    """A tensor that is sharded differently in the end.
+
+    Args:
+        value: The tensor.
+        type: Its type.
+        first: Its sharding in the first run.
+        second: Its sharding in the second.
+    """
+
+    value: str
+    type: str
+    first: TensorSharding | None
+    second: TensorSharding | None
+
+
+@frozen
+class Difference:
+    """Two runs side by side.
+
+    Args:
+        first: The schedule of the first run.
+        second: That of the second.
+        divergences: Where the runs part: at most one per run, that of the first run first.
+        values: The tensors that are sharded differently in the end; results of the main function come first.
+        tensors: How many tensors there are.
+    """
+
+    first: str
+    second: str
+    divergences: tuple[Divergence, ...]
+    values: tuple[ValueDifference, ...]
+    tensors: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether both runs end alike."""
+        return not self.values
+
+
+def diff_schedules(session: Session, first: NamedSchedule, second: NamedSchedule) -> Difference:
+    """Compare the runs of two schedules on one program, decision by decision.
+
+    The order of the decisions always differs between two schedules. What tells runs apart is the first decision of
+    one that the other does not end with: axes of a dimension that the other run gave to nothing, to another dimension
+    or to other axes first.
+
+    Args:
+        session: The program.
+        first: A schedule.
+        second: Another one.
+
+    Raises:
+        OptionError: the strategy of the session has no levels.
+    """
+    labels = session_labels(session)
+    one, two = _Run.of(session, first), _Run.of(session, second)
+    slots = changed_slots(one.solution, two.solution)
+    values = tuple(
+        ValueDifference(
+            labels.value(slot), str(session.problem.slot_values[slot].type), one.sharding(slot), two.sharding(slot)
+        )
+        for slot in slots
+    )
+    found = (_divergence(one, two, labels), _divergence(two, one, labels))
+    divergences = tuple(item for item in found if item is not None)
+    return Difference(first.name, second.name, divergences, values, len(session.problem.slot_values))
+
+
+def session_labels(session: Session) -> Labels:
+    """Return what to call the values of a session's program: as the module that was read prints them."""
+    program = session.program
+    printed = {id_: name for id_, (name, _) in frontend_of(program).printed_names(program).items()}
+    return capture_labels(program_names(program, session.main, printed), session.problem)
+
+
+class _Place(NamedTuple):
+    """A dimension that got axes."""
+
+    number: int
+    update: Update
+    value: Value
+    dim: int
+    axes: tuple[AxisRef, ...]
+
+
+@frozen(eq=False)
+class _Run:
+    """One solve with all its updates."""
+
+    schedule: NamedSchedule
+    solution: Solution
+    updates: list[Update]
+
+    @classmethod
+    def of(cls, session: Session, schedule: NamedSchedule) -> _Run:
+        updates: list[Update] = []
+        solution = session.solve(schedule.schedule, observer=updates.append)
+        return cls(schedule, solution, updates)
+
+    def sharding(self, slot: int) -> TensorSharding | None:
+        """Return the sharding of a slot in the end."""
+        return self.solution.problem.table.values[self.solution.shardings[slot]]
+
+    def places(self) -> Iterator[_Place]:
+        """Yield every dimension that got axes, in order."""
+        for number, update in enumerate(self.updates, start=1):
+            for change in update.changes:
+                for dim, axes in _new_axes(change):
+                    yield _Place(number, update, change.value, dim, axes)
+
+
+def _divergence(run: _Run, other: _Run, labels: Labels) -> Divergence | None:
+    """Return the first decision of a run that another one does not end with."""
+    for place in run.places():
+        final = other.sharding(other.solution.problem.slot_of[place.value.id])
+        ends_with = final.dim_shardings[place.dim].axes if final is not None else ()
+        if ends_with == place.axes or is_strict_prefix(place.axes, ends_with):
+            continue
+        theirs = tuple(_decision(other, item, labels) for item in other.places() if item.value is place.value)
+        return Divergence(run.schedule.name, _decision(run, place, labels), other.schedule.name, theirs, final)
+    return None
+
+
+def _decision(run: _Run, place: _Place, labels: Labels) -> Decision:
+    update = place.update
+    return Decision(
+        place.number,
+        update.op.name,
+        update.op.location,
+        labels.value(run.solution.problem.slot_of[place.value.id]),
+        place.dim,
+        place.axes,
+        update.level,
+        run.schedule.schedule.levels[update.level].name,
+        update.user_priority,
+    )
+
+
+def _new_axes(change: Change) -> Iterator[tuple[int, tuple[AxisRef, ...]]]:
+    """Yield the dimensions that a change gave axes, with all their axes."""
+    for dim, sharding in enumerate(change.new.dim_shardings):
+        before = change.old.dim_shardings[dim].axes if change.old is not None else ()
+        if sharding.axes != before:
+            yield dim, sharding.axes

@@ -1,0 +1,27 @@
+"""``shardy diff``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.analysis.diff import diff_schedules
+from shardy_py.analysis.random_schedules import choose_schedules
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.difference import difference_json, format_difference
+
+
+def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session_options: Any) -> None:
+    """Print where two runs part."""
+    given = ("default", *schedules) if len(schedules) == 1 else schedules
+    if len(given) != 2:
+        message = f"{len(given)} schedules are given"
+        raise OptionError(Diagnostic("two-schedules", message, hint="give two, or one to compare with the default"))
+    program = GivenProgram.of(**session_options)
+    session = program.options.open(program.module, program.mesh, in_shardings=program.in_shardings)
+    first, second = choose_schedules(session, [schedule_argument(item) for item in given])
+    difference = diff_schedules(session, first, second)
+    click.echo(difference_json(difference) if as_json else format_difference(difference, limit=limit))

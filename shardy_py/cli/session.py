@@ -1,0 +1,70 @@
+"""The program that a command line means, with the options of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.analysis.program_source import SessionOptions, plugin_files
+from shardy_py.cli.files import read_input
+from shardy_py.cli.propagate import parse_in_shardings, parse_mesh_sizes
+from shardy_py.cli.registry import make_registry
+
+
+@frozen
+class GivenProgram:
+    """What a command line says about its program.
+
+    Args:
+        module: The path, or the bytes of stdin.
+        mesh: The sizes of a mesh, or None.
+        in_shardings: The shardings of arguments, or None.
+        options: The options of the session.
+    """
+
+    module: Path | bytes
+    mesh: dict[str, int] | None
+    in_shardings: dict[int | str, Any] | None
+    options: SessionOptions
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        file: str,
+        mesh: str | None,
+        in_shardings: Iterable[str],
+        strategy: Any,
+        dedup_functions_fully: bool,
+        plugins: tuple[str, ...],
+        blocked: tuple[str, ...],
+        strict_plugins: bool,
+        conservative: bool,
+        extended_rules: bool,
+    ) -> GivenProgram:
+        """Return the program of the options that `shardy_py.cli.options.session_options` adds.
+
+        Raises:
+            ShardyError: an option or a plugin is not valid.
+        """
+        # Says what is wrong with plugins, once and with the line.
+        make_registry(
+            plugins=plugins,
+            blocked=blocked,
+            strict_plugins=strict_plugins,
+            conservative=conservative,
+            extended_rules=extended_rules,
+        )
+        options = SessionOptions(
+            strategy,
+            conservative,
+            extended_rules,
+            dedup_functions_fully,
+            plugin_files=plugin_files(plugins),
+            blocked=blocked,
+        )
+        sizes = parse_mesh_sizes(mesh) if mesh is not None else None
+        return cls(read_input(file), sizes, parse_in_shardings(in_shardings) or None, options)
