@@ -18,11 +18,14 @@ from shardy_py.explain.trace import Trace
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import ConstantCopy
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.networkx import to_networkx, values_of
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from shardy_py.frontends.jax import CompiledModule
 
 
@@ -72,6 +75,19 @@ class Result:
 
         is_native = frontend_of(self.program).__name__.endswith(".mlir")
         return to_jax(self.module if is_native else self.text, semantics=self.registry, devices=devices)
+
+    def to_networkx(self) -> nx.MultiDiGraph:
+        """Return the def-use graph with the shardings as node attributes.
+
+        It is as `shardy_py.ir.networkx.to_networkx` says; a value node also has its printed ``name`` ("" where it has
+        none), and its ``sharding`` may come from the other end of a data-flow edge.
+        """
+        graph = to_networkx(self.program)
+        printed = frontend_of(self.program).printed_names(self.program)
+        for value in values_of(self.program):
+            sharding = sharding_of(self.program, value, self.registry)
+            graph.nodes["value", value.id].update(name=printed.get(value.id, ("",))[0], sharding=sharding)
+        return graph
 
     def __str__(self) -> str:
         return self.text

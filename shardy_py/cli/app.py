@@ -31,6 +31,7 @@ def shardy() -> None:
 @click.option("--explicit-collectives", is_flag=True, help="Make all communication explicit, as collective ops.")
 @click.option("--dump-dir", metavar="DIR", type=click.Path(), help="Write the module after every pass to this folder.")
 @click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
+@click.option("--graph", metavar="OUT", type=click.Path(), help="Write the def-use graph: .graphml or .json.")
 @click.option("--copies", is_flag=True, help="Report which constants were copied per use, and why.")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Report the bytes on a device with these layouts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")

@@ -19,6 +19,7 @@ from shardy_py.cli.schedule import schedule_argument
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.report.copies import print_copies
 from shardy_py.report.data import report_json
+from shardy_py.report.graph import graph_suffix, graph_text
 from shardy_py.report.memory import print_memory
 from shardy_py.report.tables import print_report
 
@@ -46,6 +47,7 @@ def run_propagate(
     explicit_collectives: bool,
     dump_dir: str | None,
     stubs: str | None,
+    graph: str | None,
     copies: bool,
     layout: str | None,
     as_json: bool,
@@ -53,6 +55,8 @@ def run_propagate(
     **registry_options: Any,
 ) -> None:
     """Propagate one file; write nothing unless all of it succeeded."""
+    if graph is not None:
+        graph_suffix(graph)
     sizes = parse_mesh_sizes(mesh) if mesh is not None else None
     given = parse_in_shardings(in_shardings)
     registry = make_registry(**registry_options)
@@ -76,6 +80,8 @@ def run_propagate(
     for warning in result.warnings:
         click.echo(warning.show("warning"), err=True)
     memory = None if layout is None else report_memory(result.program, result.main, layout)
+    if graph is not None:
+        write_atomically(graph, graph_text(result.to_networkx(), graph))
     _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
         print_report(result, file=sys.stderr)
