@@ -5,54 +5,53 @@
     result = sdy.propagate(module, {"data": 4, "model": 2}, in_shardings={0: ("data", None)})
     print(result.sharding("arg0"), result.summary)
 
-Importing the package imports neither a frontend nor a dialect: they come when a module is propagated. The engine
-comes when `propagate` is looked up first.
+Importing the package imports nothing else: each name comes, with what it needs, when it is looked up first. Frontends
+and dialects come when a module is propagated.
 """
 
 from typing import TYPE_CHECKING, Any
-
-from shardy_py.errors import (
-    Diagnostic,
-    OptionError,
-    ParseError,
-    PluginError,
-    RuleError,
-    ShardyError,
-    UnsupportedError,
-    VerificationError,
-)
-from shardy_py.plugins import (
-    Broadcast,
-    ConstantFoldable,
-    ConstantLike,
-    Dialect,
-    Elementwise,
-    ForwardPassThrough,
-    IsTerminator,
-    LoopDataFlow,
-    OpDefinition,
-    PassThrough,
-    Pure,
-    RecursiveMemoryEffects,
-    Registry,
-    RuleOptions,
-    ShardableDataFlowOpInterface,
-    ShardingRuleOpInterface,
-    Trait,
-    hookimpl,
-)
-from shardy_py.sharding.axes import AxisRef, SubAxis
-from shardy_py.sharding.einsum import RuleSpec, rule
-from shardy_py.sharding.mesh import Mesh, MeshAxis
-from shardy_py.sharding.rule import FactorKind, OpShardingRule
-from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
-from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 if TYPE_CHECKING:
     from shardy_py.api.coverage import Coverage, MissingRule
     from shardy_py.api.propagate import propagate
     from shardy_py.api.result import Result
     from shardy_py.api.summary import Summary
+    from shardy_py.errors import (
+        Diagnostic,
+        OptionError,
+        ParseError,
+        PluginError,
+        RuleError,
+        ShardyError,
+        UnsupportedError,
+        VerificationError,
+    )
+    from shardy_py.plugins import (
+        Broadcast,
+        ConstantFoldable,
+        ConstantLike,
+        Dialect,
+        Elementwise,
+        ForwardPassThrough,
+        IsTerminator,
+        LoopDataFlow,
+        OpDefinition,
+        PassThrough,
+        Pure,
+        RecursiveMemoryEffects,
+        Registry,
+        RuleOptions,
+        ShardableDataFlowOpInterface,
+        ShardingRuleOpInterface,
+        Trait,
+        hookimpl,
+    )
+    from shardy_py.sharding.axes import AxisRef, SubAxis
+    from shardy_py.sharding.einsum import RuleSpec, rule
+    from shardy_py.sharding.mesh import Mesh, MeshAxis
+    from shardy_py.sharding.rule import FactorKind, OpShardingRule
+    from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
+    from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 __all__ = [
     # A run
@@ -103,21 +102,36 @@ __all__ = [
     "VerificationError",
 ]
 
-_LATE = {
-    "Coverage": "shardy_py.api.coverage",
-    "MissingRule": "shardy_py.api.coverage",
-    "Result": "shardy_py.api.result",
-    "Summary": "shardy_py.api.summary",
-    "propagate": "shardy_py.api.propagate",
+_HOMES = {
+    "shardy_py.api.coverage": "Coverage MissingRule",
+    "shardy_py.api.propagate": "propagate",
+    "shardy_py.api.result": "Result",
+    "shardy_py.api.summary": "Summary",
+    "shardy_py.errors": (
+        "Diagnostic OptionError ParseError PluginError RuleError ShardyError UnsupportedError VerificationError"
+    ),
+    "shardy_py.plugins": (
+        "Broadcast ConstantFoldable ConstantLike Dialect Elementwise ForwardPassThrough IsTerminator "
+        "LoopDataFlow OpDefinition PassThrough Pure RecursiveMemoryEffects Registry RuleOptions "
+        "ShardableDataFlowOpInterface ShardingRuleOpInterface Trait hookimpl"
+    ),
+    "shardy_py.sharding.axes": "AxisRef SubAxis",
+    "shardy_py.sharding.einsum": "RuleSpec rule",
+    "shardy_py.sharding.mesh": "Mesh MeshAxis",
+    "shardy_py.sharding.rule": "FactorKind OpShardingRule",
+    "shardy_py.sharding.rule_builder": "OpShardingRuleBuilder",
+    "shardy_py.sharding.tensor": "DimensionSharding TensorSharding",
 }
+"""Where names come from."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATE:
+    if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(_LATE[name]), name)
+    value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
     return value
 
 

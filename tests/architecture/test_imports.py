@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import shardy_py
+
 ROOT = Path(__file__).resolve().parents[2]
 FRONTENDS = ("shardy_py.frontends.jax", "shardy_py.frontends.mlir", "shardy_py.frontends.xdsl")
 HEAVY = ("jax", "jaxlib", "xdsl", "networkx", "numpy", "shardy_dialects", "click", "rich", *FRONTENDS)
@@ -40,8 +42,19 @@ def test_layers() -> None:
 
 
 def test_import_is_light() -> None:
-    """Importing the package imports neither jaxlib nor a dialect nor the command line's libraries."""
+    """Importing the package imports nothing else of it, nor any library."""
     names = _imported_by("import shardy_py")
+    assert _among(names, ("shardy_py", "attr", "attrs", "pluggy", *HEAVY)) == ["shardy_py"]
+
+
+def test_names_come_when_they_are_looked_up() -> None:
+    """Every public name is found where it is said to be; what plugins need brings no frontend."""
+    missing = [name for name in shardy_py.__all__ if getattr(shardy_py, name, None) is None]
+    assert missing == []
+    assert set(vars(shardy_py)["_HOME_OF"]) == set(shardy_py.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = shardy_py.nothing
+    names = _imported_by("from shardy_py import Dialect, Registry, TensorSharding, rule")
     assert "shardy_py.plugins.registry" in names
     assert _among(names, HEAVY) == []
 
