@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from shardy_py.testing import fuzz
 from shardy_py.testing.generate import ALL_FEATURES, DEFAULT_FEATURES, generate
 from shardy_py.testing.reference import Reference
-from shardy_py.testing.strategies_programs import programs
+from shardy_py.testing.strategies import programs
 
 FIRST = int(os.environ.get("SHARDY_FUZZ_SEED", "0"))
 PROGRAMS = int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "40"))

@@ -24,7 +24,7 @@ from shardy_py.layout import (
     parse_shape,
     shard_shape,
 )
-from shardy_py.testing.strategies_layouts import any_shapes, array_shapes
+from shardy_py.testing.strategies import any_shapes, array_shapes
 
 PEER = """
 import json, sys

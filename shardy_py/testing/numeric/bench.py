@@ -1,0 +1,179 @@
+"""Running a function on shards and comparing with what it gives on whole tensors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from shardy_py.sharding.rule import FactorKind
+from shardy_py.testing.numeric.pieces import Array, Local, Piece, Sizes, make_local
+
+Arrays = tuple[Array, ...]
+MOST_PARTS = 16
+
+
+@frozen(eq=False)
+class Trial:
+    """The operands of one run on whole tensors, and its results."""
+
+    operands: Arrays
+    results: Arrays
+
+
+@frozen(eq=False)
+class Bench:
+    """A function to be run on shards.
+
+    Args:
+        function: Takes one array per operand, returns one array, or a tuple of several.
+        combine: Makes one of what two devices along a reduction return; by default their sum.
+        trials: Runs on whole tensors.
+        shapes: The sizes of all operands, then of all results.
+        rtol: How far elements may differ, relative to the largest one; None for what suits the element type.
+    """
+
+    function: Callable[..., Any]
+    combine: Callable[[Any, Any], Any] | None
+    trials: tuple[Trial, ...]
+    shapes: tuple[Sizes, ...]
+    rtol: float | None = None
+    _seen: dict[Any, str | None] = field(factory=dict, init=False, repr=False)
+
+    @property
+    def num_operands(self) -> int:
+        """The number of operands."""
+        return len(self.trials[0].operands)
+
+    def attempt(self, pieces: Sequence[Piece], kind: FactorKind) -> str | None:
+        """Shard some pieces, together, in as few and in as many parts as possible, and run the function.
+
+        Args:
+            pieces: At most one piece per tensor.
+            kind: Whether the shards of the results are wanted from each device, or their combination.
+
+        Returns:
+            Why the results are not those of the whole tensors, or None if they are.
+        """
+        split = tuple((piece.tensor, piece.dim, piece.outer, piece.size, piece.inner) for piece in pieces)
+        if (split, kind) not in self._seen:
+            reasons = (
+                self._run(trial, pieces, parts, kind)
+                for parts in part_counts([piece.size for piece in pieces])
+                for trial in self.trials
+            )
+            self._seen[split, kind] = next((reason for reason in reasons if reason), None)
+        return self._seen[split, kind]
+
+    def _run(self, trial: Trial, pieces: Sequence[Piece], parts: int, kind: FactorKind) -> str | None:
+        devices = [make_local(self.shapes, self.num_operands, pieces, parts, part) for part in range(parts)]
+        returned = []
+        for local in devices:
+            shards = tuple(shard.of(array) for shard, array in zip(local.operands, trial.operands, strict=True))
+            try:
+                returned.append(call(self.function, shards, local))
+            except Exception as error:  # whatever the function raises says that it cannot work on shards
+                return f"the function fails on shard {local.part} of {parts}: {type(error).__name__}: {error}"
+        if kind is FactorKind.REDUCTION:
+            whole = reduce(self._combine, [items if len(items) > 1 else items[0] for items in returned])
+            return self._compare(trial.results, as_arrays(whole), f"combined over {parts} shards, ")
+        is_free = all(piece.tensor >= self.num_operands for piece in pieces)
+        for local, items in zip(devices, returned, strict=True):
+            wanted = tuple(shard.of(array) for shard, array in zip(local.results, trial.results, strict=True))
+            if is_free:
+                items = _cut(items, local)
+            reason = self._compare(wanted, items, f"on shard {local.part} of {parts}, ")
+            if reason:
+                return reason
+        return None
+
+    def _combine(self, left: Any, right: Any) -> Any:
+        if self.combine is not None:
+            return self.combine(left, right)
+        if isinstance(left, tuple):
+            return tuple(np.add(one, other) for one, other in zip(left, right, strict=True))
+        return np.add(left, right)
+
+    def _compare(self, wanted: Arrays, found: Arrays, where: str) -> str | None:
+        if len(wanted) != len(found):
+            return f"{where}there are {len(found)} results instead of {len(wanted)}"
+        for number, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
+            reason = difference(expected, actual, rtol=self.rtol)
+            if reason:
+                return f"{where}result {number} {reason}"
+        return None
+
+
+def takes_local(function: Callable[..., Any]) -> bool:
+    """Return whether a function has a parameter named ``local``."""
+    try:
+        return "local" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def call(function: Callable[..., Any], operands: Arrays, local: Local | None) -> Arrays:
+    """Call a function on arrays and return its results as arrays."""
+    with np.errstate(all="ignore"):
+        return as_arrays(function(*operands, local=local) if takes_local(function) else function(*operands))
+
+
+def as_arrays(returned: Any) -> Arrays:
+    """Return what a function returned as arrays, one per result."""
+    items = returned if isinstance(returned, tuple | list) else (returned,)
+    return tuple(np.asarray(item) for item in items)
+
+
+def part_counts(sizes: Sequence[int]) -> list[int]:
+    """Return into how many parts dimensions are split: as few as possible, and as many up to 16.
+
+    >>> part_counts([12]), part_counts([6, 9]), part_counts([4, 3]), part_counts([64])
+    ([2, 12], [3], [], [2, 16])
+    """
+    common = int(np.gcd.reduce(sizes))
+    counts = [count for count in range(2, min(common, MOST_PARTS) + 1) if common % count == 0]
+    return sorted({counts[0], counts[-1]}) if counts else []
+
+
+def difference(expected: Array, actual: Array, *, rtol: float | None = None) -> str | None:
+    """Return in what an array differs from the expected one, in words, or None.
+
+    Args:
+        expected: The expected array.
+        actual: The other one.
+        rtol: See `Bench`.
+    """
+    if expected.shape != actual.shape:
+        return f"has shape {_shape(actual)} instead of {_shape(expected)}"
+    if expected.dtype.kind == "V":  # the small floating-point types of ml_dtypes
+        expected, actual = expected.astype(np.float32), actual.astype(np.float32)
+        rtol = rtol or 2e-2
+    if np.issubdtype(expected.dtype, np.inexact):
+        tolerance = rtol or {2: 2e-2, 4: 1e-4}.get(expected.real.dtype.itemsize, 1e-8)
+        finite = np.abs(expected[np.isfinite(expected)])
+        scale = float(finite.max()) if finite.size else 1.0
+        different = ~np.isclose(actual, expected, rtol=0, atol=tolerance * scale, equal_nan=True)
+    else:
+        different = actual != expected
+    if not different.any():
+        return None
+    first = tuple(int(index[0]) for index in np.nonzero(np.atleast_1d(different)))[: expected.ndim]
+    return (
+        f"differs in {int(different.sum())} of {different.size} elements,"
+        f" first at {list(first)}: {actual[first]} instead of {expected[first]}"
+    )
+
+
+def _cut(items: Arrays, local: Local) -> Arrays:
+    """Cut shards out of whole results, of a function that returns them whatever its device holds."""
+    return tuple(
+        shard.of(item) if item.shape == shard.whole else item for item, shard in zip(items, local.results, strict=False)
+    )
+
+
+def _shape(array: Array) -> str:
+    return "x".join(map(str, array.shape)) or "scalar"

@@ -1,0 +1,166 @@
+"""The numeric check of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, OptionError, RuleError
+from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.verify_rule import verify_op_sharding_rule
+from shardy_py.testing.numeric.bench import Arrays, Bench, Trial, call, takes_local
+from shardy_py.testing.numeric.claims import judge
+from shardy_py.testing.numeric.data import make_operand
+from shardy_py.testing.numeric.missing import find_missing
+from shardy_py.testing.numeric.pieces import make_local, pieces_of
+from shardy_py.testing.numeric.report import RuleReport
+from shardy_py.testing.ops import TypeLike, to_type
+from shardy_py.testing.rules import RuleLike, resolve_rule
+
+
+def check_rule_numerically(
+    subject: RuleLike,
+    function: Callable[..., Any],
+    operands: Iterable[Any] | None = None,
+    results: Iterable[TypeLike] | None = None,
+    attributes: Mapping[str, Attribute] | None = None,
+    *,
+    combine: Callable[[Any, Any], Any] | None = None,
+    registry: Registry | None = None,
+    options: RuleOptions | None = None,
+    trials: int = 2,
+    seed: int = 0,
+    rtol: float | None = None,
+) -> RuleReport:
+    """Compare an op on shards with the shards of the op, for each factor of its rule by itself.
+
+    Along a pass-through factor, every device runs the function on its shards of the operands that have the factor
+    (and on the others whole) and must get its shard of each result that has it, and the others whole. Along a
+    reduction, the results of the devices must combine to the whole. A factor that needs replication or is permuted is
+    gathered before the op, so nothing is claimed that could be wrong. Dimensions are split into as few and into as
+    many equal parts as possible; compound dimensions as their factors say. Then the dimensions that no factor explains
+    are tried in all combinations: those that work are missing.
+
+    Args:
+        subject: A rule, a spec, a text of either, an op or an op name; see `shardy_py.testing.assert_rule`.
+        function: What the op computes: takes one array per operand, returns an array, or a tuple of several. If it has
+            a parameter named ``local``, it is told what its device holds, see `Local`; then ``results`` is needed.
+        operands: One shape, type or array per operand. Those of an op are known; shapes are of ``f32``, and random
+            numbers of both signs are made for them.
+        results: Shapes or types of the results; by default what the function returns for whole operands.
+        attributes: The attributes of the op, with an op name.
+        combine: Makes one of what the function returns on two devices along a reduction; by default their sum.
+        registry: Who knows the op; by default the installed plugins.
+        options: What rules depend on besides their op.
+        trials: How many sets of random operands to try.
+        seed: Where the random numbers start.
+        rtol: How far elements may differ, relative to the largest of the tensor; by default 1e-4 for 32 bits.
+
+    Returns:
+        What was found about each factor, and what is missing.
+
+    Raises:
+        OptionError: shapes are missing, the op has no rule, or there are no random numbers of a type.
+        RuleError: the rule does not fit the shapes.
+    """
+    given = _operands(subject, operands)
+    sizes = _result_types(subject, results)
+    runs = tuple(_trial(function, given, sizes, seed + number) for number in range(max(trials, 1)))
+    rule = _rule(subject, runs[0], given, sizes, attributes, registry, options)
+    shapes = tuple(tuple(array.shape) for array in runs[0].operands + runs[0].results)
+    count = len(runs[0].operands)
+    problems = verify_op_sharding_rule(rule, shapes[:count], shapes[count:])
+    if problems:
+        raise RuleError(*problems)
+    bench = Bench(function, combine, runs, shapes, rtol)
+    pieces = pieces_of(rule, shapes)
+    checks = tuple(judge(bench, rule, pieces, factor) for factor in range(rule.num_factors))
+    search = find_missing(bench, rule, pieces, checks)
+    return RuleReport(rule, shapes[:count], shapes[count:], checks, search.found, search.is_complete)
+
+
+def assert_rule_holds(
+    subject: RuleLike,
+    function: Callable[..., Any],
+    operands: Iterable[Any] | None = None,
+    results: Iterable[TypeLike] | None = None,
+    attributes: Mapping[str, Attribute] | None = None,
+    *,
+    allow_missing: bool = False,
+    **settings: Any,
+) -> RuleReport:
+    """Assert that `check_rule_numerically` finds no wrong factor and no missing one.
+
+    Args:
+        subject: As there; likewise the next four and ``settings``.
+        function: See there.
+        operands: See there.
+        results: See there.
+        attributes: See there.
+        allow_missing: Whether factors may be missing: such a rule is right, but shards less than it could.
+        settings: See there.
+
+    Returns:
+        The report.
+
+    Raises:
+        AssertionError: the message is the report's text: which factor is wrong on which shard, and what is missing.
+    """
+    report = check_rule_numerically(subject, function, operands, results, attributes, **settings)
+    if report.wrong or (report.missing and not allow_missing):
+        raise AssertionError(str(report))
+    return report
+
+
+def _operands(subject: RuleLike, operands: Iterable[Any] | None) -> list[Any]:
+    if operands is not None:
+        return list(operands)
+    if isinstance(subject, Op):
+        return [value.type for value in subject.operands]
+    raise OptionError(Diagnostic("missing-shapes", "the check needs the shapes of the operands"))
+
+
+def _result_types(subject: RuleLike, results: Iterable[TypeLike] | None) -> list[Any] | None:
+    if results is not None:
+        return [to_type(item) for item in results]
+    return [value.type for value in subject.results] if isinstance(subject, Op) else None
+
+
+def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any] | None, seed: int) -> Trial:
+    generator = np.random.default_rng(seed)
+    operands = tuple(make_operand(item, generator) for item in given)
+    local = None
+    if takes_local(function):
+        if results is None:
+            message = "a function with the parameter 'local' needs the shapes of the results"
+            raise OptionError(Diagnostic("missing-shapes", message, hint="give results=[...]"))
+        shapes = [*(array.shape for array in operands), *(tuple(getattr(item, "shape", ())) for item in results)]
+        local = make_local(shapes, len(operands), (), 1, 0)
+    return Trial(operands, call(function, operands, local))
+
+
+def _rule(
+    subject: RuleLike,
+    run: Trial,
+    given: Sequence[Any],
+    results: list[Any] | None,
+    attributes: Mapping[str, Attribute] | None,
+    registry: Registry | None,
+    options: RuleOptions | None,
+) -> OpShardingRule:
+    types = results if results is not None else list(run.results)
+    operands: Arrays | Sequence[Any] = given
+    rule, _ = resolve_rule(subject, operands, types, attributes, registry=registry, options=options)
+    if rule is None:
+        raise OptionError(Diagnostic("no-rule", "the op has no sharding rule to check", op=_op_name(subject)))
+    return evolve(rule, is_custom=False)
+
+
+def _op_name(subject: RuleLike) -> str:
+    return subject.name if isinstance(subject, Op) else str(subject)

@@ -1,0 +1,52 @@
+"""Operands to try a function on: distinct random numbers of both signs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.types import TensorType
+from shardy_py.testing.numeric.pieces import Array
+from shardy_py.testing.ops import to_type
+
+_INTEGER = re.compile(r"(u?)i(\d+)")
+_FLOAT = {"f16": np.float16, "bf16": np.float32, "f32": np.float32, "f64": np.float64}
+
+
+def make_operand(given: Any, generator: np.random.Generator) -> Array:
+    """Return an operand: an array as it is; for a shape or a type random numbers, all different where that is possible.
+
+    Raises:
+        OptionError: there are no numbers of that type; give an array instead.
+    """
+    if isinstance(given, np.ndarray) or (hasattr(given, "dtype") and hasattr(given, "__array__")):
+        return np.asarray(given)
+    type_ = to_type(given)
+    if not isinstance(type_, TensorType) or not type_.is_static:
+        raise OptionError(_unfit(str(type_)))
+    return _numbers(type_.shape, type_.element_type, generator)
+
+
+def _numbers(shape: Any, element_type: str, generator: np.random.Generator) -> Array:
+    if element_type.startswith("complex<"):
+        parts = [_numbers(shape, element_type[8:-1], generator) for _ in range(2)]
+        return parts[0] + 1j * parts[1]
+    if element_type == "i1":
+        return generator.integers(0, 2, shape).astype(bool)
+    count = int(np.prod(shape))
+    if element_type in _FLOAT:
+        # Neither evenly spaced nor centred, so that no sums agree by chance.
+        values = np.linspace(-1.9, 2.3, count) + generator.uniform(-0.4, 0.4, count) / max(count, 1)
+        return generator.permutation(values).reshape(shape).astype(_FLOAT[element_type])
+    match = _INTEGER.fullmatch(element_type)
+    if match is None or int(match[2]) not in (8, 16, 32, 64):
+        raise OptionError(_unfit(element_type))
+    lowest = 0 if match[1] else -(count // 3) - 1
+    return generator.permutation(np.arange(lowest, lowest + count)).reshape(shape).astype(f"{match[1]}int{match[2]}")
+
+
+def _unfit(text: str) -> Diagnostic:
+    return Diagnostic("unknown-type", f"there are no random numbers of type {text}", hint="give an array instead")

@@ -1,0 +1,119 @@
+"""Looking for factors that a rule could have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from math import gcd
+
+from attrs import evolve, frozen
+
+from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
+from shardy_py.testing.numeric.bench import Bench
+from shardy_py.testing.numeric.pieces import Piece
+from shardy_py.testing.numeric.report import FactorCheck, MissingFactor, Verdict
+from shardy_py.testing.rule_differences import kind_name
+
+MOST_CANDIDATES = 4096
+
+
+@frozen
+class Search:
+    """The missing factors, and whether all combinations of dimensions were tried."""
+
+    found: tuple[MissingFactor, ...]
+    is_complete: bool = True
+
+
+def find_missing(bench: Bench, rule: OpShardingRule, pieces: Sequence[Piece], checks: Sequence[FactorCheck]) -> Search:
+    """Try to connect the pieces of dimensions that no factor explains.
+
+    These are dimensions without a factor that says anything, with a wrong one, with one that is gathered, and those
+    of results whose factor no operand has. The combination of most tensors that works is taken, and so on.
+    """
+    open_ = [piece for piece in pieces if piece.size > 1 and _is_open(bench, pieces, piece, checks)]
+    found: list[MissingFactor] = []
+    is_complete = True
+    while any(piece.tensor < bench.num_operands for piece in open_):
+        candidates, all_of_them = _candidates(bench, open_)
+        is_complete = is_complete and all_of_them
+        match = next(filter(None, (_try(bench, candidate) for candidate in candidates)), None)
+        if match is None:
+            break
+        chosen, size, kind = match
+        found.append(_missing(bench, rule, chosen, size, kind))
+        open_ = [item for piece in open_ for item in ([piece] if piece not in chosen else _rest(piece, size))]
+    return Search(tuple(found), is_complete)
+
+
+def _is_open(bench: Bench, pieces: Sequence[Piece], piece: Piece, checks: Sequence[FactorCheck]) -> bool:
+    if piece.factor is None:
+        return True
+    check = checks[piece.factor]
+    if check.verdict is Verdict.UNCHECKED:
+        return False
+    if check.verdict is not Verdict.HOLDS or check.size == 1:
+        return True
+    return all(other.tensor >= bench.num_operands for other in pieces if other.factor == piece.factor)
+
+
+def _candidates(bench: Bench, open_: Sequence[Piece]) -> tuple[list[tuple[Piece, ...]], bool]:
+    """Return combinations of at most one piece per tensor, those of most tensors first; and whether these are all."""
+    by_tensor = [[piece for piece in open_ if piece.tensor == tensor] for tensor in range(len(bench.shapes))]
+    combinations = islice(_combinations(bench, by_tensor), MOST_CANDIDATES + 1)
+    candidates = list(combinations)
+    is_complete = len(candidates) <= MOST_CANDIDATES
+    if not is_complete:
+        # Dimensions of one size are the likely ones.
+        groups = (
+            [[piece for piece in pieces if piece.size == size] for pieces in by_tensor]
+            for size in sorted({piece.size for piece in open_})
+        )
+        candidates = list(islice((item for group in groups for item in _combinations(bench, group)), MOST_CANDIDATES))
+    return sorted(candidates, key=_rank), is_complete
+
+
+def _combinations(bench: Bench, by_tensor: Sequence[Sequence[Piece]]) -> Iterator[tuple[Piece, ...]]:
+    for chosen in product(*([*pieces, None] for pieces in by_tensor)):
+        candidate = tuple(piece for piece in chosen if piece is not None)
+        has_operand = any(piece.tensor < bench.num_operands for piece in candidate)
+        if has_operand and gcd(*(piece.size for piece in candidate)) > 1:
+            yield candidate
+
+
+def _rank(candidate: tuple[Piece, ...]) -> tuple[int, int, int]:
+    return -len(candidate), len({piece.size for piece in candidate}), len({piece.dim for piece in candidate})
+
+
+def _try(bench: Bench, candidate: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], int, FactorKind] | None:
+    """Return the largest size and the kind with which a combination works, or None."""
+    in_results = any(piece.tensor >= bench.num_operands for piece in candidate)
+    kinds = (FactorKind.PASS_THROUGH,) if in_results else (FactorKind.REDUCTION, FactorKind.PASS_THROUGH)
+    common = gcd(*(piece.size for piece in candidate))
+    for size in (size for size in range(common, 1, -1) if common % size == 0):
+        majors = [_major(piece, size) for piece in candidate]
+        for kind in kinds:
+            if bench.attempt(majors, kind) is None:
+                return candidate, size, kind
+    return None
+
+
+def _major(piece: Piece, size: int) -> Piece:
+    return evolve(piece, size=size, inner=piece.inner * (piece.size // size))
+
+
+def _rest(piece: Piece, size: int) -> list[Piece]:
+    """Return what is left of a piece whose major part is taken."""
+    return [evolve(piece, outer=piece.outer * size, size=piece.size // size)] if piece.size > size else []
+
+
+def _missing(bench: Bench, rule: OpShardingRule, chosen: Sequence[Piece], size: int, kind: FactorKind) -> MissingFactor:
+    places = ", ".join(_major(piece, size).place(bench.num_operands) for piece in chosen)
+    factors = list(dict.fromkeys(piece.factor for piece in chosen if piece.factor is not None))
+    said = [
+        f"{factor_symbol(factor)} is "
+        + (kind_name(rule.kind(factor)) if rule.factor_sizes[factor] > 1 else "of size 1, which says nothing")
+        for factor in factors
+    ]
+    replaces = tuple(map(factor_symbol, factors))
+    return MissingFactor(size, kind, places, replaces, ", ".join(said) or "no factor fits")

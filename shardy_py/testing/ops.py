@@ -1,0 +1,72 @@
+"""One op by itself, made from its name, shapes and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shardy_py.ir.attributes import Attribute, RawAttribute
+from shardy_py.ir.builder import Builder
+from shardy_py.ir.graph import Op
+from shardy_py.ir.types import OpaqueType, TensorType, Type, tensor
+
+TypeLike = Type | Iterable[int]
+"""A type; or the sizes of an ``f32`` tensor; or anything with ``shape`` and ``dtype``, such as an array."""
+
+
+def to_type(given: Any) -> Type:
+    """Return the type that a shape, a type or an array stands for.
+
+    >>> str(to_type((8, 4))), str(to_type(()))
+    ('tensor<8x4xf32>', 'tensor<f32>')
+    """
+    if isinstance(given, TensorType | OpaqueType):
+        return given
+    if hasattr(given, "dtype") and hasattr(given, "shape"):
+        return tensor(*given.shape, dtype=_ELEMENT_TYPES.get(str(given.dtype), str(given.dtype)))
+    return tensor(*given)
+
+
+_ELEMENT_TYPES = {
+    "bool": "i1",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    "bfloat16": "bf16",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+}
+
+
+def make_op(
+    name: str,
+    operands: Iterable[TypeLike] = (),
+    results: Iterable[TypeLike] = (),
+    attributes: Mapping[str, Attribute] | None = None,
+) -> Op:
+    """Return an op that stands alone in a function of its own; its operands are the function's arguments.
+
+    An op with regions, or one whose rule looks at its neighbours, is built with `shardy_py.ir.Builder` instead.
+
+    Args:
+        name: The full name.
+        operands: One shape or type per operand, see `to_type`.
+        results: Likewise for the results.
+        attributes: The attributes as plain Python; a text that starts with ``#`` is an attribute in MLIR's notation.
+
+    >>> op = make_op("toy.matmul", [(8, 4), (4, 2)], [(8, 2)])
+    >>> [value.shape for value in op.operands], op.result.shape
+    ([(8, 4), (4, 2)], (8, 2))
+    """
+    builder = Builder()
+    with builder.function("main", [to_type(given) for given in operands]) as values:
+        op = builder.emit(name, values, [to_type(given) for given in results], _decoded(attributes or {}))
+        builder.return_(*op.results)
+    return op
+
+
+def _decoded(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    return {
+        name: RawAttribute(value) if isinstance(value, str) and value.startswith("#") else value
+        for name, value in attributes.items()
+    }
