@@ -43,7 +43,8 @@ def check_rule_numerically(
     Along a pass-through factor, every device runs the function on its shards of the operands that have the factor
     (and on the others whole) and must get its shard of each result that has it, and the others whole. Along a
     reduction, the results of the devices must combine to the whole. A factor that needs replication or is permuted is
-    gathered before the op, so nothing is claimed that could be wrong. Dimensions are split into as few and into as
+    gathered before the op, so nothing is claimed that could be wrong; nor of a factor that only results have, as every
+    device has all operands. Dimensions are split into as few and into as
     many equal parts as possible; compound dimensions as their factors say. Then the dimensions that no factor explains
     are tried in all combinations: those that work are missing.
 

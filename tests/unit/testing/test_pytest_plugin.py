@@ -126,7 +126,7 @@ def test_loading_it_imports_nothing_heavy(tmp_path):
 
 
 def test_the_entry_point_has_the_name_of_the_module():
-    """pytest loads the plugin once, by its entry point or by ``-p``."""
+    """The test runner loads the plugin once, by its entry point or by ``-p``."""
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
     assert points == {PLUGIN: PLUGIN}
 
