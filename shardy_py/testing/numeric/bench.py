@@ -80,10 +80,10 @@ class Bench:
                 return f"the function fails on shard {local.part} of {parts}: {type(error).__name__}: {error}"
         if kind is FactorKind.REDUCTION:
             whole = reduce(self._combine, [items if len(items) > 1 else items[0] for items in returned])
-            return self._compare(trial.results, as_arrays(whole), f"combined over {parts} shards, ")
+            return self._compare(trial, trial.results, as_arrays(whole), f"combined over {parts} shards, ")
         for local, items in zip(devices, returned, strict=True):
             wanted = tuple(shard.of(array) for shard, array in zip(local.results, trial.results, strict=True))
-            reason = self._compare(wanted, items, f"on shard {local.part} of {parts}, ")
+            reason = self._compare(trial, wanted, items, f"on shard {local.part} of {parts}, ")
             if reason:
                 return reason
         return None
@@ -95,11 +95,11 @@ class Bench:
             return tuple(np.add(one, other) for one, other in zip(left, right, strict=True))
         return np.add(left, right)
 
-    def _compare(self, wanted: Arrays, found: Arrays, where: str) -> str | None:
+    def _compare(self, trial: Trial, wanted: Arrays, found: Arrays, where: str) -> str | None:
         if len(wanted) != len(found):
             return f"{where}there are {len(found)} results instead of {len(wanted)}"
         for number, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
-            reason = difference(expected, actual, rtol=self.rtol)
+            reason = difference(expected, actual, whole=trial.results[number], rtol=self.rtol)
             if reason:
                 return f"{where}result {number} {reason}"
         return None
@@ -136,22 +136,23 @@ def part_counts(sizes: Sequence[int]) -> list[int]:
     return sorted({counts[0], counts[-1]}) if counts else []
 
 
-def difference(expected: Array, actual: Array, *, rtol: float | None = None) -> str | None:
+def difference(expected: Array, actual: Array, *, whole: Array, rtol: float | None = None) -> str | None:
     """Return in what an array differs from the expected one, in words, or None.
 
     Args:
         expected: The expected array.
         actual: The other one.
+        whole: The tensor the expected array is part of, whose largest element is the measure.
         rtol: See `Bench`.
     """
     if expected.shape != actual.shape:
         return f"has shape {_shape(actual)} instead of {_shape(expected)}"
     if expected.dtype.kind == "V":  # the small floating-point types of ml_dtypes
-        expected, actual = expected.astype(np.float32), actual.astype(np.float32)
+        expected, actual, whole = (array.astype(np.float32) for array in (expected, actual, whole))
         rtol = rtol or 2e-2
     if np.issubdtype(expected.dtype, np.inexact):
         tolerance = rtol or {2: 2e-2, 4: 1e-4}.get(expected.real.dtype.itemsize, 1e-8)
-        finite = np.abs(expected[np.isfinite(expected)])
+        finite = np.abs(whole[np.isfinite(whole)])
         scale = float(finite.max()) if finite.size else 1.0
         different = ~np.isclose(actual, expected, rtol=0, atol=tolerance * scale, equal_nan=True)
     else:

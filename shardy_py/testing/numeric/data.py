@@ -13,11 +13,13 @@ from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.ops import to_type
 
 _INTEGER = re.compile(r"(u?)i(\d+)")
-_FLOAT = {"f16": np.float16, "bf16": np.float32, "f32": np.float32, "f64": np.float64}
+_FLOAT = ("f16", "bf16", "f32", "f64")
 
 
 def make_operand(given: Any, generator: np.random.Generator) -> Array:
     """Return an operand: an array as it is; for a shape or a type random numbers, all different where that is possible.
+
+    Floating-point numbers are doubles whatever the type, so that rounding is small where sums cancel out.
 
     Raises:
         OptionError: there are no numbers of that type; give an array instead.
@@ -40,7 +42,7 @@ def _numbers(shape: Any, element_type: str, generator: np.random.Generator) -> A
     if element_type in _FLOAT:
         # Neither evenly spaced nor centred, so that no sums agree by chance.
         values = np.linspace(-1.9, 2.3, count) + generator.uniform(-0.4, 0.4, count) / max(count, 1)
-        return generator.permutation(values).reshape(shape).astype(_FLOAT[element_type])
+        return generator.permutation(values).reshape(shape)
     match = _INTEGER.fullmatch(element_type)
     if match is None or int(match[2]) not in (8, 16, 32, 64):
         raise OptionError(_unfit(element_type))
