@@ -1,122 +1,126 @@
-"""The rules against arithmetic: an op on the shards of its operands gives the shards of its result."""
+"""The rules against arithmetic, by the kit's numeric check: an op on shards gives the shards of the op."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+pytest.importorskip("numpy")
+
+from shardy_py.ir import Builder, tensor
+from shardy_py.plugins import RuleOptions
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.testing import RuleReport, check_rule_numerically
+from tests.unit.dialects.stablehlo.numeric import (
+    contraction_cases,
+    elementwise_cases,
+    indexing_cases,
+    linalg_cases,
+    moving_cases,
+    reduction_cases,
+)
+from tests.unit.dialects.stablehlo.numeric.case import Case
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
 
-np = pytest.importorskip("numpy")
+FAMILIES = (elementwise_cases, moving_cases, contraction_cases, reduction_cases, indexing_cases, linalg_cases)
+CASES = [case for family in FAMILIES for case in family.CASES]
+EXTENDED = REGISTRY.with_options(RuleOptions(extended=True))
 
-DOT = (
-    "#stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [1], lhs_contracting_dimensions = [2],"
-    " rhs_contracting_dimensions = [0]>"
+ACROSS_DEVICES = (
+    "stablehlo.all_gather",
+    "stablehlo.all_reduce",
+    "stablehlo.all_to_all",
+    "stablehlo.collective_broadcast",
+    "stablehlo.collective_permute",
+    "stablehlo.cross-replica-sum",
+    "stablehlo.reduce_scatter",
 )
-GATHER = "#stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
-CONV = "#stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>"
+"""What these compute is no function of what one device has."""
+OTHERS = ("chlo._asin_acos_kernel",)
+"""What these compute is defined by how others use them."""
 
 
-def broadcast(x, shape):
-    """Repeat along a new dimension in the middle."""
-    return np.broadcast_to(x[:, None, :], shape)
+def check(case: Case) -> RuleReport:
+    """Check the rule of an op."""
+    if case.build is not None:
+        subject, attributes = case.build(), None
+    else:
+        subject, attributes = case.op, case.all_attributes
+    return check_rule_numerically(
+        subject,
+        case.function,
+        case.operands,
+        case.results,
+        attributes,
+        combine=case.combine,
+        registry=EXTENDED,
+    )
 
 
-def take(table, rows, shape):
-    """Look rows up; those out of range count as zero, as they belong to another shard."""
-    inside = rows[:, 0] < table.shape[0]
-    return np.where(inside[:, None], table[np.minimum(rows[:, 0], table.shape[0] - 1)], 0)
+def ids(cases: list[Case]) -> list[str]:
+    """The names of the cases, numbered."""
+    seen: Counter[str] = Counter()
+    names = []
+    for case in cases:
+        seen[case.name] += 1
+        names.append(f"{case.name}-{seen[case.name]}")
+    return names
 
 
-def pointwise_convolution(x, kernel, shape):
-    """A convolution with a window of one element."""
-    return np.einsum("bsi,io->bso", x, kernel[0])
+def assert_as_known(case: Case) -> None:
+    """Assert that the check finds what is known, and checks at least something."""
+    report = check(case)
+    assert {item.symbol for item in report.wrong} == set(case.wrong), str(report)
+    assert {item.places for item in report.missing} == set(case.missing), str(report)
+    assert report.is_search_complete
+    assert not report.unchecked
 
 
-CASES = [
-    ("add", [(4, 6), (4, 6)], [(4, 6)], {}, lambda x, y, shape: x + y),
-    ("select", [(), (4, 6), (4, 6)], [(4, 6)], {}, lambda p, x, y, shape: np.where(p > 2, x, y)),
-    ("transpose", [(4, 6, 2)], [(2, 4, 6)], {"permutation": (2, 0, 1)}, lambda x, shape: x.transpose(2, 0, 1)),
-    ("broadcast_in_dim", [(4, 6)], [(4, 2, 6)], {"broadcast_dimensions": (0, 2)}, broadcast),
-    ("reshape", [(8, 6)], [(48,)], {}, np.reshape),
-    ("reshape", [(8, 4, 6)], [(2, 16, 6)], {}, np.reshape),
-    ("reshape", [(4, 6, 2)], [(4, 2, 3, 1, 2)], {}, np.reshape),
-    ("reduce", [(4, 6, 2), ()], [(4, 2)], {"dimensions": (1,)}, lambda x, _, shape: x.sum(1)),
-    (
-        "dot_general",
-        [(4, 6, 8), (8, 4, 2)],
-        [(4, 6, 2)],
-        {"dot_dimension_numbers": DOT},
-        lambda x, y, shape: np.einsum("bmk,kbn->bmn", x, y),
-    ),
-    ("dot", [(4, 8), (8, 6)], [(4, 6)], {}, lambda x, y, shape: x @ y),
-    ("convolution", [(2, 8, 4), (1, 4, 6)], [(2, 8, 6)], {"dimension_numbers": CONV}, pointwise_convolution),
-    ("concatenate", [(4, 2), (4, 6)], [(4, 8)], {"dimension": 1}, lambda x, y, shape: np.concatenate([x, y], 1)),
-    ("sort", [(4, 6)], [(4, 6)], {"dimension": 1}, lambda x, shape: np.sort(x, 1)),
-    ("slice", [(4, 6)], [(4, 2)], {}, lambda x, shape: x[:, :2]),
-    ("gather", [(6, 4), (8, 1)], [(8, 4)], {"dimension_numbers": GATHER}, take),
-    ("fft", [(4, 8)], [(4, 8)], {"fft_length": (8,)}, lambda x, shape: np.fft.fft(x)),
-    (
-        "triangular_solve",
-        [(4, 3, 3), (4, 3, 2)],
-        [(4, 3, 2)],
-        {"left_side": True},
-        lambda a, b, shape: np.linalg.solve(a, b),
-    ),
-]
+@pytest.mark.parametrize("case", CASES, ids=ids(CASES))
+def test_rules_are_right_and_complete(case):
+    """No rule claims a wrong factor or lacks a possible one but where a case says why the reference does."""
+    assert_as_known(case)
 
 
-def split(value, mapping, sizes, factor):
-    """The two shards of an array along a factor; the array twice where it lacks the factor."""
-    for dim, factors in enumerate(mapping):
-        if factor in factors:
-            # A lone factor may be of another size than its dimension, as the other tensors of a concatenation.
-            inner = [sizes[item] for item in factors] if len(factors) > 1 else [value.shape[dim]]
-            axis = dim + factors.index(factor)
-            halves = np.split(value.reshape(*value.shape[:dim], *inner, *value.shape[dim + 1 :]), 2, axis=axis)
-            return [half.reshape(local_shape(value.shape, mapping, factor)) for half in halves]
-    return [value, value]
+def test_special_functions():
+    """The same for the functions that numpy does not have."""
+    pytest.importorskip("scipy")
+    for case in elementwise_cases.special_cases():
+        assert_as_known(case)
 
 
-def local_shape(shape, mapping, factor):
-    """The shape of a shard."""
-    return tuple(size // 2 if factor in factors else size for size, factors in zip(shape, mapping, strict=True))
+def test_nearly_all_ops_with_a_rule_are_checked():
+    """Every op of the dialects with a rule has a case, but those that compute nothing by themselves."""
+    pytest.importorskip("scipy")
+    checked = {case.op for case in (*CASES, *elementwise_cases.special_cases())}
+    with_rule = {item.name for item in EXTENDED.definitions if item.rule is not None}
+    assert with_rule - checked == {*ACROSS_DEVICES, *OTHERS}
+    assert len(checked) > 130
 
 
-def random_operand(shape, position, name):
-    """Whole numbers, so that sums are exact; row numbers for the indices of a gather."""
-    generator = np.random.default_rng(position)
-    if name == "gather" and position == 1:
-        return generator.integers(0, 3, shape)
-    values = generator.integers(-8, 9, shape).astype(float)
-    return values + 20 * np.eye(shape[-1]) if name == "triangular_solve" and position == 0 else values
+def test_constant_indices_let_only_moved_updates_pass_through():
+    """With constant indices the reference lets the update pass through, as it is known where its shards have to go.
+
+    On shards that are not moved the op does not work.
+    """
+    constant = make_op("constant", [], [()]).result
+    owner = make_op("dynamic_update_slice", [(4, 6), (4, 2), (), ()], [(4, 6)])
+    for number in (2, 3):
+        owner.set_operand(number, constant)
+    case = next(case for case in moving_cases.CASES if case.name == "dynamic_update_slice")
+    report = check_rule_numerically(owner, case.function, case.operands, registry=EXTENDED)
+    assert [item.symbol for item in report.wrong] == ["k"]
+    assert report.missing == ()
 
 
-@pytest.mark.parametrize(("name", "operands", "results", "attributes", "function"), CASES)
-def test_sharded_ops_give_the_shards_of_the_result(name, operands, results, attributes, function):
-    """Along a pass-through factor shards are computed from shards; along a reduction factor they add up."""
-    op = make_op(name, operands, results, **attributes)
-    rule = REGISTRY.get_sharding_rule(op)
-    inputs = [random_operand(shape, position, name) for position, shape in enumerate(operands)]
-    whole = function(*inputs, results[0])
-    (result_mapping,) = rule.result_mappings
-    checked = 0
-    for factor, size in enumerate(rule.factor_sizes):
-        kind = rule.kind(factor)
-        is_gathered = name == "gather" and kind is FactorKind.REDUCTION
-        if size % 2 or kind not in (FactorKind.PASS_THROUGH, FactorKind.REDUCTION) or is_gathered:
-            continue
-        shards = [
-            split(value, mapping, rule.factor_sizes, factor)
-            for value, mapping in zip(inputs, rule.operand_mappings, strict=True)
-        ]
-        shape = local_shape(results[0], result_mapping, factor)
-        parts = [function(*(pair[half] for pair in shards), shape) for half in (0, 1)]
-        if kind is FactorKind.REDUCTION:
-            np.testing.assert_allclose(parts[0] + parts[1], whole)
-        else:
-            expected = split(whole, result_mapping, rule.factor_sizes, factor)
-            np.testing.assert_allclose(parts[0], expected[0])
-            np.testing.assert_allclose(parts[1], expected[1])
-        checked += 1
-    assert checked > 0
+def test_joined_slices_are_permuted():
+    """A concatenation of slices moves what its shards hold: no shard of it is made of one shard of each slice."""
+    b = Builder()
+    with b.function("main", [tensor(4, 8)]) as (x,):
+        parts = [b.op("stablehlo.slice", [x], [tensor(4, size)]) for size in (2, 6)]
+        joined = b.op("stablehlo.concatenate", parts, [tensor(4, 8)], dimension=1)
+        b.return_(joined)
+    report = check_rule_numerically(joined.owner, moving_cases.concatenate, registry=EXTENDED)
+    assert [item.kind for item in report.factors] == [FactorKind.PASS_THROUGH, FactorKind.PERMUTATION]
+    assert report.ok
