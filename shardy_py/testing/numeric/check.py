@@ -61,7 +61,8 @@ def check_rule_numerically(
         options: What rules depend on besides their op.
         trials: How many sets of random operands to try.
         seed: Where the random numbers start.
-        rtol: How far elements may differ, relative to the largest of the tensor; by default 1e-8 for doubles, 1e-4 for 32 bits.
+        rtol: How far elements may differ, relative to the largest one of the tensor; by default 1e-8 for doubles and
+            1e-4 for 32 bits.
 
     Returns:
         What was found about each factor, and what is missing.
