@@ -49,7 +49,7 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "function", "operands", "results"), RIGHT, ids=lambda item: str(item)[:30])
+@pytest.mark.parametrize(("rule", "function", "operands", "results"), RIGHT, ids=[str(row[0]) for row in RIGHT])
 def test_right_rules_hold(rule, function, operands, results):
     """Nothing is wrong with a rule that says all there is to say."""
     report = assert_rule_holds(rule, function, operands, results)
@@ -124,7 +124,9 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "function", "operands", "wrong", "missing"), PLANTED)
+@pytest.mark.parametrize(
+    ("rule", "function", "operands", "wrong", "missing"), PLANTED, ids=[str(row[0]) for row in PLANTED]
+)
 def test_planted_errors_are_found(rule, function, operands, wrong, missing):
     """Each planted error is found, with what would be right."""
     results = {reshape: [(6, 4)] if operands == [(24,)] else [(24,)]}.get(function)
