@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
-from attrs import define
+from attrs import define, frozen
 
+from shardy_py.analysis.cost import Cost, estimate
+from shardy_py.analysis.finishing import Finisher, split_at_propagation
+from shardy_py.analysis.machine_text import MachineLike, get_machine
+from shardy_py.analysis.placement import AxisLinks
 from shardy_py.api.entry import find_main
 from shardy_py.api.in_shardings import InShardings
 from shardy_py.api.options import Strategy, propagation_options
@@ -15,23 +20,37 @@ from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.copying import copy_program
 from shardy_py.ir.garbage import no_garbage_collection
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
-from shardy_py.ir.passes import Pass, PassContext
-from shardy_py.ir.pipelines import SaveModulePass
+from shardy_py.ir.passes import PassContext
+from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation import Solution
 from shardy_py.propagation.compile import check_types
 from shardy_py.propagation.engine import STRATEGIES, make_problem, settle_rules
-from shardy_py.propagation.passes import UserPriorityPropagationPass
-from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.problem import NO_RULE, Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
+from shardy_py.sharding.rule import OpShardingRule
 
 
-@define(frozen=True, eq=False)
+@frozen(eq=False)
+class Evaluation:
+    """What a schedule leads to.
+
+    Args:
+        solution: The shardings that propagation finds.
+        program: The finished program.
+        cost: What it costs.
+    """
+
+    solution: Solution
+    program: Program
+    cost: Cost
+
+
+@define(frozen=True, slots=False, eq=False)
 class Session:
     """A compiled program.
 
@@ -50,9 +69,7 @@ class Session:
     registry: Registry
     strategy: Strategy
     warnings: tuple[Diagnostic, ...]
-    _template: Program
-    _slots: tuple[tuple[int, int], ...]
-    _rest: tuple[Pass, ...]
+    _finisher: Finisher
 
     @classmethod
     def open(
@@ -91,29 +108,18 @@ class Session:
         main = find_main(program, source=source_name(module))
         give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
         context = PassContext(semantics, list(semantics.problems) if registry is None else [])
-        before, rest = _split(
-            PropagationPipeline(
-                dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
-            ).passes
+        pipeline = PropagationPipeline(
+            dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
         )
+        before, rest = split_at_propagation(pipeline.passes)
         with no_garbage_collection(), refuse_deep_nesting(main):
             for item in before:
                 item.run(program, context)
             check_types(program, arguments=True)
             problem = make_problem(program, semantics, conservative=conservative, warnings=context.warnings)
             settle_rules(program, problem, keep=True)
-            template = _without_unused(program, problem)
-        return cls(
-            program,
-            find_main(program),
-            problem,
-            semantics,
-            strategy,
-            tuple(context.warnings),
-            template,
-            tuple(_living_slots(template, problem)),
-            rest,
-        )
+            finisher = Finisher.of(program, problem, semantics, rest)
+        return cls(program, find_main(program), problem, semantics, strategy, tuple(context.warnings), finisher)
 
     def solve(
         self,
@@ -163,48 +169,54 @@ class Session:
             ShardyError: a pass cannot handle the program.
         """
         with no_garbage_collection(), refuse_deep_nesting(self.main):
-            program = copy_program(self._template)
-            table, values, found = program.shardings, self.problem.table.values, solution.shardings
-            for slot, value_id in self._slots:
-                sharding = values[found[slot]]
-                if sharding is not None:
-                    table[value_id] = sharding
-            context = PassContext(self.registry)
-            for item in self._rest:
-                item.run(program, context)
-        return program
+            return self._finisher.finish(solution)
 
+    def evaluate(
+        self,
+        schedule: ScheduleLike | None = None,
+        machine: MachineLike | None = None,
+        *,
+        op_priorities: OpPriorities | None = None,
+        axes: AxisLinks | None = None,
+        layout: str | LayoutPolicy | None = None,
+    ) -> Evaluation:
+        """Return what a schedule leads to, and what that costs.
 
-def _split(passes: Iterable[Pass]) -> tuple[tuple[Pass, ...], tuple[Pass, ...]]:
-    """Return the passes before propagation and those after it."""
-    items = [item for item in passes if not isinstance(item, SaveModulePass)]
-    index = next(index for index, item in enumerate(items) if isinstance(item, UserPriorityPropagationPass))
-    return tuple(items[:index]), tuple(items[index + 1 :])
+        Args:
+            schedule: See `solve`.
+            machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
+            op_priorities: See `solve`.
+            axes: See `estimate`.
+            layout: See `estimate`.
 
+        Raises:
+            ShardyError: an option is not valid, or a pass cannot handle the program.
+        """
+        found = None if machine is None else get_machine(machine)
+        solution = self.solve(schedule, op_priorities=op_priorities)
+        program = self.finish(solution)
+        with no_garbage_collection():
+            cost = estimate(
+                program,
+                find_main(program),
+                self.registry,
+                found,
+                axes=axes,
+                layout=layout,
+                rule_of=self.rule_of,
+            )
+        return Evaluation(solution, program, cost)
 
-def _without_unused(program: Program, problem: Problem) -> Program:
-    """Return a copy of a program without the ops that propagation erases."""
-    result = copy_program(program)
-    if problem.removal is None:
-        return result
-    ops = {op.id: op for op in result.walk()}
-    for op in reversed(problem.removal.ops):
-        ops[op.id].erase()
-    return result
+    def rule_of(self, op: Op) -> OpShardingRule | None:
+        """Return the sharding rule of an op of `program` or of a finished one."""
+        known = self._rules.get(op.id)
+        return known if known is not None else self.registry.get_sharding_rule(op)
 
-
-def _living_slots(program: Program, problem: Problem) -> Iterator[tuple[int, int]]:
-    """Yield every slot with the id of the value that stands for it, where a program still has that value."""
-    living = {value.id for op in program.walk() for value in _values_of(op)}
-    for slot, value in enumerate(problem.slot_values):
-        if value.id in living:
-            yield slot, value.id
-
-
-def _values_of(op: Op) -> Iterator[Value]:
-    """Yield the values that an op brings along: its results, those of a function, the arguments of its blocks."""
-    yield from op.results
-    yield from op.function_results
-    for region in op.regions:
-        for block in region.blocks:
-            yield from block.arguments
+    @cached_property
+    def _rules(self) -> dict[int, OpShardingRule]:
+        """The rules of ops by their ids, which finished programs keep."""
+        problem = self.problem
+        rules = problem.transitions.rules
+        groups = zip(problem.step_ops, problem.step_groups, strict=True)
+        found = ((op.id, problem.groups[index].rule) for op, index in groups)
+        return {op_id: rules[rule] for op_id, rule in found if rule != NO_RULE}

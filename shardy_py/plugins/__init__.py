@@ -1,6 +1,7 @@
 """The plugin surface: all that a dialect outside this package needs besides the vocabulary."""
 
 from shardy_py.errors import PluginError, RuleError
+from shardy_py.ir.costs import CostOpInterface, OwnCollective
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
     Broadcast,
@@ -50,6 +51,7 @@ __all__ = [
     "ConstantFoldable",
     "ConstantLike",
     "Contraction",
+    "CostOpInterface",
     "CrossDeviceReduction",
     "DataFlowShardingTransformType",
     "Dialect",
@@ -68,6 +70,7 @@ __all__ = [
     "OpOperand",
     "OpPriority",
     "OpSemantics",
+    "OwnCollective",
     "Pass",
     "PassContext",
     "PassThrough",

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError
+from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import (
     MeshReferenceOpInterface,
@@ -94,6 +95,7 @@ class OpDefinition:
         contextual: Whether the rule looks further than names, types and attributes (at producers, users or regions),
             so that it must not be reused for an op that looks the same.
         mesh_reference: What knows the mesh to which the op refers besides its shardings.
+        cost: What says what the op costs, where its rule does not tell.
     """
 
     name: str = field(validator=_check_name)
@@ -109,6 +111,7 @@ class OpDefinition:
     )
     contextual: bool = field(default=False, kw_only=True)
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
+    cost: CostOpInterface | None = field(default=None, kw_only=True)
     _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     @property
@@ -162,6 +165,7 @@ class Dialect:
         may_have: Iterable[Trait] = (),
         contextual: bool = False,
         mesh_reference: MeshReferenceOpInterface | None = None,
+        cost: CostOpInterface | None = None,
     ) -> OpDefinition:
         """Define an op; also a decorator over its rule function.
 
@@ -179,6 +183,7 @@ class Dialect:
             may_have: See there.
             contextual: See there.
             mesh_reference: See there.
+            cost: See there.
 
         Returns:
             The definition.
@@ -204,6 +209,7 @@ class Dialect:
                 may_have=frozenset(may_have),
                 contextual=contextual,
                 mesh_reference=mesh_reference,
+                cost=cost,
                 dialect=self,
             )
         )

@@ -12,6 +12,7 @@ from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.ir.attributes import freeze
+from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import (
     Elementwise,
@@ -81,6 +82,7 @@ class _Resolved:
     data_flow: ShardableDataFlowOpInterface | None = None
     sharding_attribute: str = "sdy.sharding"
     mesh_reference: MeshReferenceOpInterface | None = None
+    cost: CostOpInterface | None = None
 
 
 class _RuleMemo:
@@ -271,6 +273,10 @@ class Registry:
         """Return what knows the mesh the op refers to besides its shardings, or None."""
         return self._resolve(op.name).mesh_reference
 
+    def get_cost(self, op: Op) -> CostOpInterface | None:
+        """Return what says what the op costs, or None."""
+        return self._resolve(op.name).cost
+
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.
 
@@ -366,6 +372,7 @@ class Registry:
             own.data_flow,
             own.sharding_attribute,
             own.mesh_reference,
+            own.cost,
         )
 
 

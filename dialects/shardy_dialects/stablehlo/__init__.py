@@ -7,6 +7,7 @@ from shardy_dialects.stablehlo import (
     chlo,
     collectives,
     convolution,
+    costs,
     custom_calls,
     data_flow,
     dot,
@@ -45,6 +46,7 @@ FAMILIES = (
     slicing,
     sorting,
     without_rule,
+    costs,
 )
 
 

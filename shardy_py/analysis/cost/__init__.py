@@ -1,0 +1,6 @@
+"""What a finished program costs on a machine: communication, computing, memory."""
+
+from shardy_py.analysis.cost.estimate import estimate
+from shardy_py.analysis.cost.values import Cost, KindCost, Quantity, Transfer
+
+__all__ = ["Cost", "KindCost", "Quantity", "Transfer", "estimate"]

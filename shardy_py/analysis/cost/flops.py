@@ -1,0 +1,125 @@
+"""How many operations an op takes: what its dialect says, or what follows from its sharding rule.
+
+The factors of a rule span the space of what is computed, and what one device computes is the part that the axes of each
+factor leave it, rounded up. An op that sums products takes two operations per point of that space, a reduction one, an
+elementwise op one per element of its results. All others move data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from attrs import frozen
+
+from shardy_py.analysis.cost.sizes import LocalSizes
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.interfaces import Contraction, Elementwise
+from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.plugins import Registry
+from shardy_py.sharding.axes import axes_size
+from shardy_py.sharding.projection import project
+from shardy_py.sharding.rule import OpShardingRule, TensorMapping
+from shardy_py.sharding.tensor import TensorSharding
+
+HOW = (
+    "from the sharding rules: 2 per point of the factors where products are summed, 1 per point where elements are"
+    " reduced, 1 per element of an elementwise result, none where data is moved"
+)
+
+
+@frozen
+class Work:
+    """The operations of one op.
+
+    Args:
+        whole: Those of the op on a single device.
+        local: Those of one device.
+        is_known: Whether there is a rule, or a word of the dialect, that says so.
+    """
+
+    whole: float = 0.0
+    local: float = 0.0
+    is_known: bool = True
+
+
+NOTHING = Work()
+UNKNOWN = Work(is_known=False)
+
+
+class WorkCounter:
+    """Counts operations; ops with the same rule and shardings are counted once."""
+
+    def __init__(self, sizes: LocalSizes, registry: Registry) -> None:
+        self._sizes = sizes
+        self._registry = registry
+        self._memo: dict[tuple[object, ...], Work] = {}
+
+    def count(self, op: Op, rule: OpShardingRule | None) -> Work:
+        """Return the operations of an op that is no control flow."""
+        traits = self._registry.get_traits(op)
+        is_elementwise = Elementwise in traits
+        cost = self._registry.get_cost(op)
+        given = cost.get_flops(op) if cost is not None else None
+        if given is None and is_elementwise:
+            return self._elementwise(op.results)
+        if rule is None:
+            return UNKNOWN if given is None else Work(given, given)
+        values = (*op.operands, *op.results)
+        shardings = tuple([self._sizes.sharding(value) for value in values])
+        key = (rule, shardings, Contraction in traits, bool(op.regions), given)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = self._from_rule(op, rule, shardings, given)
+        return found
+
+    def _elementwise(self, results: Sequence[Value]) -> Work:
+        whole = local = 0
+        for value in results:
+            shape = static_shape(value.type) or ()
+            sharding = self._sizes.sharding(value)
+            mesh = self._sizes.mesh(sharding) if sharding is not None else None
+            whole += prod(shape)
+            local += prod(sharding.local_shape(shape, mesh)) if sharding and mesh else prod(shape)  # type: ignore[arg-type]
+        return Work(whole, local)
+
+    def _from_rule(
+        self, op: Op, rule: OpShardingRule, shardings: Sequence[TensorSharding | None], given: float | None
+    ) -> Work:
+        per_point = 1.0 if given is not None else self._per_point(op, rule)
+        if not per_point:
+            return NOTHING
+        shards = self._shards(rule, shardings)
+        whole = prod(rule.factor_sizes)
+        local = prod(-(-size // count) for size, count in zip(rule.factor_sizes, shards, strict=True))
+        if given is not None:
+            return Work(given, given * local / whole if whole else given)
+        return Work(per_point * whole, per_point * local)
+
+    def _per_point(self, op: Op, rule: OpShardingRule) -> float:
+        if not rule.reduction_factors:
+            return 2.0 if self._registry.has_trait(op, Contraction) else 0.0
+        multiplied = [self._mentions(mapping, rule.reduction_factors) for mapping in rule.operand_mappings]
+        is_product = sum(multiplied) > 1 and not op.regions
+        return 2.0 if is_product or self._registry.has_trait(op, Contraction) else 1.0
+
+    def _mentions(self, mapping: TensorMapping, factors: Sequence[int]) -> bool:
+        return any(factor in dim for dim in mapping for factor in factors)
+
+    def _shards(self, rule: OpShardingRule, shardings: Sequence[TensorSharding | None]) -> list[int]:
+        """Return into how many parts each factor is divided: as many as in the tensor that divides it most."""
+        result = [1] * rule.num_factors
+        for mapping, sharding in zip(rule.mappings, shardings, strict=True):
+            mesh = self._sizes.mesh(sharding) if sharding is not None else None
+            if sharding is None or mesh is None or not mapping or len(mapping) != sharding.rank:
+                continue
+            for factor, part in project(sharding, mapping, rule.factor_sizes, mesh).factors.items():
+                result[factor] = max(result[factor], axes_size((*part.axes, *part.overflow_axes), mesh))
+        return result
+
+
+def element_type_of(op: Op) -> str | None:
+    """Return the element type an op computes with: that of its first operand with dimensions, else of a result."""
+    tensors = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)]
+    found = next((type_ for type_ in tensors if type_.rank), tensors[0] if tensors else None)
+    return None if found is None else found.element_type

@@ -1,0 +1,129 @@
+"""How much memory a device needs at most, from when every value is made and last used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.analysis.cost.sizes import LocalSizes
+from shardy_py.analysis.cost.traffic import Traffic
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import IsTerminator
+from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.symbols import SYMBOL_NAME, functions_callees_first
+from shardy_py.plugins import Registry
+
+HOW = (
+    "by liveness: arguments and results, and at each op the stored values that are still used; elementwise ops and"
+    " loops reuse the memory of what they are the last to use"
+)
+_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+"""Attributes of arguments whose memory the results may take; JAX's names."""
+
+
+@frozen
+class MainMemory:
+    """The memory of the main function on one device, in bytes."""
+
+    arguments: int
+    results: int
+    peak: int
+
+
+class Liveness:
+    """Finds the largest sum of live bytes."""
+
+    def __init__(self, program: Program, registry: Registry, sizes: LocalSizes, traffic: Traffic) -> None:
+        self._program = program
+        self._registry = registry
+        self._sizes = sizes
+        self._traffic = traffic
+        self._functions: dict[str, int] = {}
+
+    def measure(self, main: Op) -> MainMemory:
+        """Return the memory of the main function."""
+        for function in functions_callees_first(self._program):
+            if function is not main:
+                block = function.regions[0].blocks[0]
+                self._functions[function.attributes[SYMBOL_NAME]] = self._extra(block)
+        arguments = entry_arguments(main)
+        argument_bytes = self._sizes.total(arguments)
+        result_bytes = self._sizes.total(main.function_results)
+        given: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(arguments)
+        donated = [
+            value for value, item in zip(arguments, given, strict=True) if any(name in item for name in _DONATED)
+        ]
+        temporary = max((self._peak(block, donated) for region in main.regions for block in region.blocks), default=0)
+        reused = min(self._sizes.total(donated), result_bytes)
+        kept = argument_bytes - self._sizes.total(donated)
+        return MainMemory(argument_bytes, result_bytes, max(kept + temporary, argument_bytes + result_bytes - reused))
+
+    def _extra(self, block: Block) -> int:
+        """Return what a block needs besides its arguments, whose memory it may use when it is done with them."""
+        return max(0, self._peak(block, block.arguments) - self._sizes.total(block.arguments))
+
+    def _peak(self, block: Block, owned: Sequence[Value]) -> int:
+        """Return the largest sum of bytes of the values made in a block and of arguments whose memory it may use."""
+        dying = _last_uses(block, owned)
+        live = self._sizes.total(owned)
+        peak = live
+        for op in block.ops:
+            made = 0 if self._registry.has_trait(op, IsTerminator) else self._made(op)
+            freed = sum(self._bytes(value) for value in dying.get(op.id, ()))
+            reused = min(made, freed) if self._traffic.may_overwrite(op) else 0
+            inside = self._inside(op)
+            # What a loop hands back lies where its initial values lay; elsewhere the results are made inside.
+            during = made - reused + inside if self._carries(op) else max(made - reused, inside)
+            peak = max(peak, live + during)
+            live += made - freed
+            live -= sum(self._bytes(value) for value in op.results if not value.uses)
+        return peak
+
+    def _carries(self, op: Op) -> bool:
+        """Return whether the results of an op start as its operands, as those of a loop do."""
+        data_flow = self._registry.get_data_flow(op) if op.regions else None
+        if data_flow is None:
+            return False
+        owners = data_flow.get_op_result_edge_owners(op)
+        return any(source.op is op for owner in owners for source in data_flow.get_edge_sources(op, owner))
+
+    def _made(self, op: Op) -> int:
+        return sum(self._bytes(value) for value in op.results)
+
+    def _bytes(self, value: Value) -> int:
+        return self._traffic.stored_bytes(value)
+
+    def _inside(self, op: Op) -> int:
+        """Return what an op needs for what runs inside of it."""
+        callee = callee_of(op)
+        if callee is not None:
+            return self._functions.get(callee, 0)
+        if not op.regions or self._registry.get_data_flow(op) is None:
+            return 0
+        return max((self._extra(block) for region in op.regions for block in region.blocks), default=0)
+
+
+def _last_uses(block: Block, owned: Sequence[Value]) -> dict[int, list[Value]]:
+    """Return, by op of a block, the values that are used for the last time in it or in its regions."""
+    positions = {op.id: (index, op) for index, op in enumerate(block.ops)}
+    result: dict[int, list[Value]] = {}
+    for value in (*owned, *(value for _, op in positions.values() for value in op.results)):
+        last = max((positions[user.id] for user in _users_in(value, block)), key=lambda item: item[0], default=None)
+        if last is not None:
+            result.setdefault(last[1].id, []).append(value)
+    return result
+
+
+def _users_in(value: Value, block: Block) -> list[Op]:
+    """Return the ops of a block that use a value, themselves or in their regions."""
+    found = []
+    for op, _ in value.uses:
+        user: Op | None = op
+        while user is not None and user.parent is not block:
+            user = user.parent_op
+        if user is not None:
+            found.append(user)
+    return found

@@ -1,0 +1,74 @@
+"""How many bytes of a value lie on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shardy_py.api.memory import padded_tensor_bytes
+from shardy_py.api.sizes import tensor_bytes
+from shardy_py.api.summary import mesh_of, sharding_of
+from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.types import OpaqueType, Type
+from shardy_py.layout.policies import LayoutPolicy
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+
+_Key = tuple[Type, TensorSharding | None]
+
+
+class LocalSizes:
+    """Measures the largest shard of every value of a program: each dimension divided by its axes and rounded up.
+
+    Attributes:
+        unknown: The types of tensors whose size is not known; they count as nothing.
+    """
+
+    def __init__(self, program: Program, semantics: OpSemantics, policy: LayoutPolicy | None) -> None:
+        self.unknown: dict[str, None] = {}
+        self._program = program
+        self._semantics = semantics
+        self._policy = policy
+        self._bytes: dict[_Key, int] = {}
+        self._shardings: dict[int, TensorSharding | None] = {}
+        self._meshes: dict[TensorSharding, Mesh | None] = {}
+
+    def sharding(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of a value, also where another value carries it."""
+        found = self._program.shardings.get(value.id)
+        if found is not None:
+            return found
+        if value.id not in self._shardings:
+            self._shardings[value.id] = sharding_of(self._program, value, self._semantics)
+        return self._shardings[value.id]
+
+    def mesh(self, sharding: TensorSharding) -> Mesh | None:
+        """Return the mesh of a sharding."""
+        if sharding not in self._meshes:
+            self._meshes[sharding] = mesh_of(self._program, sharding)
+        return self._meshes[sharding]
+
+    def bytes(self, value: Value) -> int:
+        """Return the bytes of a value on one device."""
+        key = (value.type, self.sharding(value))
+        found = self._bytes.get(key)
+        if found is None:
+            found = self._bytes[key] = self._measure(*key)
+        return found
+
+    def total(self, values: Iterable[Value]) -> int:
+        """Return the bytes of several values on one device."""
+        return sum(self.bytes(value) for value in values)
+
+    def _measure(self, type_: Type, sharding: TensorSharding | None) -> int:
+        mesh = self.mesh(sharding) if sharding is not None else None
+        if self._policy is None:
+            found = tensor_bytes(type_, sharding, mesh)
+        else:
+            found = padded_tensor_bytes(type_, sharding, mesh, self._policy)
+        if found is not None:
+            return found
+        # A token, for example, takes no memory.
+        if not isinstance(type_, OpaqueType):
+            self.unknown[str(type_)] = None
+        return 0

@@ -1,0 +1,165 @@
+"""What a finished program costs, as values. Every number says how it was obtained."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import attrs
+from attrs import frozen
+
+Unit = Literal["B", "s", "FLOP", ""]
+
+
+@frozen
+class Quantity:
+    """A number.
+
+    Args:
+        value: The number; None where it is not known.
+        unit: ``B`` bytes, ``s`` seconds, ``FLOP`` operations, or "" for a ratio.
+        how: How it was obtained, in one sentence.
+    """
+
+    value: float | None
+    unit: Unit
+    how: str
+
+    def __str__(self) -> str:
+        return "unknown" if self.value is None else f"{self.value:g} {self.unit}".rstrip()
+
+
+@frozen
+class Transfer:
+    """One op that moves data between devices, or would.
+
+    Args:
+        op_id: Its id in the program.
+        kind: What it does: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all``, ``collective_permute``,
+            ``all_slice``, or ``reshard`` where no collectives were found.
+        tensor: The type of what it moves, as the whole program sees it.
+        axes: The axes along which the devices of a group differ, or "" where the op names devices itself.
+        devices: How many devices take part in each group.
+        runs: How often it runs; a fraction where a branch may be taken or not.
+        bytes: What one device sends each time.
+        seconds: How long it takes each time; None without a machine.
+        how: How these were obtained.
+    """
+
+    op_id: int
+    kind: str
+    tensor: str
+    axes: str
+    devices: int
+    runs: float
+    bytes: int
+    seconds: float | None
+    how: str
+
+
+@frozen
+class KindCost:
+    """What all transfers of one kind cost together.
+
+    Args:
+        kind: The kind.
+        count: How many stand in the program.
+        runs: How often they run.
+        bytes: What one device sends in all runs.
+        seconds: How long all runs take; None without a machine.
+        how: How these were obtained.
+    """
+
+    kind: str
+    count: int
+    runs: float
+    bytes: float
+    seconds: float | None
+    how: str
+
+
+@frozen
+class Cost:
+    """What a program costs on one device of a machine.
+
+    Args:
+        machine: The name of the machine; None where there is none, and no times.
+        devices: The number of devices of the mesh.
+        layout: The name of the layout policy, or None for plain bytes.
+        seconds: All the time: that of computing and that of communicating, one after the other.
+        compute_seconds: The time of computing.
+        communication_seconds: The time of communicating.
+        communication_bytes: What one device sends.
+        flops: The operations of one device.
+        total_flops: The operations of the whole program on a single device.
+        balance: How much of the work of all devices is useful: 1 where it is divided without rest.
+        memory_traffic_bytes: What one device reads from and writes to its memory.
+        argument_bytes: The arguments on one device.
+        result_bytes: The results on one device.
+        peak_bytes: The largest number of bytes that one device holds at a time.
+        transfers: Every op that moves data, in program order.
+        notes: What could not be found out, or was assumed, and what that means for the numbers.
+    """
+
+    machine: str | None
+    devices: int
+    layout: str | None
+    seconds: Quantity
+    compute_seconds: Quantity
+    communication_seconds: Quantity
+    communication_bytes: Quantity
+    flops: Quantity
+    total_flops: Quantity
+    balance: Quantity
+    memory_traffic_bytes: Quantity
+    argument_bytes: Quantity
+    result_bytes: Quantity
+    peak_bytes: Quantity
+    transfers: tuple[Transfer, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def quantities(self) -> dict[str, Quantity]:
+        """The numbers by the names of their fields."""
+        values = {item.name: getattr(self, item.name) for item in attrs.fields(Cost)}
+        return {name: value for name, value in values.items() if isinstance(value, Quantity)}
+
+    @property
+    def kinds(self) -> tuple[KindCost, ...]:
+        """The transfers by kind, the kinds in alphabetical order."""
+        return tuple(self._kinds())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of transfers of each kind in the program."""
+        # An op that is called from manual computations and from elsewhere is listed twice.
+        ops = {item.op_id: item.kind for item in self.transfers}
+        return dict(sorted(Counter(ops.values()).items()))
+
+    def _kinds(self) -> Iterator[KindCost]:
+        for kind, count in self.counts.items():
+            items = [item for item in self.transfers if item.kind == kind]
+            times = [item.runs * item.seconds for item in items if item.seconds is not None]
+            yield KindCost(
+                kind,
+                count,
+                sum(item.runs for item in items),
+                sum(item.runs * item.bytes for item in items),
+                sum(times) if len(times) == len(items) else None,
+                items[0].how,
+            )
+
+    def to_json(self, *, transfers: bool = False) -> dict[str, Any]:
+        """Return the cost as plain lists, dictionaries and numbers.
+
+        Args:
+            transfers: Whether to list every transfer, too; otherwise only the kinds.
+        """
+        result: dict[str, Any] = {"machine": self.machine, "devices": self.devices, "layout": self.layout}
+        result |= {name: attrs.asdict(quantity) for name, quantity in self.quantities.items()}
+        result["collectives"] = [attrs.asdict(item) for item in self.kinds]
+        if transfers:
+            result["transfers"] = [attrs.asdict(item) for item in self.transfers]
+        result["notes"] = list(self.notes)
+        return result

@@ -1,0 +1,87 @@
+"""From a solution to a finished program, as often as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attrs import define
+
+from shardy_py.ir.copying import copy_program
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.pipelines import SaveModulePass
+from shardy_py.plugins import Registry
+from shardy_py.propagation import Solution
+from shardy_py.propagation.passes import UserPriorityPropagationPass
+from shardy_py.propagation.problem import Problem
+
+
+@define(frozen=True, eq=False)
+class Finisher:
+    """Runs the passes after propagation over copies of a program.
+
+    Attributes:
+        template: The program without the ops that propagation erases; nothing changes it.
+        slots: Every slot of the problem whose value the template has, with the id of that value.
+        passes: The passes after propagation.
+        registry: What is known about ops.
+    """
+
+    template: Program
+    slots: tuple[tuple[int, int], ...]
+    passes: tuple[Pass, ...]
+    registry: Registry
+
+    @classmethod
+    def of(cls, program: Program, problem: Problem, registry: Registry, passes: tuple[Pass, ...]) -> Finisher:
+        """Return what finishes copies of a program that was compiled and has its rules on its ops."""
+        template = _without_unused(program, problem)
+        return cls(template, tuple(_living_slots(template, problem)), passes, registry)
+
+    def finish(self, solution: Solution) -> Program:
+        """Return a copy of the program with a solution's shardings, after all passes."""
+        program = copy_program(self.template)
+        table, values, found = program.shardings, solution.problem.table.values, solution.shardings
+        for slot, value_id in self.slots:
+            sharding = values[found[slot]]
+            if sharding is not None:
+                table[value_id] = sharding
+        context = PassContext(self.registry)
+        for item in self.passes:
+            item.run(program, context)
+        return program
+
+
+def split_at_propagation(passes: Iterable[Pass]) -> tuple[tuple[Pass, ...], tuple[Pass, ...]]:
+    """Return the passes before propagation and those after it."""
+    items = [item for item in passes if not isinstance(item, SaveModulePass)]
+    index = next(index for index, item in enumerate(items) if isinstance(item, UserPriorityPropagationPass))
+    return tuple(items[:index]), tuple(items[index + 1 :])
+
+
+def _without_unused(program: Program, problem: Problem) -> Program:
+    """Return a copy of a program without the ops that propagation erases."""
+    result = copy_program(program)
+    if problem.removal is None:
+        return result
+    ops = {op.id: op for op in result.walk()}
+    for op in reversed(problem.removal.ops):
+        ops[op.id].erase()
+    return result
+
+
+def _living_slots(program: Program, problem: Problem) -> Iterator[tuple[int, int]]:
+    """Yield every slot with the id of the value that stands for it, where a program still has that value."""
+    living = {value.id for op in program.walk() for value in _values_of(op)}
+    for slot, value in enumerate(problem.slot_values):
+        if value.id in living:
+            yield slot, value.id
+
+
+def _values_of(op: Op) -> Iterator[Value]:
+    """Yield the values that an op brings along: its results, those of a function, the arguments of its blocks."""
+    yield from op.results
+    yield from op.function_results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.arguments
