@@ -60,8 +60,7 @@ class Builder:
     def declare(self, name: str, argument_types: Sequence[Type] = (), result_types: Sequence[Type] = ()) -> Op:
         """Add a function without a body."""
         op = self._new("func.func", attributes={"sym_name": name, "sym_visibility": "private"})
-        op.regions.append(Region())
-        op.regions[0].parent = op
+        op.add_region(Region())
         op.attributes["function_type"] = function_type(argument_types, result_types)
         self.program.new_function_results(op, result_types)
         return self.program.body.append(op)
@@ -178,9 +177,7 @@ class Builder:
     @contextmanager
     def _block(self, op: Op, argument_types: Iterable[Type]) -> Iterator[Block]:
         block = Block(self.program, argument_types)
-        region = Region([block])
-        region.parent = op
-        op.regions.append(region)
+        op.add_region(Region([block]))
         self._blocks.append(block)
         try:
             yield block

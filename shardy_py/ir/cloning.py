@@ -6,6 +6,7 @@ are. Uses are entered as MLIR enters them when it clones: an op's own before tho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -83,9 +84,7 @@ def _use_operands(op: Op, result: Op, mapping: Mapping) -> None:
 
 def _clone_regions(op: Op, result: Op, mapping: Mapping) -> None:
     for region in op.regions:
-        new_region = clone_region(op.program, region, mapping)
-        new_region.parent = result
-        result.regions.append(new_region)
+        result.add_region(clone_region(op.program, region, mapping))
 
 
 def _clone_block_header(program: Program, block: Block, mapping: Mapping) -> Block:
@@ -94,7 +93,7 @@ def _clone_block_header(program: Program, block: Block, mapping: Mapping) -> Blo
     return result
 
 
-def _map(program: Program, values: list[Value], new_values: list[Value], mapping: Mapping) -> None:
+def _map(program: Program, values: Sequence[Value], new_values: Sequence[Value], mapping: Mapping) -> None:
     """Enter copies of values into the mapping and give them the same shardings."""
     table = program.shardings
     for value, new_value in zip(values, new_values, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from itertools import count
 
@@ -58,13 +59,13 @@ class _Copier:
         result.operands = []
         result.results = self._copy_values(op.results, result)
         result.attributes = copy(op.attributes)
-        result.regions = [self._copy_region(region, result) for region in op.regions]
+        result.regions = tuple([self._copy_region(region, result) for region in op.regions])
         result.parent = result.prev = result.next = result.handle = None
         result.function_results = self._copy_values(op.function_results, result)
         self._ops[op.id] = result
         return result
 
-    def _copy_values(self, values: list[Value], owner: Op | Block) -> list[Value]:
+    def _copy_values(self, values: Sequence[Value], owner: Op | Block) -> list[Value]:
         result = []
         for value in values:
             new_value = self._values[value.id] = Value(value.id, value.type, owner, value.index)
@@ -99,7 +100,7 @@ class _Copier:
                     self._connect(inner)
             op = op.next
 
-    def _connect_uses(self, values: list[Value]) -> None:
+    def _connect_uses(self, values: Sequence[Value]) -> None:
         ops = self._ops
         for value in values:
             if value.uses:

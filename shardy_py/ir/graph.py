@@ -6,7 +6,7 @@ ends of a run. Everything else is a frozen value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -117,7 +117,7 @@ class Op:
         operands: The operand values; change them with `set_operand` only.
         results: The result values.
         attributes: Name to attribute; a frontend may decode it on demand.
-        regions: The regions.
+        regions: The regions; add one with `add_region`.
         parent: The block it stands in, or None.
         function_results: For a function, one value per result, to carry its sharding.
         handle: What the frontend needs to find the op again; None for an op made here.
@@ -156,13 +156,14 @@ class Op:
         self.operands = list(operands)
         self.results = [Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)]
         self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
-        self.regions = list(regions)
+        # Most ops have none, and an empty tuple takes no memory.
+        self.regions: Sequence[Region] = tuple(regions)
         for region in self.regions:
             region.parent = self
         self.parent: Block | None = None
         self.prev: Op | None = None
         self.next: Op | None = None
-        self.function_results: list[Value] = []
+        self.function_results: Sequence[Value] = ()
         self.handle: Any = None
         if register_uses:
             self.register_uses()
@@ -193,6 +194,12 @@ class Op:
         self.operands[number].uses.remove((self, number))
         self.operands[number] = value
         value.uses.append((self, number))
+
+    def add_region(self, region: Region) -> Region:
+        """Add a region behind the others."""
+        region.parent = self
+        self.regions = (*self.regions, region)
+        return region
 
     def drop_uses(self) -> None:
         """Leave the use lists of all operands."""

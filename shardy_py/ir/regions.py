@@ -14,10 +14,9 @@ def move_region(source: Op, target: Op, *, terminator: str) -> Region:
         terminator: The name of the ops that end its blocks there.
     """
     (region,) = source.regions
-    source.regions = [Region()]
-    source.regions[0].parent = source
-    region.parent = target
-    target.regions.append(region)
+    source.regions = ()
+    source.add_region(Region())
+    target.add_region(region)
     for block in region.blocks:
         old = block.terminator
         if old is not None:

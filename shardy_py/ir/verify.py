@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of
@@ -172,7 +172,7 @@ def _check_call(call: Op, callee: str, function: Op) -> Iterator[Diagnostic]:
     )
 
 
-def _compare(call: Op, what: str, actual: list[Value], expected: list[Value]) -> Iterator[Diagnostic]:
+def _compare(call: Op, what: str, actual: Sequence[Value], expected: Sequence[Value]) -> Iterator[Diagnostic]:
     given = [str(value.type) for value in actual]
     wanted = [str(value.type) for value in expected]
     if given != wanted:

@@ -92,9 +92,7 @@ class _Importer:
             imported = self._imported[function.id] = _Imported(function, region, shardings)
         else:
             self._warn(call, function)
-            region = clone_region(self._program, imported.region, {})
-            region.parent = computation
-            computation.regions.append(region)
+            region = computation.add_region(clone_region(self._program, imported.region, {}))
         set_shardings(self._program, region.blocks[0].arguments, imported.shardings)
         for result, new_result in zip(call.results, computation.results, strict=True):
             result.replace_all_uses_with(new_result)

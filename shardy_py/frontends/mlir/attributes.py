@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -17,10 +17,11 @@ MISSING = object()
 class AttributeSet:
     """The attributes of all ops that have exactly the same ones; compared by identity."""
 
-    __slots__ = ("_codec", "decoded", "native")
+    __slots__ = ("_codec", "_overlays", "decoded", "native")
 
     def __init__(self, codec: Codec, native: dict[str, ir.Attribute]) -> None:
         self._codec = codec
+        self._overlays: dict[tuple[str, Any], dict[str, Any]] = {}
         self.native = native
         self.decoded: dict[str, Any] = {}
 
@@ -37,6 +38,15 @@ class AttributeSet:
             return default
         found = self.decoded[name] = self._codec.decode(native)
         return found
+
+    def overlay(self, name: str, value: Any) -> Mapping[str, Any]:
+        """Return a mapping with one item; ops with these attributes that make the same change share it."""
+        try:
+            found = self._overlays.setdefault((name, value), {name: value})
+        except TypeError:
+            return {name: value}
+        # Equal values need not be the same: 1 equals True.
+        return found if found[name] is value else {name: value}
 
 
 class AttributeSets(dict[Any, AttributeSet]):
@@ -86,7 +96,8 @@ class NativeAttributes(MutableMapping[str, Any]):
         base: The set the op had natively when it was read.
         native: The native op, or None.
         model: The attributes of the op this is a copy of; those themselves for an op's own.
-        overlay: The changes since then, whether they are written or not.
+        overlay: The changes since then, whether they are written or not; ops may share it, so it is replaced and never
+            changed.
     """
 
     __slots__ = ("_changed", "_pending", "base", "model", "native", "overlay")
@@ -95,7 +106,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         self.base = base
         self.native = native
         self.model = self
-        self.overlay: dict[str, Any] | None = None
+        self.overlay: Mapping[str, Any] | None = None
         self._changed = changed
         self._pending = False
 
@@ -118,7 +129,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         return value
 
     def __contains__(self, name: object) -> bool:
-        if self.overlay is not None and name in self.overlay:
+        if isinstance(name, str) and self.overlay is not None and name in self.overlay:
             return self.overlay[name] is not MISSING
         return name in self.base
 
@@ -126,20 +137,18 @@ class NativeAttributes(MutableMapping[str, Any]):
         old = self.get(name, MISSING)
         if old is value or (type(old) is type(value) and old == value):
             return
-        self._changes()[name] = value
+        self._change(name, value)
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        self._changes()[name] = MISSING
+        self._change(name, MISSING)
 
-    def _changes(self) -> dict[str, Any]:
+    def _change(self, name: str, value: Any) -> None:
         if not self._pending:
             self._pending = True
             self._changed.append(self)
-        if self.overlay is None:
-            self.overlay = {}
-        return self.overlay
+        self.overlay = {**self.overlay, name: value} if self.overlay else self.base.overlay(name, value)
 
     def _names(self) -> list[str]:
         names = list(self.base.native) + [name for name in self.base.decoded if name not in self.base.native]
@@ -158,7 +167,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         """Return a copy for another op; changes to either do not touch the other."""
         result = NativeAttributes(self.base, None, [])
         result.model = self.model
-        result.overlay = None if self.overlay is None else dict(self.overlay)
+        result.overlay = self.overlay
         return result
 
     __copy__ = copy

@@ -180,9 +180,8 @@ class _Importer:
         for native_region in regions:
             native_blocks = list(native_region.blocks)
             region = Region([self._new_block(native_block) for native_block in native_blocks])
-            region.parent = op
             region.handle = native_region
-            op.regions.append(region)
+            op.add_region(region)
             for block, native_block in zip(region.blocks, native_blocks, strict=True):
                 self._fill(block, native_block, natives)
 

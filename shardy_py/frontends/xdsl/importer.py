@@ -127,8 +127,8 @@ class _Importer:
         for native_region in native.regions:
             # A region of a declaration has no blocks.
             region = Region([self._new_block(block) for block in native_region.blocks])
-            region.parent, region.handle = op, native_region
-            op.regions.append(region)
+            region.handle = native_region
+            op.add_region(region)
             for block in region.blocks:
                 self._fill(block, block.handle)
         op.register_uses()

@@ -161,7 +161,7 @@ def test_a_region_can_be_taken_over(program):
     inner = _find(program, "t.inner")
     native = inner.handle.native
     taken = Op(program, "t.taker", region.operands, [tensor(4)], regions=[region.regions[0]])
-    region.regions = []
+    region.regions = ()
     region.parent.insert_before(region, taken)
     region.result.replace_all_uses_with(taken.result)
     region.erase()

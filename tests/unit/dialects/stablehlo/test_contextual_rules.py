@@ -78,9 +78,7 @@ def scatter(compute, *, inputs=1, dtype="f32"):
     block = Block(program, [tensor(dtype=dtype)] * (2 * inputs))
     block.append(Op(program, "stablehlo.return", compute(program, block)))
     op = make_op("scatter", values, [large] * inputs, scatter_dimension_numbers=NUMBERS)
-    region = Region([block])
-    region.parent = op
-    op.regions.append(region)
+    op.add_region(Region([block]))
     return op
 
 
