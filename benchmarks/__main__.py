@@ -13,8 +13,10 @@ from benchmarks.choose import choose_programs
 from benchmarks.data import report
 from benchmarks.measure import Measurement, Settings, Skipped, measure
 from benchmarks.programs import HUGE, PROGRAMS
+from benchmarks.runs import TINY, run_ours
 from benchmarks.starts import measure_starts
 from benchmarks.targets import format_targets, targets
+from shardy_py.frontends.mlir import parse_module
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,12 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = list(choose_programs(options.programs, huge=options.huge))
     except (OSError, ValueError) as error:
         parser.error(str(error))
+    run_ours(parse_module(TINY))
     print(table.head(), flush=True)
     items: list[Measurement | Skipped] = []
     for program in chosen:
         items.append(measure(program, settings))
         print(table.row(items[-1]), flush=True)
     measured = [item for item in items if isinstance(item, Measurement)]
+    if options.passes:
+        print("\n" + "\n".join(map(table.passes, measured)))
     starts = measure_starts(runs=options.alternations) if options.starts else None
     lines = targets(measured, starts)
     print(f"\n{table.LEGEND}\n\n{format_targets(lines)}")
@@ -58,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--alternations", type=_positive, default=5, metavar="N", help="runs of each side (default: 5)")
     parser.add_argument("--min-ops", type=int, default=0, metavar="N", help="leave out files with fewer ops")
     parser.add_argument("--huge", action="store_true", help="the program of 100,000 ops, too")
+    parser.add_argument("--passes", action="store_true", help="print what each of our passes took")
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="do not measure memory")
     parser.add_argument("--no-again", dest="again", action="store_false", help="do not measure solving again")
     parser.add_argument("--no-starts", dest="starts", action="store_false", help="do not measure import and help")

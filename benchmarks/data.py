@@ -55,6 +55,7 @@ def _program(item: Measurement) -> dict[str, Any]:
         "ratio": item.ratio,
         "cpu_ratio": item.cpu_ratio,
         "stages": item.stages,
+        "passes": item.passes,
         "again_share": item.again_share,
     }
     return {"name": item.name, "ops": item.ops, **derived, "runs": asdict(item)}

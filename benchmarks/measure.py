@@ -50,7 +50,7 @@ class Measurement:
         name: Of the program.
         is_file: Whether it came from a file.
         ops: How many it has, nested ones and the module included.
-        first: Our first run, which is not among the others: caches are empty, modules are still to be imported.
+        first: Our first run, which is not among the others: nothing is remembered of a program like it.
         ours: Our runs, in order.
         reference: Those of the C++ passes.
         unverified: One run of the C++ passes without MLIR's verifier between them, for orientation.
@@ -99,6 +99,11 @@ class Measurement:
     def again_share(self) -> float | None:
         """The longest of solving again with another schedule, by our median of the whole."""
         return None if self.again is None else max(self.again.again.values()) / self.our_seconds
+
+    @property
+    def passes(self) -> dict[str, float]:
+        """The median of each of our passes, in the order in which they ran."""
+        return {name: median(run.passes[name] for run in self.ours) for name in self.first.passes}
 
     @property
     def stages(self) -> dict[str, float]:

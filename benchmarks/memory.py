@@ -21,16 +21,9 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from benchmarks.runs import copy_module, run_ours, run_reference
+from benchmarks.runs import TINY, copy_module, run_ours, run_reference
 
 Side = Literal["ours", "reference"]
-_TINY = """
-sdy.mesh @mesh = <["a"=2]>
-func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<4xf32> {
-  %y = stablehlo.add %x, %x : tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-"""
 _KIB = 1024
 _FORGET_PEAK = "5"
 
@@ -73,7 +66,7 @@ def added_memory(side: Side, path: Path) -> int:
     from shardy_py.frontends.mlir.context import make_context
 
     run: Callable[[Any], object] = run_ours if side == "ours" else run_reference
-    run(parse_module(_TINY))
+    run(parse_module(TINY))
     module = copy_module(path.read_bytes(), make_context())
     gc.collect()
     _trim()

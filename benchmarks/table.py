@@ -5,12 +5,26 @@ from __future__ import annotations
 from benchmarks.measure import Measurement, Skipped
 from benchmarks.runs import STAGES
 
-_COLUMNS = ("program", "ops", "ours", "C++", "ratio", "by CPU", "no verif.", *STAGES, "MB", "C++ MB", "again", "equal")
-_WIDTHS = (28, 7, 7, 7, 5, 6, 9, *(max(6, len(stage)) for stage in STAGES), 6, 6, 5, 5)
+_COLUMNS = (
+    "program",
+    "ops",
+    "first",
+    "ours",
+    "C++",
+    "ratio",
+    "by CPU",
+    "no verif.",
+    *STAGES,
+    "MB",
+    "C++ MB",
+    "again",
+    "equal",
+)
+_WIDTHS = (28, 7, 7, 7, 7, 5, 6, 9, *(max(6, len(stage)) for stage in STAGES), 6, 6, 5, 5)
 LEGEND = """\
-ours, C++: medians, in ms, as are the stages of ours. by CPU: the ratio by processor time. no verif.: the C++ passes
-without MLIR's verifier between them. MB: the most that a run adds to the memory of its process. again: solving the
-compiled problem with another schedule, as a share of ours."""
+ours, C++: medians, in ms, as are the stages of ours. first: our first run, which the median leaves out. by CPU: the
+ratio by processor time. no verif.: the C++ passes without MLIR's verifier between them. MB: the most that a run adds to
+the memory of its process. again: solving the compiled problem with another schedule, as a share of ours."""
 
 
 def head() -> str:
@@ -27,6 +41,7 @@ def row(item: Measurement | Skipped) -> str:
         (
             item.name,
             str(item.ops),
+            milliseconds(item.first.seconds),
             milliseconds(item.our_seconds),
             milliseconds(item.reference_seconds),
             f"{item.ratio:.2f}",
@@ -39,6 +54,19 @@ def row(item: Measurement | Skipped) -> str:
             "yes" if item.equal else "NO",
         )
     )
+
+
+def passes(item: Measurement, *, least: float = 0.005) -> str:
+    """Return what each pass took, longest first.
+
+    Args:
+        item: The measurement.
+        least: Passes with a smaller share of the whole are left out.
+    """
+    whole = item.our_seconds
+    rows = sorted(((time, name) for name, time in item.passes.items() if time >= least * whole), reverse=True)
+    lines = [f"    {milliseconds(time):>7}  {time / whole:4.0%}  {name}" for time, name in rows]
+    return "\n".join([f"{item.name}: ms, share, pass", *lines])
 
 
 def milliseconds(seconds: float) -> str:

@@ -26,7 +26,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a whole run writes."""
     folder = tmp_path_factory.mktemp("benchmark")
     (folder / "tiny.mlir").write_text(distinct_program(2 * OPS_PER_BLOCK))
-    arguments = ["--alternations", "2", "--json", str(folder / "out.json"), "--date", "2026-01-31"]
+    arguments = ["--alternations", "2", "--passes", "--json", str(folder / "out.json"), "--date", "2026-01-31"]
     plot = folder / "out.svg"
     if _has_matplotlib():
         arguments += ["--plot", str(plot)]
@@ -57,6 +57,8 @@ def test_stages_add_up(report: dict[str, Any]) -> None:
     assert list(program["stages"]) == list(STAGES)
     for run in program["runs"]["ours"]:
         assert sum(run["stages"].values()) == pytest.approx(run["seconds"])
+        assert sum(run["passes"].values()) < run["seconds"]
+    assert {"sdy-propagate", "sdy-insert-explicit-reshards"} <= set(program["passes"])
 
 
 def test_everything_else_is_measured(report: dict[str, Any]) -> None:
