@@ -123,7 +123,7 @@ def propagate(
 
     def keep_trace(solution: Solution) -> None:
         if recording is not None:
-            traces.append(recording.finish(solution, options.schedule))
+            traces.append(recording.finish(program, solution, options.schedule))
 
     pipeline = PropagationPipeline(
         dedup_functions_fully=dedup_functions_fully,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define
 
 from shardy_py.api.coverage import Coverage, report_coverage
 from shardy_py.api.entry import arguments_of
+from shardy_py.api.explaining import explain_result, explain_result_op
 from shardy_py.api.memory import MemoryReport, report_memory
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
@@ -26,6 +27,7 @@ from shardy_py.sharding.tensor import TensorSharding
 if TYPE_CHECKING:
     import networkx as nx
 
+    from shardy_py.explain.explanation import OpExplanation, ValueExplanation
     from shardy_py.frontends.jax import CompiledModule
 
 
@@ -114,6 +116,37 @@ class Result:
             OptionError: there is no such value.
         """
         return value if isinstance(value, Value) else self._names.find(value)
+
+    def explain(
+        self, value: Any, dim: int | None = None, *, names: Literal["result", "input"] = "result"
+    ) -> ValueExplanation:
+        """Return why a value is sharded as it is; ``str`` of it is readable.
+
+        Args:
+            value: What `sharding` takes; ``"result0"`` for a result of the main function; the name of an op, with a
+                number where there are several (``"stablehlo.dot_general#2"``), or a part of its location
+                (``"model.py:12"``), for its first result. Names outside the main function begin with the function's:
+                ``"@f:%2"``.
+            dim: The dimension; None for all.
+            names: Whether names are those of the result's text or those of the given module, as MLIR prints it.
+
+        Raises:
+            OptionError: there is no such value or dimension, or the run was not traced.
+        """
+        return explain_result(self, value, dim, names=names)
+
+    def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
+        """Return what propagated through an op and what did not; ``str`` of it is readable.
+
+        Args:
+            op: The name of a result; the name of the op, with a number where there are several
+                (``"stablehlo.dot_general#2"``); or a part of its location (``"model.py:12"``).
+            names: See `explain`.
+
+        Raises:
+            OptionError: there is no such op, or it has no rule, or the run was not traced.
+        """
+        return explain_result_op(self, op, names=names)
 
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:
         """Return what the inputs and outputs take on one device, with padding.

@@ -137,7 +137,7 @@ class _Finder:
                 continue
             for part in _common((axis,), (accepted.axis,), mesh):
                 source_dimension = dimension_of(explanation, accepted.source, accepted.factor)
-                direction = _direction(explanation, accepted.source, accepted.target)
+                direction = direction_of(explanation, accepted.source, accepted.target)
                 link = Link(
                     slot,
                     dimension,
@@ -172,7 +172,8 @@ def _common(first: tuple[AxisRef, ...], second: tuple[AxisRef, ...], mesh: Mesh)
     return axis_set_difference(first, axis_set_difference(first, second, mesh), mesh)
 
 
-def _direction(explanation: StepExplanation, source: int, target: int) -> str:
+def direction_of(explanation: StepExplanation, source: int, target: int) -> str:
+    """Return which way an axis goes from one tensor of a step to another."""
     split = len(explanation.old.operands)
     if (source < split) == (target < split):
         return "sideways"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -12,6 +12,7 @@ from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import op_of_visit
 
 FUNCTION = "func.func"
+EDGE_SUFFIX = " edge"
 _EDGES = (DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE)
 
 
@@ -41,30 +42,35 @@ class Labels:
         of_slot: Slot to name.
         of_step: Step (see `Visit.step`) to the label of its op.
         slots: Name to slot, with all names that values in the text have.
+        results: Step to the slots of the results of its op.
     """
 
     of_slot: Mapping[int, str]
     of_step: Mapping[int, OpLabel]
     slots: Mapping[str, int]
+    results: Mapping[int, tuple[int, ...]]
 
     def value(self, slot: int) -> str:
         """Return the name of a slot; of a value that cannot be sharded, a dash."""
         return self.of_slot.get(slot, "-")
 
-    def with_names(self, names: Mapping[int, str], problem: Problem) -> Labels:
-        """Return labels that use other names where there are any.
+    def maker(self, slot: int) -> int | None:
+        """Return the step of the op that makes a value, or None."""
+        return next((step for step, slots in self.results.items() if slot in slots), None)
+
+    def renamed(self, slots: Mapping[str, int]) -> Labels:
+        """Return labels by other names; what these do not name keeps its name, in parentheses.
 
         Args:
-            names: Value id to name.
-            problem: The problem.
+            slots: Name to slot.
         """
-        slots = slots_by_name(names, problem)
-        of_slot = {**{slot: f"({name})" for slot, name in self.of_slot.items()}, **_names_by_slot(slots)}
-        results = {slot: name for slot, name in self.of_slot.items() if name.startswith("result")}
+        kept = {slot: f"({name})" if name.startswith(("%", "@")) else name for slot, name in self.of_slot.items()}
+        of_slot = {**kept, **names_by_slot(slots)}
         of_step = {
-            step: evolve(label, results=_results_label(problem, step, of_slot)) for step, label in self.of_step.items()
+            step: evolve(label, results=_join(of_slot, self.results.get(step, ())))
+            for step, label in self.of_step.items()
         }
-        return Labels({**of_slot, **results}, of_step, {**slots, **{name: slot for slot, name in results.items()}})
+        return Labels(of_slot, of_step, slots, self.results)
 
 
 def program_names(program: Program, main: Op, printed: Mapping[int, str]) -> dict[int, str]:
@@ -101,7 +107,8 @@ def slots_by_name(names: Mapping[int, str], problem: Problem) -> dict[str, int]:
     return {name: problem.slot_of[value] for value, name in names.items() if value in problem.slot_of}
 
 
-def _names_by_slot(slots: Mapping[str, int]) -> dict[int, str]:
+def names_by_slot(slots: Mapping[str, int]) -> dict[int, str]:
+    """Return the first name of every slot."""
     found: dict[int, str] = {}
     for name, slot in slots.items():
         found.setdefault(slot, name)
@@ -116,13 +123,15 @@ def capture_labels(names: Mapping[int, str], problem: Problem) -> Labels:
         problem: The problem.
     """
     slots = slots_by_name(names, problem)
-    of_slot = _names_by_slot(slots)
+    of_slot = names_by_slot(slots)
     for slot, value in enumerate(problem.slot_values):
         if slot not in of_slot:
             of_slot[slot] = _describe(value, names)
-    steps = [*range(problem.num_steps), *range(-1, -1 - len(problem.function_results), -1)]
-    of_step = {step: _label_of_step(problem, step, of_slot) for step in steps}
-    return Labels(of_slot, of_step, slots)
+    results = {step: _result_slots(problem, step) for step in range(problem.num_steps)}
+    of_step = {step: _label_of_step(problem, step, of_slot, slots_) for step, slots_ in results.items()}
+    for number in range(len(problem.function_results)):
+        of_step[-1 - number] = OpLabel("func.return", location=op_of_visit(problem, -1 - number).location)
+    return Labels(of_slot, of_step, slots, results)
 
 
 def _describe(value: Value, names: Mapping[int, str]) -> str:
@@ -151,15 +160,19 @@ def _symbol(op: Op) -> str:
     return f"@{name}" if isinstance(name, str) else op.name
 
 
-def _label_of_step(problem: Problem, step: int, of_slot: Mapping[int, str]) -> OpLabel:
-    op = op_of_visit(problem, step)
-    return OpLabel(op.name if step >= 0 else "func.return", _results_label(problem, step, of_slot), op.location)
+def _label_of_step(problem: Problem, step: int, of_slot: Mapping[int, str], results: tuple[int, ...]) -> OpLabel:
+    op = problem.step_ops[step]
+    name, location = op.name, op.location
+    if name in _EDGES and op.operands:
+        flow = op.operands[0].owning_op
+        name, location = f"{flow.name}{EDGE_SUFFIX}", flow.location
+    return OpLabel(name, _join(of_slot, results), location)
 
 
-def _results_label(problem: Problem, step: int, of_slot: Mapping[int, str]) -> str:
-    if step < 0:
-        return ""
-    names = [
-        of_slot[slot] for value in problem.step_ops[step].results if (slot := problem.slot_of.get(value.id)) is not None
-    ]
-    return ", ".join(names)
+def _result_slots(problem: Problem, step: int) -> tuple[int, ...]:
+    slots = [problem.slot_of.get(value.id) for value in problem.step_ops[step].results]
+    return tuple([slot for slot in slots if slot is not None])
+
+
+def _join(of_slot: Mapping[int, str], slots: Iterable[int]) -> str:
+    return ", ".join(of_slot[slot] for slot in slots)

@@ -32,6 +32,7 @@ class Code(Enum):
     GROUP = "group"
     EDGE_OWNER = "edge-owner"
     BOUNDARY = "boundary"
+    RESHARD = "reshard"
     NOT_OFFERED = "not-offered"
     NO_DIMENSION = "no-dimension"
 
@@ -57,6 +58,7 @@ MEANINGS: dict[Code, str] = {
     Code.GROUP: "the sharding group of the value starts with another sharding",
     Code.EDGE_OWNER: "the value takes the sharding of its data-flow edge, which has not got the axis",
     Code.BOUNDARY: "inputs and outputs are sharded evenly: the axis, or a part of it, was taken away after propagation",
+    Code.RESHARD: "the op computes the tensor like this, and a reshard behind it gives what propagation found",
     Code.NOT_OFFERED: "no tensor next to it has the axis on a dimension that corresponds",
     Code.NO_DIMENSION: "the factor of the axis is no dimension of this tensor",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.explain.annotations import capture_annotations
+from shardy_py.explain.bare import capture_bare_ops
 from shardy_py.explain.labels import capture_labels, program_names
 from shardy_py.explain.trace import Trace
 from shardy_py.frontends.select import frontend_of
@@ -31,14 +32,16 @@ class Recording:
         self.given = dict(program.shardings)
         self.log = VisitLog()
 
-    def finish(self, solution: Solution, schedule: Schedule | None) -> Trace:
+    def finish(self, program: Program, solution: Solution, schedule: Schedule | None) -> Trace:
         """Return the trace, directly after the engine: later passes change the program.
 
         Args:
+            program: The program.
             solution: The solution.
             schedule: The schedule that was used.
         """
         problem = solution.problem
         labels = capture_labels(self.names, problem)
         annotations = capture_annotations(problem, labels, self.given)
-        return Trace(problem, self.log, solution, schedule, labels, annotations)
+        bare = capture_bare_ops(program, problem, labels.of_slot)
+        return Trace(problem, self.log, solution, schedule, labels, annotations, bare)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import define, field, frozen
 
 from shardy_py.explain.annotations import Annotation
+from shardy_py.explain.bare import Bare
 from shardy_py.explain.history import History, replay
 from shardy_py.explain.labels import Labels
 from shardy_py.explain.reasons import Code, Refusal
@@ -27,6 +28,7 @@ from shardy_py.propagation.trace import (
     slots_of_visit,
 )
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.rule import TensorMapping
 
 
 @frozen(eq=False)
@@ -71,6 +73,7 @@ class Trace:
         schedule: The levels; None where there is only one.
         labels: What to call values and ops.
         annotations: Slot to where the sharding it started with comes from.
+        bare: Slot to the ops without a rule that use or make it.
     """
 
     problem: Problem
@@ -79,6 +82,7 @@ class Trace:
     schedule: Schedule | None
     labels: Labels
     annotations: Mapping[int, Annotation]
+    bare: Mapping[int, Sequence[Bare]]
     _explained: dict[object, StepExplanation | None] = field(factory=dict, repr=False)
 
     @cached_property
@@ -138,6 +142,12 @@ class Trace:
                 else None
             )
         return self._explained[key]
+
+    def shape_of(self, step: int) -> tuple[tuple[int, ...], tuple[TensorMapping, ...]]:
+        """Return the slots of a step and the mappings of its rule; of a step without a rule, nothing."""
+        problem = self.problem
+        rule = problem.step_rules[step] if step >= 0 else problem.function_results[-1 - step][0]
+        return ((), ()) if rule is None else (slots_of_visit(problem, step), rule.mappings)
 
     @cached_property
     def visits_of(self) -> dict[int, list[int]]:

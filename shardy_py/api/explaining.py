@@ -1,0 +1,128 @@
+"""Explanations of the values of a result, by the names of its text or of the module it came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from shardy_py.api.summary import RESHARDS, sharding_of
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.explain import Subject, explain_value
+from shardy_py.explain.explain_op import explain_op
+from shardy_py.explain.find import find_slot, find_step
+from shardy_py.explain.labels import FUNCTION, Labels, program_names, values_of
+from shardy_py.explain.recording import native_names
+from shardy_py.explain.trace import Trace
+from shardy_py.ir.graph import Program, Value
+
+if TYPE_CHECKING:
+    from shardy_py.api.result import Result
+    from shardy_py.explain.explanation import OpExplanation, ValueExplanation
+
+Names = Literal["result", "input"]
+
+
+def explain_result(result: Result, value: Any, dim: int | None, *, names: Names) -> ValueExplanation:
+    """Return why a value is sharded as it is; see `Result.explain`."""
+    trace = trace_of(result)
+    labels = trace.labels if names == "input" else result_labels(result)
+    subject = _of_value(result, trace, labels, value) or _of_key(result, trace, labels, value)
+    return explain_value(trace, labels, subject, dim)
+
+
+def explain_result_op(result: Result, op: str, *, names: Names) -> OpExplanation:
+    """Return what propagated through an op; see `Result.explain_op`."""
+    trace = trace_of(result)
+    labels = trace.labels if names == "input" else result_labels(result)
+    return explain_op(trace, labels, find_step(labels, op))
+
+
+def trace_of(result: Result) -> Trace:
+    """Return the trace of a result.
+
+    Raises:
+        OptionError: there is none.
+    """
+    if result.trace is None:
+        raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
+    return result.trace
+
+
+def result_labels(result: Result) -> Labels:
+    """Return labels by the names in the text of a result."""
+    trace = trace_of(result)
+    names = program_names(result.program, result.main, native_names(result.program))
+    living = {value.id: value for function in result.program.functions.values() for value in _all_values(function)}
+    slots: dict[str, int] = {}
+    for value_id, name in names.items():
+        slot = _slot(result.program, trace, living[value_id])
+        if slot is not None:
+            slots[name] = slot
+    return trace.labels.renamed(slots)
+
+
+def _all_values(function: Any) -> list[Value]:
+    return [*values_of(function), *function.function_results]
+
+
+def _slot(program: Program, trace: Trace, value: Value) -> int | None:
+    """Return the slot of a value of a result; of what a reshard or a call gives, that of what goes in or comes out."""
+    slot_of = trace.problem.slot_of
+    for _ in range(64):
+        if value.id in slot_of:
+            return slot_of[value.id]
+        op = value.defining_op
+        if op is not None and op.name in RESHARDS and op.operands:
+            value = op.operands[0]
+            continue
+        returned = _returned(program, value)
+        if returned is None:
+            return None
+        value = returned
+    return None
+
+
+def _returned(program: Program, value: Value) -> Value | None:
+    """Return what the callee returns for a result of a call."""
+    op = value.defining_op
+    if op is None or op.name != "func.call":
+        return None
+    callee = program.functions.get(op.attributes["callee"].name)
+    block = next((block for region in callee.regions for block in region.blocks), None) if callee else None
+    return block.last.operands[value.index] if block and block.last else None
+
+
+def _of_value(result: Result, trace: Trace, labels: Labels, key: Any) -> Subject | None:
+    """Return the tensor of a value of the program or of the native module; None for other keys."""
+    if isinstance(key, (int, str)):
+        return None
+    value = result.value(key)
+    slot = _slot(result.program, trace, value)
+    if slot is None:
+        raise OptionError(Diagnostic("unknown-value", f"propagation did not see {value!r}"))
+    return Subject(slot, labels.value(slot), value, sharding_of(result.program, value, result.registry))
+
+
+def _of_key(result: Result, trace: Trace, labels: Labels, key: int | str) -> Subject:
+    slot = find_slot(labels, key)
+    value = trace.problem.slot_values[slot]
+    name = labels.value(slot)
+    if isinstance(key, str):
+        asked = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
+            one for one, at in labels.slots.items() if at == slot
+        }
+        name = next(iter(sorted(asked)), name)
+    living = _living(result.program, slot, trace)
+    final = None if living is None else sharding_of(result.program, living, result.registry)
+    return Subject(slot, name, living or value, final)
+
+
+def _living(program: Program, slot: int, trace: Trace) -> Value | None:
+    """Return the value of a slot that is in the result; where there are several, what carries the sharding."""
+    slot_of, found = trace.problem.slot_of, None
+    for function in program.functions.values():
+        for value in _all_values(function):
+            if slot_of.get(value.id) == slot:
+                if value is trace.problem.slot_values[slot] or value.owning_op.name == FUNCTION:
+                    return value
+                found = found or value
+    return found

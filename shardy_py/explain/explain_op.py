@@ -1,0 +1,105 @@
+"""What to answer: all about one op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.chains import Link, direction_of
+from shardy_py.explain.describe import Describer
+from shardy_py.explain.explanation import FactorExplanation, OpExplanation, TensorOfOp
+from shardy_py.explain.labels import Labels
+from shardy_py.explain.missing import Reason, Search, spot_of
+from shardy_py.explain.reasons import Code, Refusal
+from shardy_py.explain.trace import Trace
+from shardy_py.propagation.factors import Direction
+from shardy_py.propagation.trace import slots_of_visit
+from shardy_py.sharding.rule import OpShardingRule, factor_symbol
+
+
+def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
+    """Return what propagated through an op and what did not.
+
+    Args:
+        trace: The trace.
+        labels: The names to use.
+        step: The step of the op.
+
+    Raises:
+        OptionError: the op has no rule.
+    """
+    rule, label = trace.problem.step_rules[step], labels.of_step[step]
+    if rule is None:
+        hint = "see the coverage report, and write a rule in a plugin"
+        raise OptionError(Diagnostic("missing-rule", "the op has no sharding rule", label.location, str(label), hint))
+    describer = Describer(trace, labels)
+    return OpExplanation(
+        str(label),
+        label.location,
+        str(rule),
+        tuple(_tensors(trace, labels, step, rule)),
+        tuple(_factors(trace, labels, step, rule)),
+        tuple([describer.move(link) for link in _moves(trace, step)]),
+        tuple([describer.reason(reason) for reason in _refusals(trace, step)]),
+    )
+
+
+def _tensors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> Iterator[TensorOfOp]:
+    split = len(rule.operand_mappings)
+    for position, slot in enumerate(slots_of_visit(trace.problem, step)):
+        sharding = trace.history.last(slot) if slot >= 0 else None
+        name = f"operand {position}" if position < split else f"result {position - split}"
+        yield TensorOfOp(name, labels.value(slot), "" if sharding is None else str(sharding))
+
+
+def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> Iterator[FactorExplanation]:
+    slots = slots_of_visit(trace.problem, step)
+    levels = range(len(trace.schedule.levels) if trace.schedule is not None else 1)
+    group = trace.problem.step_groups[step]
+    directions = [trace.log.directions_of(step, group, level) for level in levels]
+    for factor in range(rule.num_factors):
+        places = [
+            f"{labels.value(slot)} dim {dimension}"
+            for slot, mapping in zip(slots, rule.mappings, strict=True)
+            for dimension, factors in enumerate(mapping)
+            if factor in factors
+        ]
+        yield FactorExplanation(
+            factor_symbol(factor),
+            rule.factor_sizes[factor],
+            rule.kind(factor).value,
+            factor in rule.blocked_propagation_factors,
+            tuple(places),
+            tuple([str(Direction(one[factor]).name).lower() for one in directions]),
+        )
+
+
+def _moves(trace: Trace, step: int) -> Iterator[Link]:
+    slots = slots_of_visit(trace.problem, step)
+    for number in trace.visits_of.get(step, ()):
+        visit = trace.log.visits[number]
+        explanation = trace.explain_visit(visit) if visit.outcome else None
+        for one in explanation.accepted if explanation else ():
+            mappings = explanation.rule.mappings  # type: ignore[union-attr]
+            target = spot_of(slots, mappings, one.target, one.factor)
+            source = spot_of(slots, mappings, one.source, one.factor)
+            if target is not None and source is not None:
+                place = trace.log.places[visit.place]
+                direction = direction_of(explanation, one.source, one.target)  # type: ignore[arg-type]
+                op = trace.labels.of_step[step]
+                yield Link(*target, *source, one.axis, number, place, op, one.factor, direction)
+
+
+def _refusals(trace: Trace, step: int) -> Iterator[Reason]:
+    """Yield the refusals of the last visit, and those before it in which one factor lost to another."""
+    search, numbers = Search(trace), trace.visits_of.get(step, [])
+    slots, mappings = trace.shape_of(step)
+    seen: set[Refusal] = set()
+    for number in numbers:
+        explanation = trace.explain_visit(trace.log.visits[number])
+        for refusal in explanation.refused if explanation else ():
+            is_news = refusal not in seen and (number == numbers[-1] or refusal.code is Code.LOST)
+            spot = spot_of(slots, mappings, refusal.target, refusal.factor)
+            if is_news and spot is not None:
+                seen.add(refusal)
+                yield search.make(spot, step, number, refusal)

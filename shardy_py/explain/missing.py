@@ -1,0 +1,295 @@
+"""Why an axis is not on a dimension: which tensors wanted to bring it, and what stood in the way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from shardy_py.explain.chains import find_chains
+from shardy_py.explain.reasons import Code, Refusal
+from shardy_py.explain.trace import Trace
+from shardy_py.propagation.trace import Place, rule_of_visit, slots_of_visit
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+
+Spot = tuple[int, int]
+"""A slot and one of its dimensions."""
+
+_NOT_YET = frozenset((Code.DIRECTION, Code.FACTOR_KIND, Code.PRIORITY))
+
+
+@frozen
+class Reason:
+    """One reason why an axis, or a part of it, is not on a dimension.
+
+    Args:
+        code: The kind of reason.
+        axis: What is missing.
+        spot: The dimension where the axis stopped; not the one in question where that is further away.
+        distance: How many ops lie between the two.
+        step: The step at which it stopped; None where the tensor itself is the reason.
+        visit: The number of the visit that decided; -1 for none.
+        place: The user priority, the level and the strategy of that visit.
+        source: The losing candidate: a dimension that has the axis.
+        factor: The factor along which the axis would have come; -1 for none.
+        obstacle: The dimension that stood in the way, where there is one.
+        by: The axes in the way.
+        earlier: Why it did not come at earlier levels.
+        detail: More about it.
+    """
+
+    code: Code
+    axis: AxisRef
+    spot: Spot
+    distance: int = 0
+    step: int | None = None
+    visit: int = -1
+    place: Place | None = None
+    source: Spot | None = None
+    factor: int = -1
+    obstacle: Spot | None = None
+    by: tuple[AxisRef, ...] = ()
+    earlier: tuple[tuple[int, Code], ...] = ()
+    detail: str = ""
+
+
+def find_missing(trace: Trace, slot: int, dimension: int, mesh: Mesh) -> Iterator[tuple[AxisRef, tuple[Reason, ...]]]:
+    """Yield every axis of a mesh, or the part of it, that a dimension has not got, with the reasons.
+
+    Args:
+        trace: The trace.
+        slot: The tensor.
+        dimension: Its dimension.
+        mesh: The mesh.
+    """
+    search = Search(trace)
+    for axis in mesh.axes:
+        whole = AxisRef(axis.name)
+        for part in axis_set_difference((whole,), _axes(trace.history.last(slot), dimension), mesh):
+            yield part, tuple(search.reasons((slot, dimension), part))
+
+
+class Search:
+    """Looks for reasons in a trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.problem = trace.problem
+        self.last = trace.history.last
+
+    def reasons(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
+        """Yield why a dimension has not got an axis: the tensor itself first, then candidates, the closest first."""
+        own = list(self._own(spot, axis))
+        refused = list(self._nearest(spot, axis))
+        yield from own
+        yield from refused
+        if not refused:
+            yield from self._without_candidate(spot, axis, has_own=bool(own))
+
+    def _own(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
+        """Yield what the tensor itself has against an axis."""
+        slot, dimension = spot
+        sharding = self.last(slot)
+        if sharding is None:
+            return
+        for code, axes in ((Code.REPLICATED, sharding.replicated_axes), (Code.UNREDUCED, sharding.unreduced_axes)):
+            if any_overlap((axis,), axes):
+                yield Reason(code, axis, spot, by=_overlapping(axis, axes))
+        if sharding.dim_shardings[dimension].is_closed:
+            yield Reason(Code.CLOSED, axis, spot)
+        for other, dim in enumerate(sharding.dim_shardings):
+            if other != dimension and any_overlap((axis,), dim.axes):
+                yield Reason(Code.OVERLAP, axis, spot, obstacle=(slot, other), by=_overlapping(axis, dim.axes))
+
+    def _nearest(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
+        """Yield where an axis stopped on its way here: at the closest dimensions that correspond and have it not."""
+        seen, queue = {spot}, deque([(spot, 0)])
+        found_at: int | None = None
+        while queue:
+            current, distance = queue.popleft()
+            if found_at is not None and distance > found_at:
+                return
+            for reason in self._at(current, axis, distance):
+                found_at = distance
+                yield reason
+            for neighbour in self._neighbours(current):
+                if neighbour not in seen:
+                    seen.add(neighbour)
+                    queue.append((neighbour, distance + 1))
+
+    def _at(self, spot: Spot, axis: AxisRef, distance: int) -> Iterator[Reason]:
+        """Yield the refusals of an axis at one dimension, one per step and candidate."""
+        slot, dimension = spot
+        for member, _ in self.problem.tied.get(slot, ()):
+            if any_overlap((axis,), _axes(self.last(member), dimension)):
+                yield Reason(Code.GROUP, axis, spot, distance, source=(member, dimension))
+        done = set()
+        for step, position in self.trace.steps_at.get(slot, ()):
+            for number, refusal in self._last_refusals(step, position, dimension, axis):
+                key = (step, refusal.source, refusal.factor, refusal.axis)
+                if key not in done:
+                    done.add(key)
+                    yield self._reason(spot, step, position, number, refusal, distance)
+
+    def _last_refusals(self, step: int, position: int, dimension: int, axis: AxisRef) -> Iterator[tuple[int, Refusal]]:
+        """Yield the refusals of an axis in the last visit of a step."""
+        numbers = self.trace.visits_of.get(step)
+        if not numbers:
+            return
+        for refusal in self._refusals(numbers[-1], position, dimension):
+            if refusal.axis.overlaps(axis):
+                yield numbers[-1], refusal
+
+    def _refusals(self, number: int, position: int, dimension: int) -> Iterator[Refusal]:
+        visit = self.trace.log.visits[number]
+        explanation = self.trace.explain_visit(visit)
+        if explanation is None:
+            return
+        factors = explanation.rule.mappings[position][dimension]
+        for refusal in explanation.refused:
+            if refusal.target == position and refusal.factor in factors:
+                yield refusal
+
+    def _reason(self, spot: Spot, step: int, position: int, number: int, refusal: Refusal, distance: int) -> Reason:
+        """Return the reason behind the last refusal of a candidate, or behind the one in which it lost to another."""
+        earlier: list[tuple[int, Code]] = []
+        for one in self.trace.visits_of[step]:
+            if one >= number:
+                break
+            for before in self._refusals(one, position, spot[1]):
+                if before.source != refusal.source or not before.axis.overlaps(refusal.axis):
+                    continue
+                if before.code is Code.LOST:
+                    number, refusal = one, before
+                elif before.code in _NOT_YET:
+                    level = self.trace.log.places[self.trace.log.visits[one].place].level
+                    earlier.append((level, before.code))
+            if refusal.code is Code.LOST:
+                break
+        return self.make(spot, step, number, refusal, distance, tuple(dict.fromkeys(earlier)))
+
+    def make(
+        self,
+        spot: Spot,
+        step: int,
+        number: int,
+        refusal: Refusal,
+        distance: int = 0,
+        earlier: tuple[tuple[int, Code], ...] = (),
+    ) -> Reason:
+        """Return the reason behind a refusal at a dimension."""
+        visit = self.trace.log.visits[number]
+        slots, rule = slots_of_visit(self.problem, step), rule_of_visit(self.problem, visit)
+        source = spot_of(slots, rule.mappings, refusal.source, refusal.factor)
+        obstacle = None
+        if refusal.other is not None:
+            factor = refusal.factor if refusal.other_factor is None else refusal.other_factor
+            obstacle = spot_of(slots, rule.mappings, refusal.other, factor)
+        code, detail = refusal.code, refusal.detail
+        priorities = self._priorities(source, obstacle, refusal, 2 * number + 1)
+        if priorities is not None:
+            code, detail = Code.PRIORITY, f"{refusal.code.value}; user priority {priorities[0]} after {priorities[1]}"
+        return Reason(
+            code,
+            refusal.axis,
+            spot,
+            distance,
+            step,
+            number,
+            self.trace.log.places[visit.place],
+            source,
+            refusal.factor,
+            obstacle,
+            refusal.by,
+            earlier,
+            detail,
+        )
+
+    def _priorities(
+        self, source: Spot | None, obstacle: Spot | None, refusal: Refusal, time: int
+    ) -> tuple[int, int] | None:
+        """Return the user priorities of the candidate and of what stood in the way, where the first is lower."""
+        if source is None or obstacle is None or refusal.code not in (Code.OVERLAP, Code.CONFLICT, Code.LOST):
+            return None
+        own = self._priority(source, refusal.axis, time)
+        other = max([self._priority(obstacle, axis, time) for axis in refusal.by], default=0)
+        return (own, other) if own > other else None
+
+    def _priority(self, spot: Spot, axis: AxisRef, time: int) -> int:
+        moment = self.trace.history.before(spot[0], time)
+        mesh = self._mesh(spot[0])
+        present = _axes(self.trace.history.sharding(moment), spot[1])
+        parts = axis_set_difference((axis,), axis_set_difference((axis,), present, mesh), mesh)
+        chains = [chain for part in parts for chain in find_chains(self.trace, *spot, part, time)]
+        return max([chain.priority for chain in chains], default=0)
+
+    def _mesh(self, slot: int) -> Mesh:
+        sharding = self.last(slot)
+        assert sharding is not None, "a tensor with an axis has a sharding"
+        return self.problem.table.mesh_of(sharding)
+
+    def _neighbours(self, spot: Spot) -> Iterator[Spot]:
+        """Yield the dimensions that share a factor with a dimension in some step."""
+        slot, dimension = spot
+        for step, position in self.trace.steps_at.get(slot, ()):
+            slots, mappings = self.trace.shape_of(step)
+            for factor in mappings[position][dimension] if mappings else ():
+                for other in range(len(slots)):
+                    neighbour = spot_of(slots, mappings, other, factor)
+                    if neighbour is not None:
+                        yield neighbour
+        for member, _ in self.problem.tied.get(slot, ()):
+            yield member, dimension
+
+    def _without_candidate(self, spot: Spot, axis: AxisRef, *, has_own: bool) -> Iterator[Reason]:
+        """Yield why nobody could bring an axis: next to the tensor, it is on no dimension that corresponds."""
+        found = [*self._elsewhere(spot, axis), *self._behind_bare_ops(spot, axis)]
+        yield from found
+        if not found and not has_own:
+            yield Reason(Code.NOT_OFFERED, axis, spot)
+
+    def _elsewhere(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
+        """Yield the dimensions next to the tensor that have an axis along a factor that the tensor has not."""
+        for step, position in self.trace.steps_at.get(spot[0], ()):
+            slots, mappings = self.trace.shape_of(step)
+            own = {factor for factors in mappings[position] for factor in factors}
+            for other, mapping in enumerate(mappings):
+                for dimension, factors in enumerate(mapping):
+                    if slots[other] < 0 or own.intersection(factors):
+                        continue
+                    if any_overlap((axis,), _axes(self.last(slots[other]), dimension)):
+                        source = (slots[other], dimension)
+                        yield Reason(Code.NO_DIMENSION, axis, spot, step=step, source=source, factor=factors[0])
+
+    def _behind_bare_ops(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
+        """Yield the tensors that have an axis on the other side of an op without a rule."""
+        for op, slots in self.trace.bare.get(spot[0], ()):
+            for slot in dict.fromkeys(slots):
+                sharding = self.last(slot) if slot not in (-1, spot[0]) else None
+                for dimension, dim in enumerate(sharding.dim_shardings if sharding else ()):
+                    if any_overlap((axis,), dim.axes):
+                        yield Reason(Code.NO_RULE, axis, spot, source=(slot, dimension), detail=str(op))
+
+
+def spot_of(
+    slots: Sequence[int], mappings: Sequence[Sequence[Sequence[int]]], position: int, factor: int
+) -> Spot | None:
+    """Return the dimension of a tensor of a step that has a factor, or None."""
+    if slots[position] < 0:
+        return None
+    for dimension, factors in enumerate(mappings[position]):
+        if factor in factors:
+            return slots[position], dimension
+    return None
+
+
+def _axes(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, ...]:
+    return () if sharding is None else sharding.dim_shardings[dimension].axes
+
+
+def _overlapping(axis: AxisRef, axes: Sequence[AxisRef]) -> tuple[AxisRef, ...]:
+    return tuple(one for one in axes if one.overlaps(axis))
