@@ -38,8 +38,8 @@ class Finisher:
         template = _without_unused(program, problem)
         return cls(template, tuple(_living_slots(template, problem)), passes, registry)
 
-    def finish(self, solution: Solution) -> Program:
-        """Return a copy of the program with a solution's shardings, after all passes."""
+    def finish(self, solution: Solution, *, last_pass: str = "") -> Program:
+        """Return a copy of the program with a solution's shardings, after all passes or those up to the given one."""
         program = copy_program(self.template)
         table, values, found = program.shardings, solution.problem.table.values, solution.shardings
         for slot, value_id in self.slots:
@@ -49,6 +49,8 @@ class Finisher:
         context = PassContext(self.registry)
         for item in self.passes:
             item.run(program, context)
+            if item.name == last_pass:
+                break
         return program
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import cached_property
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from shardy_py.analysis.cost import Cost, estimate
 from shardy_py.analysis.finishing import Finisher, split_at_propagation
@@ -24,15 +25,17 @@ from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.schedule import Schedule
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.propagation import Solution
+from shardy_py.propagation import PropagationOptions, Solution
 from shardy_py.propagation.compile import check_types
 from shardy_py.propagation.engine import STRATEGIES, make_problem, settle_rules
-from shardy_py.propagation.problem import NO_RULE, Problem
+from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
 
 
 @frozen(eq=False)
@@ -84,6 +87,7 @@ class Session:
         dedup_functions_fully: bool = False,
         registry: Registry | None = None,
         plugins: Iterable[object] = (),
+        on_given: Callable[[Program, Op], None] | None = None,
     ) -> Session:
         """Return the session of a program: read, prepared and compiled; the arguments are those of `propagate`.
 
@@ -97,6 +101,7 @@ class Session:
             dedup_functions_fully: Let all calls of a function share its shardings.
             registry: What is known about ops; by default that of the installed plugins.
             plugins: More plugins besides the installed ones.
+            on_given: Called with the program and its main function before any pass, once all shardings are given.
 
         Raises:
             ShardyError: the input or an option is not valid, or a plugin is broken.
@@ -107,6 +112,8 @@ class Session:
         semantics = complete_registry(program, semantics)
         main = find_main(program, source=source_name(module))
         give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+        if on_given is not None:
+            on_given(program, main)
         context = PassContext(semantics, list(semantics.problems) if registry is None else [])
         pipeline = PropagationPipeline(
             dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
@@ -141,15 +148,7 @@ class Session:
         Raises:
             OptionError: there is no such schedule, or the strategy has no levels.
         """
-        options = propagation_options(
-            strategy=self.strategy,
-            conservative=False,
-            keep_sharding_rules=True,
-            schedule=schedule,
-            op_priorities=op_priorities,
-            plugin_priorities=self.registry.priorities,
-            plugin_traits=self.registry.trait_names,
-        )
+        options = self._options(schedule, op_priorities)
         return solve(
             self.problem,
             schedule=options.schedule,
@@ -159,17 +158,48 @@ class Session:
             log=log,
         )
 
-    def finish(self, solution: Solution) -> Program:
+    def schedule(self, schedule: ScheduleLike | None = None) -> Schedule | None:
+        """Return the schedule that a solve uses; None where the strategy has no levels."""
+        return self._options(schedule, None).schedule
+
+    def _options(self, schedule: ScheduleLike | None, op_priorities: OpPriorities | None) -> PropagationOptions:
+        return propagation_options(
+            strategy=self.strategy,
+            conservative=False,
+            keep_sharding_rules=True,
+            schedule=schedule,
+            op_priorities=op_priorities,
+            plugin_priorities=self.registry.priorities,
+            plugin_traits=self.registry.trait_names,
+        )
+
+    def with_shardings(self, shardings: Mapping[int, TensorSharding | None]) -> Session:
+        """Return a session that starts with other shardings.
+
+        Args:
+            shardings: Slot to sharding, for those that change.
+        """
+        problem = copy(self.problem)
+        problem.initial = list(problem.initial)
+        for slot, sharding in shardings.items():
+            problem.initial[slot] = problem.table.intern(sharding)
+        return evolve(self, problem=problem)
+
+    def finish(self, solution: Solution, *, last_pass: str = "") -> Program:
         """Return a copy of the program with a solution's shardings and all communication as collectives.
 
         Ops and values that the passes after propagation leave as they are keep the ids they have in `program`. The
         copy is for analysis: it belongs to no native module.
 
+        Args:
+            solution: The solution.
+            last_pass: The name of the pass after which to stop; by default all run.
+
         Raises:
             ShardyError: a pass cannot handle the program.
         """
         with no_garbage_collection(), refuse_deep_nesting(self.main):
-            return self._finisher.finish(solution)
+            return self._finisher.finish(solution, last_pass=last_pass)
 
     def evaluate(
         self,
@@ -216,7 +246,5 @@ class Session:
     def _rules(self) -> dict[int, OpShardingRule]:
         """The rules of ops by their ids, which finished programs keep."""
         problem = self.problem
-        rules = problem.transitions.rules
-        groups = zip(problem.step_ops, problem.step_groups, strict=True)
-        found = ((op.id, problem.groups[index].rule) for op, index in groups)
-        return {op_id: rules[rule] for op_id, rule in found if rule != NO_RULE}
+        pairs = zip(problem.step_ops, problem.step_rules, strict=True)
+        return {op.id: rule for op, rule in pairs if rule is not None}

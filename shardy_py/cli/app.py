@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.app_explain import explain
 from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.errors import ErrorsAsMessages
 from shardy_py.cli.options import STRATEGIES, mesh_options, plugin_choice, plugin_options
@@ -116,5 +117,5 @@ def layout(**options: Any) -> None:
     run_layout(**options)
 
 
-for _command in ORDERING_COMMANDS:
+for _command in (*ORDERING_COMMANDS, explain):
     shardy.add_command(_command)

@@ -25,11 +25,13 @@ class Annotation:
         kind: ``argument``, ``result``, ``constraint``, ``manual computation``, ``op`` or ``group``.
         text: What is annotated, readable.
         sharding: The sharding.
+        owner: The slot it was written on, where a pass brought it from another one; else -1.
     """
 
     kind: str
     text: str
     sharding: TensorSharding
+    owner: int = -1
 
     def __str__(self) -> str:
         return self.text
@@ -97,8 +99,9 @@ def _from_users(
     """Return the annotation of a user that a pass gave to the value, or that of a member of its sharding group."""
     for user, number in value.uses:
         if user.name == CONSTRAINT and _starts_with(problem, user.results[0], sharding):
-            name = labels.value(problem.slot_of[user.results[0].id])
-            return Annotation("constraint", f"sharding constraint {name} of {labels.value(slot)}", sharding)
+            owner = problem.slot_of[user.results[0].id]
+            text = f"sharding constraint {labels.value(owner)} of {labels.value(slot)}"
+            return Annotation("constraint", text, sharding, owner)
         if user.name == MANUAL_COMPUTATION:
             text = f"in_shardings[{number}] of the manual computation {_results(problem, labels, user)}"
             return Annotation("manual computation", text, sharding)

@@ -135,6 +135,18 @@ class Search:
                     done.add(key)
                     yield self._reason(spot, step, position, number, refusal, distance)
 
+    def refusals_from(self, source: Spot, step: int) -> Iterator[Reason]:
+        """Yield why the axes of a dimension did not go on through a step, as of its last visit."""
+        numbers = self.trace.visits_of.get(step, [])
+        explanation = self.trace.explain_visit(self.trace.log.visits[numbers[-1]]) if numbers else None
+        slots, mappings = self.trace.shape_of(step)
+        for refusal in explanation.refused if explanation else ():
+            if spot_of(slots, mappings, refusal.source, refusal.factor) != source:
+                continue
+            target = spot_of(slots, mappings, refusal.target, refusal.factor)
+            if target is not None:
+                yield self._reason(target, step, refusal.target, numbers[-1], refusal, 0)
+
     def _last_refusals(self, step: int, position: int, dimension: int, axis: AxisRef) -> Iterator[tuple[int, Refusal]]:
         """Yield the refusals of an axis in the last visit of a step."""
         numbers = self.trace.visits_of.get(step)

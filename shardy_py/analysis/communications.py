@@ -1,0 +1,133 @@
+"""The communication of a solution: all reshards and collectives that the full explicit reshards need, numbered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import frozen
+
+from shardy_py.analysis.session import Session
+from shardy_py.api.summary import RESHARDS, sharding_of
+from shardy_py.explain.labels import Labels
+from shardy_py.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.propagation.solve import Solution
+from shardy_py.sharding.tensor import TensorSharding
+
+CONSTRAINT = "sdy.sharding_constraint"
+
+
+@frozen(eq=False)
+class Communication:
+    """One reshard or collective.
+
+    Args:
+        number: Its number, in program order.
+        kind: ``sdy.reshard``, ``sdy.all_reduce`` and so on.
+        slot: The slot of the tensor that is moved; -1 where propagation did not see it.
+        before: Its sharding before.
+        after: Its sharding behind.
+        users: The ids of the ops that take the result, with the numbers of their operands.
+        where: What it is for, readable.
+    """
+
+    number: int
+    kind: str
+    slot: int
+    before: TensorSharding | None
+    after: TensorSharding | None
+    users: tuple[tuple[int, int], ...]
+    where: str
+
+    @property
+    def key(self) -> tuple[str, int, tuple[tuple[int, int], ...]]:
+        """What two solutions of a program call the same communication."""
+        return self.kind, self.slot, self.users
+
+
+def list_communications(session: Session, solution: Solution, labels: Labels) -> list[Communication]:
+    """Return all communication of a solution.
+
+    Args:
+        session: The session.
+        solution: One of its solutions.
+        labels: What to call things.
+    """
+    program = session.finish(solution, last_pass=InsertExplicitReshardsPass.name)
+    return list(_Lister(session, program, labels).run())
+
+
+def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
+    """Return how much communication there is of each kind."""
+    return dict(sorted(Counter(one.kind for one in communications).items()))
+
+
+class _Lister:
+    def __init__(self, session: Session, program: Program, labels: Labels) -> None:
+        self._session, self._program, self._labels = session, program, labels
+        self._steps: Mapping[int, int] = {op.id: step for step, op in enumerate(session.problem.step_ops)}
+        self._constraints = _constrained(session)
+
+    def run(self) -> Iterator[Communication]:
+        number = 0
+        for op in self._program.walk():
+            if op.name in RESHARDS and op.operands and op.results:
+                yield self._communication(op, number)
+                number += 1
+
+    def _communication(self, op: Op, number: int) -> Communication:
+        source, result = op.operands[0], op.results[0]
+        slot = self._slot(source)
+        after = sharding_of(self._program, result, self._session.registry)
+        return Communication(
+            number,
+            op.name,
+            slot,
+            sharding_of(self._program, source, self._session.registry),
+            after,
+            tuple((user.id, operand) for user, operand in result.uses),
+            self._where(op, slot, after),
+        )
+
+    def _slot(self, value: Value) -> int:
+        slot_of = self._session.problem.slot_of
+        while value.id not in slot_of and value.defining_op is not None and value.defining_op.name in RESHARDS:
+            value = value.defining_op.operands[0]
+        return slot_of.get(value.id, -1)
+
+    def _where(self, op: Op, slot: int, after: TensorSharding | None) -> str:
+        if op.id in self._steps:
+            return f"written in the program as {self._labels.of_step[self._steps[op.id]]}"
+        dims = None if after is None else tuple(dim.axes for dim in after.dim_shardings)
+        constraint = self._constraints.get((slot, dims))
+        if constraint is not None and op.name == "sdy.reshard":
+            return f"sharding constraint {self._labels.value(constraint)}"
+        source = op.operands[0].defining_op
+        uses = op.results[0].uses
+        if source is not None and len(source.results) and op.prev is source and len(uses) != 1:
+            return f"result of {self._name(source)}"
+        return ", ".join(f"operand {number} of {self._name(user)}" for user, number in uses) or "nothing"
+
+    def _name(self, op: Op) -> str:
+        step = self._steps.get(op.id)
+        if step is not None:
+            return str(self._labels.of_step[step])
+        if op.name == "func.return":
+            return "func.return"
+        results = [self._labels.value(slot) for value in op.results if (slot := self._slot(value)) >= 0]
+        return f"{op.name} {', '.join(results)}".rstrip()
+
+
+def _constrained(session: Session) -> dict[tuple[int, object], int]:
+    """Return the constraints by the slot they constrain and the axes of their dimensions."""
+    problem = session.problem
+    found: dict[tuple[int, object], int] = {}
+    for op in session.program.walk():
+        if op.name != CONSTRAINT:
+            continue
+        slot, source = problem.slot_of.get(op.results[0].id, -1), problem.slot_of.get(op.operands[0].id, -1)
+        sharding = problem.table.values[problem.initial[slot]]
+        if sharding is not None:
+            found.setdefault((source, tuple(dim.axes for dim in sharding.dim_shardings)), slot)
+    return found

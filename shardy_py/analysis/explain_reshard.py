@@ -1,0 +1,262 @@
+"""Why there is a communication, and what would remove it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.analysis.communications import Communication, list_communications
+from shardy_py.analysis.proposals import Laboratory, Trial, by_use, propose
+from shardy_py.analysis.session import Session
+from shardy_py.api.schedules import ScheduleLike
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.chains import find_chains
+from shardy_py.explain.describe import Describer
+from shardy_py.explain.explanation import AxisChain, WhyNot
+from shardy_py.explain.missing import Reason, Search, Spot
+from shardy_py.explain.recording import Recording
+from shardy_py.explain.trace import Trace
+from shardy_py.finish.reshards.insertion import RESHARD
+from shardy_py.ir.graph import Op, Program
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
+from shardy_py.sharding.tensor import TensorSharding
+
+
+@frozen
+class CommunicationLine:
+    """One communication, in names.
+
+    Args:
+        number: Its number.
+        kind: ``sdy.reshard``, ``sdy.all_reduce`` and so on.
+        value: The tensor that is moved.
+        before: Its sharding before.
+        after: Its sharding behind.
+        where: What it is for.
+    """
+
+    number: int
+    kind: str
+    value: str
+    before: str
+    after: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.kind} of {self.value} {self.before} -> {self.after}: {self.where}"
+
+
+@frozen
+class Difference:
+    """One dimension that is moved.
+
+    Args:
+        dimension: The number of the dimension.
+        gone: How the axes that it loses got there.
+        stopped: Why the other tensors of the op have not got these axes.
+        come: The axes that it gets.
+        wanted: How these got onto the other tensors of the op.
+        reasons: Why they are not on the tensor itself.
+    """
+
+    dimension: int
+    gone: tuple[AxisChain, ...]
+    stopped: tuple[WhyNot, ...]
+    come: tuple[str, ...]
+    wanted: tuple[AxisChain, ...]
+    reasons: tuple[WhyNot, ...]
+
+
+@frozen
+class ReshardExplanation:
+    """Why there is a communication.
+
+    Args:
+        communication: What it is about.
+        differences: The dimensions that are moved.
+        reduced: How the axes over which the op sums, or the like, got onto its operands.
+        trials: What other annotations would change, the most useful first.
+    """
+
+    communication: CommunicationLine
+    differences: tuple[Difference, ...]
+    reduced: tuple[AxisChain, ...]
+    trials: tuple[Trial, ...]
+
+
+class ReshardExplainer:
+    """Explains the communication of one program.
+
+    Args:
+        module: The program; the other arguments are those of `Session.open`.
+        mesh: For a module without a mesh.
+        schedule: The schedule.
+    """
+
+    def __init__(self, module: Any, mesh: Any = None, *, schedule: ScheduleLike | None = None, **options: Any) -> None:
+        recordings: list[Recording] = []
+
+        def take_down(program: Program, main: Op) -> None:
+            recordings.append(Recording(program, main))
+
+        self.session = Session.open(module, mesh, on_given=take_down, **options)
+        self.schedule = schedule
+        recording = recordings[0]
+        self.solution = self.session.solve(schedule, log=recording.log)
+        levels = self.session.schedule(schedule)
+        self.trace: Trace = recording.finish(self.session.program, self.solution, levels)
+        self.labels = self.trace.labels
+        self.communications = list_communications(self.session, self.solution, self.labels)
+
+    def lines(self) -> list[CommunicationLine]:
+        """Return all communication, in program order."""
+        return [self._line(one) for one in self.communications]
+
+    def explain(self, number: int, *, limit: int = 12) -> ReshardExplanation:
+        """Explain one communication.
+
+        Args:
+            number: Its number.
+            limit: How many proposals to try at most.
+
+        Raises:
+            OptionError: there is none of that number.
+        """
+        if not 0 <= number < len(self.communications):
+            count = len(self.communications)
+            hint = f"the numbers are 0 to {count - 1}" if count else "the program needs none"
+            raise OptionError(Diagnostic("unknown-reshard", f"there is no reshard {number}", hint=hint))
+        one = self.communications[number]
+        survey = _Survey(self.trace, one, self.session)
+        differences, reduced = tuple(survey.differences()), tuple(survey.reduced())
+        laboratory = Laboratory(self.session, self.solution, self.communications, self.labels, self.schedule)
+        spots = dict.fromkeys(survey.spots)
+        wanted = one.after if differences else None
+        proposals = propose(self.trace.annotations, spots, self.labels, moved=one.slot, wanted=wanted)
+        trials = sorted((laboratory.try_out(item, one) for item in islice(proposals, limit)), key=by_use)
+        return ReshardExplanation(self._line(one), differences, reduced, tuple(trials))
+
+    def _line(self, one: Communication) -> CommunicationLine:
+        return CommunicationLine(
+            one.number, one.kind, self.labels.value(one.slot), _dims(one.before), _dims(one.after), one.where
+        )
+
+
+def _dims(sharding: TensorSharding | None) -> str:
+    return "[]" if sharding is None else str(sharding)
+
+
+class _Survey:
+    """Finds out how a tensor and what it is moved for came to differ, and which annotations are behind that."""
+
+    def __init__(self, trace: Trace, one: Communication, session: Session) -> None:
+        self.trace, self.one = trace, one
+        self.describer = Describer(trace, trace.labels)
+        self.search = Search(trace)
+        self.spots: list[Spot] = []
+        users = {user for user, _ in one.users}
+        steps = enumerate(session.problem.step_ops)
+        self.steps = [step for step, op in steps if op.id in users or one.slot in trace.labels.results.get(step, ())]
+
+    def differences(self) -> Iterator[Difference]:
+        """Yield the dimensions that are moved."""
+        sharding = self.trace.history.last(self.one.slot) if self.one.slot >= 0 else None
+        before, after = self.one.before, self.one.after
+        if after is None:
+            return
+        mesh = self.trace.problem.table.mesh_of(after)
+        for dimension, dim in enumerate(after.dim_shardings):
+            had = before.dim_shardings[dimension].axes if before else ()
+            own = sharding.dim_shardings[dimension].axes if sharding and dimension < sharding.rank else ()
+            if had == dim.axes:
+                continue
+            gone = _within(axis_set_difference(had, dim.axes, mesh), own)
+            come = axis_set_difference(dim.axes, had, mesh)
+            yield Difference(
+                dimension,
+                tuple(self._chains((self.one.slot, dimension), gone)),
+                tuple(self._stopped(dimension, gone)),
+                tuple(map(str, come)),
+                tuple(self._wanted(dimension, come)),
+                tuple(self._reasons(dimension, _without(come, own))),
+            )
+
+    def reduced(self) -> Iterator[AxisChain]:
+        """Yield how the axes of reduction factors got onto the operands of the op that makes the tensor."""
+        if self.one.kind == RESHARD:
+            return
+        for step in self.steps:
+            rule = self.trace.problem.step_rules[step]
+            slots, mappings = self.trace.shape_of(step)
+            if rule is None or self.one.slot not in self.trace.labels.results.get(step, ()):
+                continue
+            for slot, mapping in zip(slots, mappings, strict=True):
+                for dimension, factors in enumerate(mapping):
+                    if slot >= 0 and set(factors).intersection(rule.reduction_factors):
+                        yield from self._chains((slot, dimension), self._axes(slot, dimension))
+
+    def _chains(self, spot: Spot, axes: Iterable[AxisRef]) -> Iterator[AxisChain]:
+        for axis in axes:
+            for chain in find_chains(self.trace, *spot, axis):
+                self.spots.append((chain.slot, chain.dimension))
+                ways = ((link.slot, link.dimension) for link in chain.links)
+                self.spots.extend(spot for spot in ways if spot[0] in self.trace.annotations)
+            yield from self.describer.chains(spot, axis)
+
+    def _stopped(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[WhyNot]:
+        """Yield why axes of the tensor did not go on to the other tensors of the op."""
+        for step in self.steps:
+            for reason in self.search.refusals_from((self.one.slot, dimension), step):
+                if any_overlap((reason.axis,), axes):
+                    self.spots.extend(self._annotated(reason))
+                    yield self.describer.reason(reason)
+
+    def _wanted(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[AxisChain]:
+        """Yield how axes got onto the tensors of the op along the factors of the dimension."""
+        for step in self.steps:
+            slots, mappings = self.trace.shape_of(step)
+            factors = {
+                factor
+                for slot, mapping in zip(slots, mappings, strict=True)
+                if slot == self.one.slot and dimension < len(mapping)
+                for factor in mapping[dimension]
+            }
+            for slot, mapping in zip(slots, mappings, strict=True):
+                for other, own in enumerate(mapping):
+                    if slot >= 0 and slot != self.one.slot and factors.intersection(own):
+                        yield from self._chains((slot, other), _within(axes, self._axes(slot, other)))
+
+    def _axes(self, slot: int, dimension: int) -> tuple[AxisRef, ...]:
+        sharding = self.trace.history.last(slot)
+        return () if sharding is None else sharding.dim_shardings[dimension].axes
+
+    def _reasons(self, dimension: int, axes: Iterable[AxisRef]) -> Iterator[WhyNot]:
+        if self.one.slot < 0:
+            return
+        for axis in axes:
+            for reason in self.search.reasons((self.one.slot, dimension), axis):
+                self.spots.extend(self._annotated(reason))
+                yield self.describer.reason(reason)
+
+    def _annotated(self, reason: Reason) -> Iterator[Spot]:
+        """Yield the annotated dimensions behind a reason."""
+        for spot, axes in ((reason.obstacle, reason.by), (reason.source, (reason.axis,)), (reason.spot, ())):
+            if spot is None:
+                continue
+            if spot[0] in self.trace.annotations:
+                yield spot
+            for axis in _within(axes, self._axes(*spot)):
+                yield from ((chain.slot, chain.dimension) for chain in find_chains(self.trace, *spot, axis))
+
+
+def _within(axes: Iterable[AxisRef], own: tuple[AxisRef, ...]) -> tuple[AxisRef, ...]:
+    """Return those axes that lie inside others."""
+    return tuple(axis for axis in axes if any(one.contains(axis) for one in own))
+
+
+def _without(axes: Iterable[AxisRef], own: tuple[AxisRef, ...]) -> tuple[AxisRef, ...]:
+    return tuple(axis for axis in axes if not any_overlap((axis,), own))

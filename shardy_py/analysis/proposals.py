@@ -1,0 +1,173 @@
+"""What other annotations would change: each proposal is tried by solving again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import evolve, frozen
+
+from shardy_py.analysis.changes import changed_slots
+from shardy_py.analysis.communications import Communication, count_by_kind, list_communications
+from shardy_py.analysis.session import Session
+from shardy_py.api.schedules import ScheduleLike
+from shardy_py.errors import ShardyError
+from shardy_py.explain.annotations import Annotation
+from shardy_py.explain.labels import Labels
+from shardy_py.explain.missing import Spot
+from shardy_py.propagation.solve import Solution
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+
+
+@frozen(eq=False)
+class Proposal:
+    """Another annotation.
+
+    Args:
+        kind: ``open``, ``close``, ``constrain``, ``priority`` or ``remove``.
+        text: What to do, readable.
+        shardings: Slot to the sharding to start with.
+    """
+
+    kind: str
+    text: str
+    shardings: Mapping[int, TensorSharding | None]
+
+
+@frozen
+class Trial:
+    """What a proposal changes.
+
+    Args:
+        kind: See `Proposal`.
+        text: See there.
+        removes: Whether the communication in question is gone.
+        before: How much communication there was, by kind.
+        after: How much there is, by kind.
+        values_changed: How many tensors are sharded differently.
+        error: Why it cannot be done, or "".
+    """
+
+    kind: str
+    text: str
+    removes: bool
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    values_changed: int
+    error: str = ""
+
+    @property
+    def total_before(self) -> int:
+        """How much communication there was."""
+        return sum(self.before.values())
+
+    @property
+    def total_after(self) -> int:
+        """How much there is."""
+        return sum(self.after.values())
+
+
+def propose(
+    annotations: Mapping[int, Annotation],
+    spots: Iterable[Spot],
+    labels: Labels,
+    *,
+    moved: int,
+    wanted: TensorSharding | None,
+) -> Iterator[Proposal]:
+    """Yield annotations that might make a communication go away, each once.
+
+    Args:
+        annotations: Slot to annotation.
+        spots: The annotated dimensions that have to do with it.
+        labels: What to call things.
+        moved: The slot of the tensor that is moved.
+        wanted: The sharding it is moved to.
+    """
+    seen: set[str] = set()
+    for proposal in (*_constrain(annotations, labels, moved, wanted), *_at_spots(annotations, spots)):
+        if proposal.text not in seen:
+            seen.add(proposal.text)
+            yield proposal
+
+
+def _constrain(
+    annotations: Mapping[int, Annotation], labels: Labels, moved: int, wanted: TensorSharding | None
+) -> Iterator[Proposal]:
+    if moved < 0 or wanted is None or (moved in annotations and annotations[moved].sharding.unreduced_axes):
+        return
+    closed = evolve(wanted.closed_like(), unreduced_axes=())
+    dims = ", ".join(map(str, closed.dim_shardings))
+    yield Proposal("constrain", f"constrain {labels.value(moved)} to [{dims}]", {moved: closed})
+
+
+def _at_spots(annotations: Mapping[int, Annotation], spots: Iterable[Spot]) -> Iterator[Proposal]:
+    for slot, dimension in spots:
+        annotation = annotations.get(slot)
+        if annotation is None or dimension >= annotation.sharding.rank:
+            continue
+        dim = annotation.sharding.dim_shardings[dimension]
+        where = f"dimension {dimension} of the {annotation.text}"
+        for kind, what, new in _variants(dim):
+            owner = slot if annotation.owner < 0 else annotation.owner
+            slots = [one for one, other in annotations.items() if one in (slot, owner) or other.owner == owner]
+            shardings = {one: _with_dim(annotations[one].sharding, dimension, new) for one in slots}
+            yield Proposal(kind, f"{what} {where}", shardings)
+
+
+def _variants(dim: DimensionSharding) -> Iterator[tuple[str, str, DimensionSharding]]:
+    """Yield what else a dimension could be annotated with."""
+    axes = ", ".join(map(str, dim.axes))
+    if dim.is_closed:
+        yield "open", "open", evolve(dim, is_closed=False)
+    if dim.axes and dim.priority_or_default == 0:
+        yield "priority", "give user priority 1 to", evolve(dim, priority=1)
+    if dim.axes and dim.priority_or_default > 0:
+        yield "priority", "give user priority 0 to", evolve(dim, priority=None)
+    if dim.axes:
+        yield "remove", f"leave {axes} off", DimensionSharding((), is_closed=False)
+    if not dim.is_closed:
+        yield "close", "close", evolve(dim, is_closed=True)
+
+
+def _with_dim(sharding: TensorSharding, dimension: int, dim: DimensionSharding) -> TensorSharding:
+    dims = sharding.dim_shardings
+    if dimension >= len(dims):
+        return sharding
+    return evolve(sharding, dim_shardings=(*dims[:dimension], dim, *dims[dimension + 1 :]))
+
+
+@frozen(eq=False)
+class Laboratory:
+    """Tries proposals on one program.
+
+    Args:
+        session: The session.
+        solution: The solution without any proposal.
+        communications: Its communication.
+        labels: What to call things.
+        schedule: The schedule.
+    """
+
+    session: Session
+    solution: Solution
+    communications: list[Communication]
+    labels: Labels
+    schedule: ScheduleLike | None = None
+
+    def try_out(self, proposal: Proposal, target: Communication) -> Trial:
+        """Solve with a proposal and return what it changes."""
+        before = count_by_kind(self.communications)
+        session = self.session.with_shardings(proposal.shardings)
+        try:
+            solution = session.solve(self.schedule)
+            found = list_communications(session, solution, self.labels)
+        except ShardyError as error:
+            return Trial(proposal.kind, proposal.text, False, before, {}, 0, str(error))
+        changed = changed_slots(self.solution, evolve(solution, problem=self.solution.problem))
+        removes = target.key not in {one.key for one in found}
+        return Trial(proposal.kind, proposal.text, removes, before, count_by_kind(found), len(changed))
+
+
+def by_use(trial: Trial) -> tuple[bool, int, int, str]:
+    """Return the key that sorts trials: those that remove the communication first, then by what is left of it all."""
+    return not trial.removes, trial.total_after, trial.values_changed, trial.text

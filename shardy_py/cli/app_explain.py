@@ -1,0 +1,34 @@
+"""The command of ``shardy`` that explains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.cli.options import session_options
+
+
+@click.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--value", metavar="NAME", help="Why this tensor is sharded as it is: %5, %5#1, %arg0, result0, @f:%2.")
+@click.option("--dim", type=int, metavar="N", help="Only this dimension of it.")
+@click.option("--op", metavar="OP", help="All about one op: %5, stablehlo.dot_general#2, model.py:12.")
+@click.option("--reshard", type=int, metavar="N", help="Why there is this reshard, and what would remove it.")
+@click.option("--reshards", "list_reshards", is_flag=True, help="List the reshards with their numbers.")
+@click.option("--limit", default=12, show_default=True, type=click.IntRange(min=0), help="Proposals to try.")
+@click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
+@click.option(
+    "--names",
+    type=click.Choice(("input", "result")),
+    default="input",
+    show_default=True,
+    help="Names as MLIR prints the module in FILE, or as shardy propagate prints the result.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@session_options
+def explain(**options: Any) -> None:
+    """Explain the sharding of a tensor, an op or a reshard of the module in FILE (- for stdin)."""
+    from shardy_py.cli.explain import run_explain
+
+    run_explain(**options)

@@ -1,0 +1,95 @@
+"""``shardy explain``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.analysis.explain_reshard import ReshardExplainer
+from shardy_py.api.propagate import propagate
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.explanation import OpExplanation, ValueExplanation
+from shardy_py.report.explain import explanation_json, explanations_json, print_reshard
+
+
+def run_explain(
+    *,
+    value: str | None,
+    dim: int | None,
+    op: str | None,
+    reshard: int | None,
+    list_reshards: bool,
+    limit: int,
+    schedule: str | None,
+    names: Any,
+    as_json: bool,
+    **session_options: Any,
+) -> None:
+    """Print one explanation."""
+    asked = {"--value": value, "--op": op, "--reshard": reshard, "--reshards": list_reshards or None}
+    given = [name for name, argument in asked.items() if argument is not None]
+    if len(given) != 1:
+        message = f"{' and '.join(given)} exclude each other" if given else "there is nothing to explain"
+        hint = "give one of --value, --op, --reshard and --reshards"
+        raise OptionError(Diagnostic("option-conflict", message, hint=hint))
+    if dim is not None and value is None:
+        raise OptionError(Diagnostic("option-conflict", "--dim belongs to --value", hint="give --value, too"))
+    program = GivenProgram.of(**session_options)
+    order = None if schedule is None else schedule_argument(schedule)
+    if reshard is None and not list_reshards:
+        found = _explain_run(program, order, value=value, dim=dim, op=op, names=names)
+        click.echo(explanation_json(found) if as_json else str(found))
+        return
+    if names != "input":
+        message = "reshards are explained in the names of the given module"
+        raise OptionError(Diagnostic("option-conflict", message, hint="leave --names away"))
+    explainer = _explainer(program, order)
+    if reshard is None:
+        lines = explainer.lines()
+        click.echo(explanations_json(lines) if as_json else "\n".join(map(str, lines)) or "no reshards")
+        return
+    why = explainer.explain(reshard, limit=limit)
+    if as_json:
+        click.echo(explanation_json(why))
+    else:
+        print_reshard(why)
+
+
+def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:
+    options = program.options
+    return ReshardExplainer(
+        program.module,
+        program.mesh,
+        schedule=schedule,
+        in_shardings=program.in_shardings,
+        strategy=options.strategy,
+        conservative=options.conservative,
+        extended_rules=options.extended_rules,
+        dedup_functions_fully=options.dedup_functions_fully,
+        registry=options.load_registry(),
+    )
+
+
+def _explain_run(
+    program: GivenProgram, schedule: Any, *, value: str | None, dim: int | None, op: str | None, names: Any
+) -> ValueExplanation | OpExplanation:
+    options = program.options
+    result = propagate(
+        program.module,
+        program.mesh,
+        in_shardings=program.in_shardings,
+        strategy=options.strategy,
+        schedule=schedule,
+        conservative=options.conservative,
+        extended_rules=options.extended_rules,
+        dedup_functions_fully=options.dedup_functions_fully,
+        registry=options.load_registry(),
+        trace=True,
+    )
+    if value is not None:
+        return result.explain(value, dim, names=names)
+    assert op is not None, "one of both was asked for"
+    return result.explain_op(op, names=names)
