@@ -32,5 +32,5 @@ def draw(items: Sequence[Measurement], path: Path) -> None:
     axes.invert_yaxis()
     axes.margins(x=0.1)
     axes.set_xlabel("microseconds per op; the numbers are ours / C++")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0 + 0.6 / (1 + len(items))), ncols=len(STAGES) + 1)
+    figure.legend(loc="outside upper center", ncols=len(STAGES) + 1)
     figure.savefig(path)

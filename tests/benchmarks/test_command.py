@@ -11,6 +11,7 @@ from attrs import evolve
 pytest.importorskip("jaxlib", reason="the other side is in jaxlib")
 
 from benchmarks.__main__ import main
+from benchmarks.markdown import tables
 from benchmarks.measure import Measurement, Settings, Skipped, measure
 from benchmarks.programs import Program
 from benchmarks.programs.distinct import OPS_PER_BLOCK, distinct_program
@@ -121,3 +122,13 @@ def test_an_unknown_program_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
         main(["gpt-7"])
     assert error.value.code == 2
     assert "gpt-7" in capsys.readouterr().err
+
+
+def test_tables_of_the_documentation(report: dict[str, Any]) -> None:
+    """The report as Markdown has a row per program and per target, all as long as the head."""
+    place, programs, lines = tables(report).split("\n\n")
+    assert place.startswith("2026-01-31, ")
+    assert programs.splitlines()[2].startswith(f"| tiny | {2 * OPS_PER_BLOCK + 4} | ")
+    assert len(lines.splitlines()) == 2 + len(report["targets"])
+    for table in (programs, lines):
+        assert len({line.count("|") for line in table.splitlines()}) == 1
