@@ -30,12 +30,32 @@ def test_expressions() -> None:
         (
             Linear(((1, 1),)),
             Linear(((0, 2),), -1),
-            Part(0, 4, is_remainder=False),
-            Part(1, 2, is_remainder=True),
+            Part(0, 4),
+            Part(1, 1, 2),
             Opaque((0,)),
             Linear(()),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(d0 floordiv 4) mod 8", Part(0, 4, 8)),
+        ("(d0 mod 32) floordiv 4", Part(0, 4, 8)),
+        ("(d0 floordiv 4) floordiv 2", Part(0, 8)),
+        ("(d0 mod 8) mod 4", Part(0, 1, 4)),
+        ("(d0 mod 4) mod 8", Opaque((0,))),
+        ("(d0 mod 32) floordiv 5", Opaque((0,))),
+        ("(d0 + 1) mod 4", Opaque((0,))),
+        ("(2 * d0) floordiv 4", Opaque((0,))),
+        ("d0 mod d1", Opaque((0, 1))),
+        ("d0 mod 0", Opaque((0,))),
+    ],
+)
+def test_digits(text, expected) -> None:
+    """Quotients and remainders of one loop are digits of it, also one inside the other; nothing else is."""
+    assert parse_indexing_map(f"(d0, d1) -> ({text})").results == (expected,)
 
 
 @pytest.mark.parametrize("text", ["d0 -> d0", "(d0) -> (d0 +)", "affine_map<(d0)>", ""])
@@ -57,10 +77,41 @@ def test_hand_written_rules_are_found() -> None:
     assert rule("a", [("7 - a", (8,))], ("a", (8,))) == "<([i])->([i]) {i=8} permutation={i}>"
 
 
-def test_windows_need_replication() -> None:
-    """A dimension that overlapping loops index is sharded by none of them."""
-    found = rule("a, b", [("a + b", (10,)), ("b", (3,))], ("a", (8,)), ["parallel", "reduction"])
-    assert found == "<([k], [j])->([i]) {i=8, j=3, k=1} need_replication={i, j}>"
+def test_windows_move() -> None:
+    """Where a window slides over a dimension, the loop that moves it has the dimension, the window stays whole."""
+    kinds = ["parallel", "reduction"]
+    moved = "<([i], [j])->([i]) {i=8, j=3} need_replication={j} permutation={i}>"
+    assert rule("a, b", [("a + b", (10,)), ("b", (3,))], ("a", (8,)), kinds) == moved
+    assert rule("a, b", [("2 * a + 3 * b - 1", (21,)), ("b", (3,))], ("a", (8,)), kinds) == moved
+    assert rule("a, b", [("a + b", (8,)), ("b", (1,))], ("a", (8,)), kinds) == (
+        "<([i], [j])->([i]) {i=8, j=1} reduction={j}>"
+    )
+
+
+def test_windows_side_by_side_are_compounds() -> None:
+    """Windows that neither overlap nor leave gaps are the major factor of a dimension, their elements the minor."""
+    found = rule("a, b", [("3 * a + b", (24,)), ("b", (3,))], ("a", (8,)), ["parallel", "reduction"])
+    assert found == "<([ij], [j])->([i]) {i=8, j=3} reduction={j}>"
+
+
+def test_other_combinations_need_replication() -> None:
+    """A dimension that is indexed by overlapping loops, none of which is reduced, is sharded by none of them."""
+    found = rule("a, b", [("a + b", (10,)), ("b", (3,))], ("a, b", (8, 3)))
+    assert found == "<([k], [j])->([i, j]) {i=8, j=3, k=1} need_replication={i, j}>"
+
+
+def test_steps_need_a_permutation() -> None:
+    """A dimension of which every other element is taken is sharded like the result; data has to move."""
+    assert rule("a", [("2 * a + 1", (16,))], ("a", (8,))) == "<([i])->([i]) {i=8} permutation={i}>"
+
+
+def test_a_loop_has_a_factor_for_each_digit() -> None:
+    """Digits that all tensors agree on are factors; others take the loop out of the game."""
+    operand = ("a floordiv 12, (a floordiv 4) mod 3, a mod 4", (2, 3, 4))
+    assert rule("a", [operand], ("a floordiv 4, a mod 4", (6, 4))) == "<([i, j, k])->([ij, k]) {i=2, j=3, k=4}>"
+    assert rule("a", [operand], ("a", (24,))) == "<([i, j, k])->([ijk]) {i=2, j=3, k=4}>"
+    found = rule("a", [("a floordiv 4, a mod 4", (6, 4))], ("a floordiv 6, a mod 6", (4, 6)))
+    assert found == "<([j, k])->([l, m]) {i=24, j=1, k=1, l=1, m=1} need_replication={i}>"
 
 
 def test_unknown_loops_have_no_rule() -> None:
