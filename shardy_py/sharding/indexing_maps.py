@@ -40,11 +40,11 @@ def rule_from_indexing_maps(
     """Return the rule of an op from its indexing maps.
 
     Each loop is a factor; one that tensors take apart by ``floordiv`` and ``mod`` has a factor for each digit. A
-    dimension indexed by a combination of loops such as ``d0 * 4 + d1`` has their factors, major first, if the loops fill
-    it without gaps and overlaps. One that a window slides over, ``d0 * stride + d1`` with ``d1`` reduced, has that of
-    the parallel loop, which needs a permutation (neighbours exchange what windows share), while the loop over the window
-    needs replication. Loops that run backwards, are shifted or take steps need a permutation, those in any other
-    expression replication.
+    dimension indexed by a combination of loops such as ``d0 * 4 + d1`` has their factors, major first, if the loops
+    fill it without gaps and overlaps. One that a window slides over, ``d0 * stride + d1`` with ``d1`` reduced, has that
+    of the parallel loop, which needs a permutation (neighbours exchange what windows share), while the loop over the
+    window needs replication. Loops that run backwards, are shifted or take steps need a permutation, those in any
+    other expression replication.
 
     Args:
         maps: One map per operand, then one per result.
