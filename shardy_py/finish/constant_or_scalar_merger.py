@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Hashable, Mapping
+from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.attributes import freeze
-from shardy_py.ir.copies import CopyLog
-from shardy_py.ir.graph import Op, Program, Region
+from shardy_py.ir.attributes import Attribute, freeze
+from shardy_py.ir.finding import names_with_trait, ops_among
+from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import AsSdyConstant, Broadcast, ConstantLike, OpSemantics, Trait
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import is_scalar
@@ -26,49 +26,62 @@ class ConstantOrScalarMergerPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Merge the constants of a program."""
-        for op in program.body.ops:
-            for region in op.regions:
-                _merge(region, program, context.semantics, context.copies)
-
-
-def _merge(region: Region, program: Program, semantics: OpSemantics, log: CopyLog | None) -> None:
-    first: dict[Hashable, Op] = {}
-    for block in region.blocks:
-        for op in block.ops:
-            for inner in op.regions:
-                _merge(inner, program, semantics, log)
-            if len(op.operands) > 1:
+        semantics, log, keys = context.semantics, context.copies, _Keys(program, context.semantics)
+        first: dict[Hashable, Op] = {}
+        for op in ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast)):
+            region = op.parent.parent if op.parent else None
+            if region is None or len(op.operands) > 1:
                 continue
             traits = semantics.get_traits(op)
             if ConstantLike not in traits and not _is_scalar_expansion(op, traits):
                 continue
             name = "sdy.constant" if AsSdyConstant in traits else op.name
-            kept = first.setdefault((name, _key(op, program, semantics)), op)
-            if kept is not op:
-                if log is not None:
-                    log.merged(op, kept)
-                _replace(op, kept)
+            kept = first.setdefault((region, name, *keys.of(op)), op)
+            if kept is op:
+                continue
+            if log is not None:
+                log.merged(op, kept)
+            _replace(op, kept)
 
 
 def _is_scalar_expansion(op: Op, traits: frozenset[Trait]) -> bool:
     return len(op.operands) == 1 and is_scalar(op.operands[0].type) and Broadcast in traits
 
 
-def _key(op: Op, program: Program, semantics: OpSemantics) -> Hashable:
-    """Return what two ops must have in common to be merged, besides the name."""
-    held = semantics.get_sharding_attribute(op)
-    return (
-        tuple([value.id for value in op.operands]),
-        tuple([(value.type, program.sharding(value)) for value in op.results]),
-        tuple(_attributes(op, held)),
-    )
+class _Keys:
+    """What two ops must have in common to be merged, besides the name and the region.
 
+    The attribute that holds the sharding does not count: the program's table is newer.
+    """
 
-def _attributes(op: Op, left_out: str) -> Iterator[tuple[str, Any]]:
-    """Iterate over the attributes, without the one that holds the sharding: the program's table is newer."""
-    for name in sorted(op.attributes):
-        if name != left_out:
-            yield name, freeze(op.attributes[name])
+    def __init__(self, program: Program, semantics: OpSemantics) -> None:
+        self._table = program.shardings
+        self._semantics = semantics
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[tuple[int, str], tuple[object, int]] = {}
+
+    def of(self, op: Op) -> tuple[Hashable, ...]:
+        """Return the key of an op."""
+        get = self._table.get
+        return (
+            self._attributes(op.attributes, self._semantics.get_sharding_attribute(op)),
+            *op.operands,
+            *[(value.type, get(value.id)) for value in op.results],
+        )
+
+    def _attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
+        """Return a number for the attributes but one; ops that share their attributes are looked at once."""
+        shared = getattr(attributes, "key", None)
+        if shared is None:
+            return self._number(attributes, left_out)
+        found = self._known.get((id(shared), left_out))
+        if found is None:
+            found = self._known[id(shared), left_out] = shared, self._number(attributes, left_out)
+        return found[1]
+
+    def _number(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
+        items = tuple([(name, freeze(attributes[name])) for name in sorted(attributes) if name != left_out])
+        return self._numbers.setdefault(items, len(self._numbers))
 
 
 def _replace(op: Op, kept: Op) -> None:

@@ -12,11 +12,14 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
 from shardy_py.finish.reshards.insertion import Place, Resharder, rank_of
 from shardy_py.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
-from shardy_py.finish.reshards.survey import Visit
+from shardy_py.finish.reshards.survey import Visit, visits_of
 from shardy_py.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
+from shardy_py.ir.finding import names_with_trait, ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.sharding_walker import IN_SHARDINGS, MANUAL_COMPUTATION, OUT_SHARDINGS
+from shardy_py.ir.shardings import distinct
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
@@ -54,10 +57,29 @@ class InsertExplicitReshardsPass:
         resharder = Resharder.of(program, semantics)
         resharder.survey.open_partial_shardings(program.shardings)
         run = _Run(resharder, semantics, full=self.enable_full_version)
-        for name, function in resharder.functions.items():
-            for visit in resharder.survey.visits[name]:
+        everything = self.enable_full_version or _has_unreduced_axes(program)
+        names = None if everything else _names_of_interest(program, semantics)
+        # What is inserted is not visited, in whatever function it is.
+        visits = [visits_of(function, semantics, names=names) for function in resharder.functions.values()]
+        for function, visits_there in zip(resharder.functions.values(), visits, strict=True):
+            for visit in visits_there:
                 run.visit(visit)
             reshard_returns(resharder, function, full=self.enable_full_version)
+
+
+def _has_unreduced_axes(program: Program) -> bool:
+    """Return whether some sharding has unreduced axes, in the table or in the attributes of a manual computation."""
+    if any(sharding.unreduced_axes for sharding in distinct(program.shardings.values())):
+        return True
+    computations = ops_named(program, MANUAL_COMPUTATION)
+    held = [op.attributes.get(name) for op in computations for name in (IN_SHARDINGS, OUT_SHARDINGS)]
+    return any(sharding.unreduced_axes for attribute in held if attribute for sharding in attribute.shardings)
+
+
+def _names_of_interest(program: Program, semantics: OpSemantics) -> set[str]:
+    """Return the names of the ops that the minimal version looks at where nothing is unreduced."""
+    names = names_with_trait(program, semantics, Contraction, Concatenation)
+    return names.union((_CALL,), semantics.names_with_data_flow(program.op_names))
 
 
 class _Planner:

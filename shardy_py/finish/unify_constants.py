@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from attrs import define, field
 
 from shardy_py.ir.copies import CopyLog
+from shardy_py.ir.finding import names_with_trait, ops_among
 from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.interfaces import ConstantLike, IsolatedFromAbove, OpSemantics, UnitedByMlir
 from shardy_py.sharding.tensor import TensorSharding
@@ -23,8 +24,15 @@ def unify_constants(program: Program, semantics: OpSemantics, log: CopyLog | Non
     differently. Constants that stand at the start already, or behind one that does, keep their place. Regions that
     cannot use values from outside have their own.
     """
+    if not _has_any(program, semantics):
+        return
     for function in program.functions.values():
         _visit_isolated(program, function, semantics, log)
+
+
+def _has_any(program: Program, semantics: OpSemantics) -> bool:
+    names = names_with_trait(program, semantics, ConstantLike) - {_KEPT_APART}
+    return any(ConstantLike in semantics.get_traits(op) for op in ops_among(program, names))
 
 
 @define

@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.reshards.insertion import RESHARD, Resharder
+from shardy_py.finish.reshards.survey import visits_of
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
@@ -53,8 +54,8 @@ class VerifyUnreducedAxesPass:
             VerificationError: with one diagnostic per op that breaks the rule.
         """
         checker = _Checker(Resharder.of(program, context.semantics), context.semantics)
-        for visits in checker.resharder.survey.visits.values():
-            for visit in visits:
+        for function in checker.resharder.functions.values():
+            for visit in visits_of(function, context.semantics):
                 checker.check(visit.op, visit.traits)
         if checker.found:
             raise VerificationError(*checker.found)

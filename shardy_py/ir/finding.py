@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.interfaces import OpSemantics, Trait
 
 _ALL = frozenset(("*",))
 
@@ -39,6 +39,16 @@ def ops_among(program: Program, names: Iterable[str]) -> Sequence[Op]:
     if ops is None:
         ops = found[key] = [op for op in all_ops(program) if op.name in wanted]
     return ops
+
+
+def names_with_trait(program: Program, semantics: OpSemantics, *traits: Trait) -> set[str]:
+    """Return the names of the ops of a program that have one of some traits, or some of which may have it."""
+    found: set[str] = set()
+    for name in program.op_names:
+        known = semantics.traits_of_name(name)
+        if known is None or not known.isdisjoint(traits):
+            found.add(name)
+    return found
 
 
 def data_flow_ops(program: Program, semantics: OpSemantics) -> Sequence[Op]:

@@ -221,12 +221,12 @@ class OpSemantics(Protocol):
         """Return what describes the op's data flow edges, or None; the same for all ops of one name."""
         ...
 
-    def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
-        """Return which of some op names have data-flow edges."""
+    def traits_of_name(self, name: str) -> frozenset[Trait] | None:
+        """Return the traits that all ops of a name have; None where they depend on the op."""
         ...
 
-    def names_with_trait(self, names: Iterable[str], trait: Trait) -> frozenset[str]:
-        """Return which of some op names stand for ops that have a trait, or some of which may have it."""
+    def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
+        """Return which of some op names have data-flow edges."""
         ...
 
     def names_with_mesh_reference(self, names: Iterable[str]) -> frozenset[str]:

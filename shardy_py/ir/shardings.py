@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from shardy_py.ir.graph import Op, Program, Value
@@ -92,6 +92,11 @@ def complete_unless_maximal(
         TensorSharding.fully_open(mesh, _rank(value)) if sharding is None else sharding
         for value, sharding in zip(values, found, strict=True)
     )
+
+
+def distinct(shardings: Iterable[TensorSharding]) -> Iterable[TensorSharding]:
+    """Return shardings with each object once; equal ones are mostly the same object, and this is much faster."""
+    return {id(sharding): sharding for sharding in shardings}.values()
 
 
 def set_sharding(program: Program, value: Value, sharding: TensorSharding) -> None:

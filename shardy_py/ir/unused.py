@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
 
@@ -9,6 +10,8 @@ from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMe
 def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
     """Return the ops that nothing with an effect depends on, outermost only, in program order."""
     found: list[Op] = []
+    if not _has_any(program, semantics):
+        return found
     unused: set[int] = set()
     for function in reversed(list(program.functions.values())):
         for region in function.regions:
@@ -16,6 +19,18 @@ def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
                 _find_in_block(block, semantics, unused, found)
     found.reverse()
     return found
+
+
+def _has_any(program: Program, semantics: OpSemantics) -> bool:
+    """Return whether there is an unused op at all: then there is one whose results have no uses."""
+    for op in all_ops(program):
+        for value in op.results:
+            if value.uses:
+                break
+        else:
+            if op.parent is not program.body and is_removable(op, semantics):
+                return True
+    return False
 
 
 def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program
 
 
@@ -11,13 +12,14 @@ def order_uses(program: Program) -> None:
     Parsing enters the uses of an op after those in its regions; MLIR's dialect conversion, which the reference runs
     when it splits constants, enters all uses again in program order. Propagation follows uses in their order.
     """
-    multiple = [op for op in program.walk() if op.regions and any(len(value.uses) > 1 for value in op.operands)]
+    ops = all_ops(program)
+    multiple = [op for op in ops if op.regions and any(len(value.uses) > 1 for value in op.operands)]
     if not multiple:
         return
-    position = {op.id: index for index, op in enumerate(program.walk())}
+    position = dict(zip(ops, range(len(ops)), strict=True))
 
     def place(use: tuple[Op, int]) -> tuple[int, int]:
-        return position[use[0].id], use[1]
+        return position[use[0]], use[1]
 
     for op in multiple:
         for value in op.operands:

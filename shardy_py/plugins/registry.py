@@ -239,7 +239,7 @@ class Registry:
 
     def get_traits(self, op: Op) -> frozenset[Trait]:
         """Return all traits of an op: of its name, of matching globs, and of predicates."""
-        resolved = self._resolve(op.name)
+        resolved = self._resolved.get(op.name) or self._resolve(op.name)
         if not resolved.predicates:
             return resolved.traits
         return resolved.traits.union(*(traits_of(op) for traits_of in resolved.predicates))
@@ -250,16 +250,16 @@ class Registry:
 
     def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:
         """Return what describes the op's data-flow edges, or None."""
-        return self._resolve(op.name).data_flow
+        return (self._resolved.get(op.name) or self._resolve(op.name)).data_flow
+
+    def traits_of_name(self, name: str) -> frozenset[Trait] | None:
+        """Return the traits that all ops of a name have; None where a predicate may give more."""
+        resolved = self._resolve(name)
+        return None if resolved.predicates else resolved.traits
 
     def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
         """Return which of some op names have data-flow edges."""
         return frozenset([name for name in names if self._resolve(name).data_flow is not None])
-
-    def names_with_trait(self, names: Iterable[str], trait: Trait) -> frozenset[str]:
-        """Return which of some op names have a trait, by name or glob, or a predicate that may give it."""
-        resolved = [(name, self._resolve(name)) for name in names]
-        return frozenset([name for name, item in resolved if item.predicates or trait in item.traits])
 
     def names_with_mesh_reference(self, names: Iterable[str]) -> frozenset[str]:
         """Return which of some op names may refer to a mesh besides their shardings."""

@@ -6,15 +6,17 @@ for all that is computed from constants alone, and for scalars blown up to tenso
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from copy import copy
-from typing import ClassVar
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
 
 from attrs import frozen
 
 from shardy_py.ir.cloning import Mapping, clone_function_recursively, clone_op
 from shardy_py.ir.copies import CopyLog
-from shardy_py.ir.graph import Op, Program, Region, Value
+from shardy_py.ir.finding import names_with_trait, ops_among
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
     Broadcast,
@@ -41,6 +43,7 @@ CONSTANT = "sdy.constant"
 NAMED_COMPUTATION = "sdy.named_computation"
 SHARDING_GROUP = "sdy.sharding_group"
 CALL = "func.call"
+_SPECIAL = frozenset((CALL, NAMED_COMPUTATION, SHARDING_GROUP))
 
 
 @frozen
@@ -66,125 +69,126 @@ class ConstantOrScalarSplitterPass:
 
 def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | None = None) -> None:
     """Turn constants of dialects into ``sdy.constant``, which no folding merges again."""
-    for op in list(program.walk()):
-        if AsSdyConstant not in semantics.get_traits(op) or op.parent is None:
+    table = program.shardings
+    for op in ops_among(program, names_with_trait(program, semantics, AsSdyConstant)):
+        block = op.parent
+        if block is None or AsSdyConstant not in semantics.get_traits(op):
             continue
         constant = Op(program, CONSTANT, (), [value.type for value in op.results], copy(op.attributes))
         if log is not None:
             log.converted(op, constant)
-        op.parent.insert_before(op, constant)
+        block.insert_after(op.prev, constant)
         for old, new in zip(op.results, constant.results, strict=True):
             old.replace_all_uses_with(new)
-            if old.id in program.shardings:
-                program.shardings[new.id] = program.shardings.pop(old.id)
-        op.erase()
+            if old.id in table:
+                table[new.id] = table.pop(old.id)
+        block.remove(op)
 
 
-@frozen
-class _Kind:
+class _Kind(NamedTuple):
     """What the traits of an op say about it.
 
-    Args:
-        constant: It makes a constant.
-        preserving: Its results are constant if its operands are.
-        terminator: It ends its block.
-        broadcast: It expands its operand.
+    Attributes:
+        is_constant: It makes a constant.
+        is_preserving: Its results are constant if its operands are.
+        is_terminator: It ends its block.
+        is_broadcast: It expands its operand.
     """
 
-    constant: bool
-    preserving: bool
-    terminator: bool
-    broadcast: bool
+    is_constant: bool
+    is_preserving: bool
+    is_terminator: bool
+    is_broadcast: bool
 
     @classmethod
     def of(cls, traits: frozenset[Trait]) -> _Kind:
         """Return the kind of the ops with these traits."""
-        preserving = Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
-        return cls(ConstantLike in traits, preserving, IsTerminator in traits, Broadcast in traits)
+        is_preserving = Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
+        return cls(ConstantLike in traits, is_preserving, IsTerminator in traits, Broadcast in traits)
 
 
 class _Splitter:
     """Splits one function after the other; remembers which calls and named computations do more than keep constants."""
 
     def __init__(self, program: Program, semantics: OpSemantics, log: CopyLog | None) -> None:
+        self._program = program
         self._semantics = semantics
         self._log = log
-        self._kinds: dict[frozenset[Trait], _Kind] = {}
+        self._kinds: dict[str, _Kind] = {}
         self._symbols = SymbolTable(program)
         self._other_computations: set[str | None] = set()
         self._other_functions: set[str] = set()
-        # These are of the region at hand; dictionaries, because their order counts.
-        self._function_name = ""
-        self._constants: dict[Op, None] = {}
-        self._expansions: dict[Op, None] = {}
 
     def split_function(self, function: Op) -> None:
         """Split the constants of the named computations, inner ones first, then those of the function around them."""
-        self._function_name = original_function_name(function)
-        for op in _inside_out(function.regions[0]):
-            if op.name == NAMED_COMPUTATION:
-                self._split_region(op.regions[0])
-        self._split_region(function.regions[0])
+        name = original_function_name(function)
+        region = function.regions[0]
+        if NAMED_COMPUTATION in self._program.op_names:
+            for op in _inside_out(region):
+                if op.name == NAMED_COMPUTATION:
+                    self._split_region(op.regions[0], name, op)
+        self._split_region(region, name, None)
 
-    def _split_region(self, region: Region) -> None:
-        self._constants, self._expansions = {}, {}
-        for op in _outside_named_computations(region):
-            self._visit(op)
-        # Every other user has a copy by now, so the originals are unused but by each other, and by sharding groups.
-        for op in (*self._expansions, *reversed(self._constants)):
-            _erase_if_unused(op)
-
-    def _visit(self, op: Op) -> None:
-        if op.name == SHARDING_GROUP:
-            return
-        kind = self._kind_of(op)
-        preserving = self._preserves_constants(op, kind)
-        if kind.constant or (preserving and self._has_constant_operands(op)):
-            self._constants[op] = None
-            return
-        if not preserving and not kind.terminator:
-            self._note_other(op)
-        if kind.broadcast and len(op.operands) == 1 and is_scalar(op.operands[0].type):
-            self._expansions[op] = None
-            return
-        self._copy_operands(op)
+    def _split_region(self, region: Region, function_name: str, computation: Op | None) -> None:
+        """Split the constants of a function, or of a named computation in it."""
+        constants: dict[Any, None] = {}
+        expansions: dict[Any, None] = {}
+        kinds = self._kinds
+        for op in _outside_named_computations(self._program, region):
+            is_constant, preserving, is_terminator, is_broadcast = kinds.get(op.name) or self._kind_of(op)
+            if op.name in _SPECIAL:
+                if op.name == SHARDING_GROUP:
+                    continue
+                preserving = self._preserves_constants(op)
+            operands = op.operands
+            if is_constant or (preserving and _are_all_in(operands, constants)):
+                constants[op] = None
+                continue
+            if not preserving and not is_terminator:
+                # The function and the named computation around the op do more than keep constants constant.
+                self._other_functions.add(function_name)
+                if computation is not None:
+                    self._other_computations.add(computation.attributes.get("name"))
+            if is_broadcast and len(operands) == 1 and is_scalar(operands[0].type):
+                expansions[op] = None
+                continue
+            for number, value in enumerate(operands):
+                owner = value.owner
+                if (owner in constants or owner in expansions) and not is_scalar(value.type):
+                    self._give_own(op, number, value)
+        # Every other user has its own by now, so that what is left is used by each other, and by sharding groups.
+        for original in (*expansions, *reversed(constants)):
+            _erase_if_unused(original)
 
     def _kind_of(self, op: Op) -> _Kind:
-        traits = self._semantics.get_traits(op)
-        found = self._kinds.get(traits)
-        if found is None:
-            found = self._kinds[traits] = _Kind.of(traits)
-        return found
+        traits = self._semantics.traits_of_name(op.name)
+        if traits is None:
+            return _Kind.of(self._semantics.get_traits(op))
+        kind = self._kinds[op.name] = _Kind.of(traits)
+        return kind
 
-    def _preserves_constants(self, op: Op, kind: _Kind) -> bool:
-        """Return whether the results are constant if the operands are."""
+    def _preserves_constants(self, op: Op) -> bool:
+        """Return whether the results of a call, or a named computation, are constant if the operands are."""
         if op.name == CALL:
             callee = self._symbols.callee(op)
             # Nobody knows what a declared function does; the reference takes it for constant, and aborts later.
             return has_body(callee) and original_function_name(callee) not in self._other_functions
-        if op.name == NAMED_COMPUTATION:
-            return op.attributes.get("name") not in self._other_computations
-        return kind.preserving
+        return op.attributes.get("name") not in self._other_computations
 
-    def _has_constant_operands(self, op: Op) -> bool:
-        return all(value.owner in self._constants for value in op.operands)
+    def _give_own(self, op: Op, number: int, value: Value) -> None:
+        """Give an op its own copy of a constant expression or scalar expansion that it uses.
 
-    def _note_other(self, op: Op) -> None:
-        """Remember that the function and the named computation around an op do more than keep constants constant."""
-        around = op.parent_op
-        while around is not None and around.name != NAMED_COMPUTATION:
-            around = around.parent_op
-        if around is not None:
-            self._other_computations.add(around.attributes.get("name"))
-        self._other_functions.add(self._function_name)
-
-    def _copy_operands(self, op: Op) -> None:
-        """Give an op its own copies of the constant expressions and scalar expansions it uses, one per operand."""
-        for number, value in enumerate(op.operands):
-            if (value.owner in self._constants or value.owner in self._expansions) and not is_scalar(value.type):
-                op.set_operand(number, self._copy(value))
-                if self._log is not None:
-                    self._log.given(op, number)
+        What nobody else uses it keeps: the copy would stand where the original does, which would be erased.
+        """
+        if self._log is None:
+            expression = _find_single_use(value)
+            if expression is not None:
+                for part in expression:
+                    _renew_uses_of_scalars(part)
+                return
+        op.set_operand(number, self._copy(value))
+        if self._log is not None:
+            self._log.given(op, number)
 
     def _copy(self, root: Value) -> Value:
         """Return a copy of a value with all it is computed from; what is used twice in it is copied once."""
@@ -210,9 +214,51 @@ class _Splitter:
         if copied.name == CALL:
             function = self._symbols.callee(copied)
             set_callee(copied, self._symbols.insert(clone_function_recursively(function, self._symbols)))
-        groups = [clone_op(user, mapping) for user in value.users if user.name == SHARDING_GROUP]
-        for new in (copied, *groups):
-            op.parent.insert_before(op, new)  # type: ignore[union-attr]
+        op.parent.insert_before(op, copied)  # type: ignore[union-attr]
+        if SHARDING_GROUP in self._program.op_names:
+            for user in value.users:
+                if user.name == SHARDING_GROUP:
+                    op.parent.insert_before(op, clone_op(user, mapping))  # type: ignore[union-attr]
+
+
+def _are_all_in(values: Iterable[Value], owners: Container[Any]) -> bool:
+    # A loop, because `all` would make a generator for every op.
+    for value in values:  # noqa: SIM110
+        if value.owner not in owners:
+            return False
+    return True
+
+
+def _find_single_use(root: Value) -> list[Op] | None:
+    """Return the ops a value is computed from, operands first, if each is a simple one with a single use; else None."""
+    owner = root.owner
+    if isinstance(owner, Op) and not owner.operands:
+        return [] if _is_simple(owner) and len(root.uses) == 1 else None
+    found: list[Op] = []
+    stack = [root]
+    while stack:
+        value = stack.pop()
+        owner = value.owner
+        if isinstance(owner, Block) or is_scalar(value.type):
+            continue
+        if len(value.uses) != 1 or not _is_simple(owner):
+            return None
+        found.append(owner)
+        stack += owner.operands
+    found.reverse()
+    return found
+
+
+def _is_simple(op: Op) -> bool:
+    return len(op.results) == 1 and not op.regions and op.name != CALL
+
+
+def _renew_uses_of_scalars(op: Op) -> None:
+    """Put the uses of scalars, which are never copied, to the end, where those of a copy of the op would be."""
+    for number, value in enumerate(op.operands):
+        if len(value.uses) > 1:
+            value.uses.remove((op, number))
+            value.uses.append((op, number))
 
 
 def _inside_out(region: Region) -> Iterator[Op]:
@@ -224,23 +270,28 @@ def _inside_out(region: Region) -> Iterator[Op]:
             yield op
 
 
-def _outside_named_computations(region: Region) -> Iterator[Op]:
+def _outside_named_computations(program: Program, region: Region) -> Iterator[Op]:
     """Iterate over all ops, each before those in its regions, but not over the bodies of named computations."""
+    if NAMED_COMPUTATION not in program.op_names:
+        return chain.from_iterable([block.walk() for block in region.blocks])
+    return _outside_some(region)
+
+
+def _outside_some(region: Region) -> Iterator[Op]:
     for block in region.blocks:
         for op in block.ops:
             yield op
             if op.name != NAMED_COMPUTATION:
                 for inner in op.regions:
-                    yield from _outside_named_computations(inner)
+                    yield from _outside_some(inner)
 
 
 def _erase_if_unused(op: Op) -> None:
-    users = [user for value in op.results for user in value.users]
-    if _are_sharding_groups(users):
-        for user in users:
-            user.erase()
-        op.erase()
-
-
-def _are_sharding_groups(users: Iterable[Op]) -> bool:
-    return all(user.name == SHARDING_GROUP for user in users)
+    """Erase an op that at most sharding groups use, and them with it."""
+    for value in op.results:
+        for user, _ in value.uses:
+            if user.name != SHARDING_GROUP:
+                return
+    for user in [user for value in op.results for user in value.users]:
+        user.erase()
+    op.erase()

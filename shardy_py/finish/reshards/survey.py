@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 
 from attrs import define, field
 
 from shardy_py.ir.data_flow import shardable_value
+from shardy_py.ir.finding import all_ops, names_with_trait, ops_among
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
 from shardy_py.ir.shardings import complete
@@ -30,46 +31,40 @@ class Survey:
     """What holds for all ops of a program as long as only ops are inserted.
 
     Attributes:
-        visits: The ops in every function, by its name, each after those in its regions.
         carriers: Value id to the id of the value that carries its sharding, where that is another one.
         barriers: Id of the result of a propagation barrier to the barrier, whose operand may change.
+        sharing: Values whose shardings one attribute holds.
     """
 
-    visits: dict[str, list[Visit]] = field(factory=dict)
     carriers: dict[int, int] = field(factory=dict)
     barriers: dict[int, Op] = field(factory=dict)
+    sharing: list[Sequence[Value]] = field(factory=list)
 
     @classmethod
     def of(cls, program: Program, semantics: OpSemantics) -> Survey:
         """Look at all functions of a program."""
         survey = cls()
-        for name, function in program.functions.items():
-            visits: list[Visit] = []
-            survey._enter(function, semantics, visits)
-            survey.visits[name] = visits
+        data_flow_names = semantics.names_with_data_flow(program.op_names)
+        for op in all_ops(program):
+            is_data_flow = op.name in data_flow_names
+            if (is_data_flow or op.regions) and op.parent is not program.body:
+                survey._find_carriers(op, semantics)
+            if not is_data_flow and len(op.results) > 1:
+                survey.sharing.append(op.results)
+        for op in ops_among(program, names_with_trait(program, semantics, PropagationBarrier)):
+            if semantics.has_trait(op, PropagationBarrier):
+                survey.barriers[op.results[0].id] = op
         return survey
 
-    def _enter(self, op: Op, semantics: OpSemantics, visits: list[Visit]) -> None:
-        get_traits, get_data_flow = semantics.get_traits, semantics.get_data_flow
-        for region in op.regions:
-            for block in region.blocks:
-                for inner in block.ops:
-                    if inner.regions:
-                        self._enter(inner, semantics, visits)
-                    visit = Visit(inner, get_traits(inner), get_data_flow(inner))
-                    visits.append(visit)
-                    if visit.data_flow is not None or inner.regions:
-                        self._find_carriers(visit, semantics)
-                    if PropagationBarrier in visit.traits:
-                        self.barriers[inner.results[0].id] = inner
-
-    def _find_carriers(self, visit: Visit, semantics: OpSemantics) -> None:
+    def _find_carriers(self, op: Op, semantics: OpSemantics) -> None:
         """Enter the values that carry the shardings of an op's block arguments and results."""
-        op = visit.op
+        data_flow = semantics.get_data_flow(op)
         values = [value for region in op.regions for block in region.blocks for value in block.arguments]
-        if visit.data_flow is None:
+        if data_flow is None:
             self.carriers.update((value.id, NOWHERE) for value in values)
             return
+        self.sharing.append(data_flow.get_op_result_edge_owners(op))
+        self.sharing.append(data_flow.get_block_argument_edge_owners(op))
         for value in (*values, *op.results):
             carrier = shardable_value(value, semantics)
             self.carriers[value.id] = NOWHERE if carrier is None else carrier.id
@@ -80,17 +75,25 @@ class Survey:
         An op holds the shardings of its results together, a data-flow op also those of its block arguments, so that
         the others have one, too, as soon as one has.
         """
-        for visits in self.visits.values():
-            for visit in visits:
-                for values in _sharing_an_attribute(visit):
-                    shardings = complete(table, values)
-                    table.update(zip((value.id for value in values), shardings, strict=False))
+        for values in self.sharing:
+            shardings = complete(table, values)
+            table.update(zip((value.id for value in values), shardings, strict=False))
 
 
-def _sharing_an_attribute(visit: Visit) -> Iterable[Sequence[Value]]:
-    op, data_flow = visit.op, visit.data_flow
-    if data_flow is not None:
-        yield data_flow.get_op_result_edge_owners(op)
-        yield data_flow.get_block_argument_edge_owners(op)
-    elif len(op.results) > 1:
-        yield op.results
+def visits_of(function: Op, semantics: OpSemantics, *, names: Container[str] | None = None) -> list[Visit]:
+    """Return the ops in a function, each after those in its regions; if names are given only those of these names."""
+    visits: list[Visit] = []
+    _enter(function, semantics, names, visits)
+    return visits
+
+
+def _enter(op: Op, semantics: OpSemantics, names: Container[str] | None, visits: list[Visit]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                if inner.regions:
+                    _enter(inner, semantics, names, visits)
+                if names is None or inner.name in names:
+                    visits.append(Visit(inner, semantics.get_traits(inner), semantics.get_data_flow(inner)))
+                inner = inner.next
