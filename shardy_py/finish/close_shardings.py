@@ -9,6 +9,7 @@ from attrs import frozen
 from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import distinct
 from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue
 
 _MANUAL_COMPUTATION = "sdy.manual_computation"
@@ -24,11 +25,9 @@ class CloseShardingsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Close the shardings of all values."""
         table = program.shardings
-        closed: dict[TensorSharding, TensorSharding] = {}
+        closed = {id(sharding): _close(sharding) for sharding in distinct(table.values())}
         for value, sharding in table.items():
-            if sharding not in closed:
-                closed[sharding] = _close(sharding)
-            table[value] = closed[sharding]
+            table[value] = closed[id(sharding)]
         for op in ops_named(program, _MANUAL_COMPUTATION):
             _close_attributes(op)
 

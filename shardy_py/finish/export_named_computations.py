@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from shardy_py.finish.sink_data_flow_edges import replace_by_owner, sink_shardin
 from shardy_py.ir.attributes import Attribute, SymbolRef
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.data_flow import edge_user
+from shardy_py.ir.finding import inner_first, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.regions import move_region
@@ -37,20 +38,13 @@ class ExportNamedComputationsPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Add the functions at the end of the module, those of inner computations before those of outer ones."""
+        computations = inner_first(ops_named(program, NAMED_COMPUTATION))
+        if not computations:
+            return
         symbols = SymbolTable(program)
-        calls = [_export(program, op, symbols, context.copies) for op in list(_computations(program.body.ops))]
+        calls = [_export(program, op, symbols, context.copies) for op in computations]
         for call in calls:
             _remove_edges(program, call.results)
-
-
-def _computations(ops: Iterable[Op]) -> Iterator[Op]:
-    """Yield all named computations, each after those inside."""
-    for op in ops:
-        for region in op.regions:
-            for block in region.blocks:
-                yield from _computations(block.ops)
-        if op.name == NAMED_COMPUTATION:
-            yield op
 
 
 def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLog | None) -> Op:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from attrs import evolve, frozen
 
+from shardy_py.ir.finding import ops_among
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import transform_shardings
@@ -28,8 +29,11 @@ class InlineMeshesPass:
             mesh = meshes.get(sharding.mesh) if isinstance(sharding.mesh, str) else None
             return sharding if mesh is None else evolve(sharding, mesh=mesh)
 
-        transform_shardings(program, context.semantics, inline)
-        for op in program.walk():
+        def concerns(sharding: TensorSharding) -> bool:
+            return inline(sharding) is not sharding
+
+        transform_shardings(program, context.semantics, inline, concerns=concerns)
+        for op in ops_among(program, context.semantics.names_with_mesh_reference(program.op_names)):
             reference = context.semantics.get_mesh_reference(op)
             name = reference.get_mesh(op) if reference is not None else None
             if reference is not None and isinstance(name, str) and name in meshes:

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import distinct
 from shardy_py.sharding.tensor import DimensionSharding
 
 
@@ -32,11 +33,13 @@ class RemoveSubAxesInInputOutputShardingsPass:
         main = main_function(program)
         if main is None:
             return
+        table = program.shardings
+        cut = {id(sharding): sharding.map_dims(_cut) for sharding in distinct(table.values())}
         arguments = [value for region in main.regions for block in region.blocks[:1] for value in block.arguments]
         for value in [*arguments, *main.function_results]:
-            sharding = program.sharding(value)
+            sharding = table.get(value.id)
             if sharding is not None:
-                program.shardings[value.id] = sharding.map_dims(_cut)
+                table[value.id] = cut[id(sharding)]
 
 
 def _cut(dim: DimensionSharding) -> DimensionSharding:

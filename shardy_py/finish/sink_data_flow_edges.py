@@ -9,6 +9,7 @@ from attrs import frozen
 
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
+from shardy_py.ir.finding import data_flow_ops, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
@@ -35,17 +36,12 @@ class SinkDataFlowEdgesPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Sink the edges of all ops of a program."""
         semantics = context.semantics
-        edges: list[Op] = []
-        for op in program.walk():
-            if op.name == DATA_FLOW_EDGE:
-                edges.append(op)
-                continue
+        for op in data_flow_ops(program, semantics):
             data_flow = semantics.get_data_flow(op)
-            if data_flow is None:
-                continue
-            self._sink(program, op, "block_arg", data_flow.get_block_argument_edge_owners(op))
-            self._sink(program, op, "result", data_flow.get_op_result_edge_owners(op))
-        for edge in edges:
+            if data_flow is not None:
+                self._sink(program, op, "block_arg", data_flow.get_block_argument_edge_owners(op))
+                self._sink(program, op, "result", data_flow.get_op_result_edge_owners(op))
+        for edge in ops_named(program, DATA_FLOW_EDGE):
             replace_by_owner(program, edge)
 
     def _sink(self, program: Program, op: Op, kind: str, owners: Sequence[Value]) -> None:

@@ -12,7 +12,7 @@ from shardy_py.ir.finding import ops_among
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
@@ -33,11 +33,14 @@ class UpdateNonDivisibleInputOutputShardingsPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Update the shardings of all inputs and outputs."""
-        meshes = program.meshes
+        even = _Even(program.meshes)
+        table = program.shardings
         names = context.semantics.names_with_data_flow(program.op_names)
         for op in ops_among(program, (_FUNCTION, _CALL, *names)):
             for value in _inputs_and_outputs(op, context.semantics):
-                _update(program, meshes, value)
+                sharding = table.get(value.id)
+                if sharding is not None:
+                    table[value.id] = even.of(sharding, value.type)
 
 
 def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Iterator[Value]:
@@ -54,11 +57,22 @@ def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Iterator[Value]:
         yield from data_flow.get_op_result_edge_owners(op)
 
 
-def _update(program: Program, meshes: Mapping[str, Mesh], value: Value) -> None:
-    sharding, shape = program.sharding(value), static_shape(value.type)
-    mesh = None if sharding is None else resolve_mesh(sharding.mesh, meshes)
-    if sharding is not None and shape is not None and mesh is not None:
-        program.shardings[value.id] = evenly_sharded(sharding, shape, mesh)
+class _Even:
+    """Makes shardings even; inputs and outputs have the same few types and shardings over and over."""
+
+    def __init__(self, meshes: Mapping[str, Mesh]) -> None:
+        self._meshes = meshes
+        # The key is of identities, so the entry keeps the objects alive.
+        self._known: dict[tuple[int, int], tuple[TensorSharding, Type, TensorSharding]] = {}
+
+    def of(self, sharding: TensorSharding, type_: Type) -> TensorSharding:
+        """Return a sharding for values of a type, see `evenly_sharded`; where sizes or axes are unknown it stays."""
+        known = self._known.get((id(sharding), id(type_)))
+        if known is None:
+            shape, mesh = static_shape(type_), resolve_mesh(sharding.mesh, self._meshes)
+            even = sharding if shape is None or mesh is None else evenly_sharded(sharding, shape, mesh)
+            known = self._known[id(sharding), id(type_)] = sharding, type_, even
+        return known[2]
 
 
 def evenly_sharded(sharding: TensorSharding, shape: Iterable[int], mesh: Mesh) -> TensorSharding:

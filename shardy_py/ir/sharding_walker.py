@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.shardings import FUNCTION, SHARDING, entry_arguments, load_data_flow, store_data_flow
+from shardy_py.ir.shardings import FUNCTION, SHARDING, distinct, entry_arguments, load_data_flow, store_data_flow
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 MANUAL_COMPUTATION = "sdy.manual_computation"
@@ -18,12 +19,24 @@ OUT_SHARDINGS = "out_shardings"
 Transform = Callable[[TensorSharding], TensorSharding]
 
 
-def transform_shardings(program: Program, semantics: OpSemantics, transform: Transform) -> None:
+def transform_shardings(
+    program: Program, semantics: OpSemantics, transform: Transform, *, concerns: Callable[[TensorSharding], bool]
+) -> None:
     """Replace each sharding by ``transform`` of it.
 
     The order is that of the program: an op before those in its regions; of each op arguments, then results.
+
+    Args:
+        program: The program.
+        semantics: Answers questions about its ops.
+        transform: Returns what takes the place of a sharding.
+        concerns: Tells whether that is another one at all; where no sharding of a value changes, values are skipped.
     """
-    for op in program.walk():
+    ops = all_ops(program)
+    if not any(concerns(sharding) for sharding in distinct(program.shardings.values())):
+        # Attributes may hold others besides those in the table.
+        ops = [op for op in ops if not op.results or op.name == MANUAL_COMPUTATION]
+    for op in ops:
         data_flow = semantics.get_data_flow(op)
         if op.name == FUNCTION:
             _transform_values(program, entry_arguments(op), transform)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.types import TensorType
@@ -19,18 +20,20 @@ def load_shardings(program: Program, semantics: OpSemantics) -> None:
     """Fill the table of a program from its attributes; entries of before are dropped."""
     table = program.shardings
     table.clear()
-    for op in program.walk():
-        if op.name == FUNCTION:
-            _load(table, entry_arguments(op), _from_dictionaries(op.attributes.get("arg_attrs")))
-            _load(table, op.function_results, _from_dictionaries(op.attributes.get("res_attrs")))
-            continue
-        data_flow = semantics.get_data_flow(op)
-        if data_flow is not None:
-            load_data_flow(table, op, data_flow)
+    holders = _Holders(semantics)
+    known: dict[tuple[int, str], tuple[object, Any]] = {}
+    for op in all_ops(program):
+        holder = holders[op.name] if op.name in holders else holders.add(op)
+        if holder is None:
+            _load_others(table, op, semantics)
         elif op.results:
-            attribute = op.attributes.get(semantics.get_sharding_attribute(op))
-            if attribute is not None:
-                _load(table, op.results, _as_sequence(attribute))
+            # Ops share their attributes, and few hold a sharding; the set is kept so that its id stays its own.
+            shared = getattr(op.attributes, "key", None)
+            entry = known.get((id(shared), holder))
+            if entry is None or shared is None:
+                entry = known[id(shared), holder] = shared, op.attributes.get(holder)
+            if entry[1] is not None:
+                _load(table, op.results, _as_sequence(entry[1]))
 
 
 def store_shardings(program: Program, semantics: OpSemantics) -> None:
@@ -40,21 +43,55 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
     the attribute has no other way to say so.
     """
     table = program.shardings
-    alone: dict[TensorSharding, TensorShardingPerValue] = {}
-    for op in program.walk():
-        if op.name == FUNCTION:
-            _store_dictionaries(table, op, "arg_attrs", entry_arguments(op))
-            _store_dictionaries(table, op, "res_attrs", op.function_results)
-            continue
-        data_flow = semantics.get_data_flow(op)
-        if data_flow is not None:
-            store_data_flow(table, op, data_flow)
-        elif op.results:
-            name = semantics.get_sharding_attribute(op)
-            if len(op.results) == 1 and name == SHARDING:
-                _store_result(table, op, alone)
-            else:
-                _store_results(table, op, name)
+    holders = _Holders(semantics)
+    alone = {id(sharding): TensorShardingPerValue((sharding,)) for sharding in distinct(table.values())}
+    for op in all_ops(program):
+        holder = holders[op.name] if op.name in holders else holders.add(op)
+        results = op.results
+        if holder is None:
+            _store_others(table, op, semantics)
+        elif len(results) == 1 and holder == SHARDING:
+            # This is nearly every op; equal shardings share one attribute.
+            sharding = table.get(results[0].id)
+            if sharding is not None:
+                op.attributes[SHARDING] = alone[id(sharding)]
+            elif SHARDING in op.attributes:
+                del op.attributes[SHARDING]
+        elif results:
+            _store_results(table, op, holder)
+
+
+class _Holders(dict[str, str | None]):
+    """Name of an op to the attribute that holds the shardings of its results, None where it is not that simple."""
+
+    def __init__(self, semantics: OpSemantics) -> None:
+        self._semantics = semantics
+
+    def add(self, op: Op) -> str | None:
+        """Find out for the name of an op."""
+        simple = op.name != FUNCTION and self._semantics.get_data_flow(op) is None
+        holder = self[op.name] = self._semantics.get_sharding_attribute(op) if simple else None
+        return holder
+
+
+def _load_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemantics) -> None:
+    """Load what a function or a data-flow op holds."""
+    data_flow = semantics.get_data_flow(op)
+    if op.name == FUNCTION:
+        _load(table, entry_arguments(op), _from_dictionaries(op.attributes.get("arg_attrs")))
+        _load(table, op.function_results, _from_dictionaries(op.attributes.get("res_attrs")))
+    elif data_flow is not None:
+        load_data_flow(table, op, data_flow)
+
+
+def _store_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemantics) -> None:
+    """Store what a function or a data-flow op holds."""
+    data_flow = semantics.get_data_flow(op)
+    if op.name == FUNCTION:
+        _store_dictionaries(table, op, "arg_attrs", entry_arguments(op))
+        _store_dictionaries(table, op, "res_attrs", op.function_results)
+    elif data_flow is not None:
+        store_data_flow(table, op, data_flow)
 
 
 def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple[TensorSharding, ...]:
@@ -157,23 +194,6 @@ def _load(
     for value, sharding in zip(values, shardings, strict=False):
         if sharding is not None:
             table[value.id] = sharding
-
-
-def _store_result(
-    table: dict[int, TensorSharding], op: Op, alone: dict[TensorSharding, TensorShardingPerValue]
-) -> None:
-    """Write the sharding of an only result, which is nearly every op's; equal ones share one attribute."""
-    current = op.attributes.get(SHARDING)
-    sharding = table.get(op.results[0].id)
-    if sharding is None:
-        if current is not None:
-            del op.attributes[SHARDING]
-        return
-    wanted = alone.get(sharding)
-    if wanted is None:
-        wanted = alone[sharding] = TensorShardingPerValue((sharding,))
-    if current != wanted:
-        op.attributes[SHARDING] = wanted
 
 
 def _store_results(table: dict[int, TensorSharding], op: Op, name: str) -> None:

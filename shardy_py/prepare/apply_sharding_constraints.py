@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import ClassVar
 
 from attrs import evolve, frozen
 
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_of_target, shardable_value
 from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
-from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.finding import inner_first, ops_named
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import set_sharding
@@ -43,21 +44,13 @@ class ApplyShardingConstraintsPass:
         debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
         recorder = DebugRecorder(program, context.semantics, debug) if debug.is_any else None
         work = _Constraints(program, context.semantics, recorder)
-        for op in list(_post_order(program.body)):
+        for op in inner_first(ops_named(program, CONSTRAINT, MANUAL_COMPUTATION)):
             if op.name == CONSTRAINT:
                 work.apply_constraint_op(op)
-            elif op.name == MANUAL_COMPUTATION:
+            else:
                 work.apply_manual_computation(op)
         if recorder is not None:
             recorder.save()
-
-
-def _post_order(block: Block) -> Iterator[Op]:
-    for op in block.ops:
-        for region in op.regions:
-            for inner in region.blocks:
-                yield from _post_order(inner)
-        yield op
 
 
 class _Constraints:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from attrs import evolve, frozen
 
 from shardy_py.ir.attributes import DenseElements
+from shardy_py.ir.finding import ops_among
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import transform_shardings
@@ -32,8 +33,8 @@ class LiftInlinedMeshesPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Rewrite all references to meshes."""
         lifter = _Lifter(program)
-        transform_shardings(program, context.semantics, lifter.lift)
-        for op in list(program.walk()):
+        transform_shardings(program, context.semantics, lifter.lift, concerns=lifter.concerns)
+        for op in ops_among(program, context.semantics.names_with_mesh_reference(program.op_names)):
             reference = context.semantics.get_mesh_reference(op)
             mesh = reference.get_mesh(op) if reference is not None else None
             if reference is not None and mesh is not None:
@@ -66,6 +67,10 @@ class _Lifter:
             return
         self._renamed[name] = kept
         self._symbols.erase(op)
+
+    def concerns(self, sharding: TensorSharding) -> bool:
+        """Return whether a sharding is over a mesh that is inlined or goes by another name."""
+        return not isinstance(sharding.mesh, str) or sharding.mesh in self._renamed
 
     def lift(self, sharding: TensorSharding) -> TensorSharding:
         """Return a sharding over the same mesh by its name."""

@@ -33,7 +33,10 @@ class RemoveSizeOneAxesPass:
             mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes[sharding.mesh]
             return remove_size_one_axes(sharding, mesh)
 
-        transform_shardings(program, context.semantics, transform)
+        def concerns(sharding: TensorSharding) -> bool:
+            return transform(sharding) != sharding
+
+        transform_shardings(program, context.semantics, transform, concerns=concerns)
 
 
 def remove_size_one_axes(sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
