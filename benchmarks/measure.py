@@ -146,7 +146,7 @@ def measure(program: Program, settings: Settings) -> Measurement | Skipped:
         run_reference(fresh(), verify=False),
         difference,
         measure_memory(bytecode) if settings.memory else None,
-        solve_again(fresh()) if settings.again else None,
+        solve_again(fresh) if settings.again else None,
     )
 
 
