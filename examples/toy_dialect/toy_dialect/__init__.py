@@ -16,10 +16,10 @@ toy.op("toy.top_k", rule="... n -> ... k, ... k", need_replication=("n", "k"), t
 
 @toy.op("toy.attention", traits=[sdy.Pure])
 def attention(op):
-    """Query heads come in groups that share the heads of keys and values."""
+    """Query heads come in groups that share the heads of keys and values; the softmax needs all scores of a row."""
     query, key = op.operands[0].type.shape, op.operands[1].type.shape
     spec = "b (h g) s d, b h t d, b h t e -> b (h g) s e"
-    return sdy.rule(spec, g=query[1] // key[1], reduction=("t", "d"))
+    return sdy.rule(spec, g=query[1] // key[1], need_replication=("t", "d"))
 
 
 toy.op("toy.loop", traits=[sdy.RecursiveMemoryEffects], data_flow=sdy.LoopDataFlow())
