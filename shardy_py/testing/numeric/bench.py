@@ -11,7 +11,7 @@ import numpy as np
 from attrs import field, frozen
 
 from shardy_py.sharding.rule import FactorKind
-from shardy_py.testing.numeric.pieces import Array, Local, Piece, Sizes, make_local
+from shardy_py.testing.numeric.pieces import Array, Local, Piece, Sizes, Split, make_local
 
 Arrays = tuple[Array, ...]
 MOST_PARTS = 16
@@ -50,7 +50,7 @@ class Bench:
         return len(self.trials[0].operands)
 
     def attempt(self, pieces: Sequence[Piece], kind: FactorKind) -> str | None:
-        """Shard some pieces, together, in as few and in as many parts as possible, and run the function.
+        """Shard some pieces, together, in each of several ways, and run the function.
 
         Args:
             pieces: At most one piece per tensor.
@@ -59,18 +59,16 @@ class Bench:
         Returns:
             Why the results are not those of the whole tensors, or None if they are.
         """
-        split = tuple((piece.tensor, piece.dim, piece.outer, piece.size, piece.inner) for piece in pieces)
-        if (split, kind) not in self._seen:
-            reasons = (
-                self._run(trial, pieces, parts, kind)
-                for parts in part_counts([piece.size for piece in pieces])
-                for trial in self.trials
-            )
-            self._seen[split, kind] = next((reason for reason in reasons if reason), None)
-        return self._seen[split, kind]
+        key = kind, tuple((piece.tensor, piece.dim, piece.outer, piece.size, piece.inner) for piece in pieces)
+        if key not in self._seen:
+            ways = splits([piece.size for piece in pieces])
+            reasons = (self._run(trial, pieces, split, kind) for split in ways for trial in self.trials)
+            self._seen[key] = next((reason for reason in reasons if reason), None)
+        return self._seen[key]
 
-    def _run(self, trial: Trial, pieces: Sequence[Piece], parts: int, kind: FactorKind) -> str | None:
-        devices = [make_local(self.shapes, self.num_operands, pieces, parts, part) for part in range(parts)]
+    def _run(self, trial: Trial, pieces: Sequence[Piece], split: Split, kind: FactorKind) -> str | None:
+        parts = f"{len(split)}{'' if len(set(split)) == 1 else ' uneven ones'}"
+        devices = [make_local(self.shapes, self.num_operands, pieces, split, part) for part in range(len(split))]
         returned = []
         for local in devices:
             shards = tuple(shard.of(array) for shard, array in zip(local.operands, trial.operands, strict=True))
@@ -125,15 +123,16 @@ def as_arrays(returned: Any) -> Arrays:
     return tuple(np.asarray(item) for item in items)
 
 
-def part_counts(sizes: Sequence[int]) -> list[int]:
-    """Return into how many parts dimensions are split: as few as possible, and as many up to 16.
+def splits(sizes: Sequence[int]) -> list[Split]:
+    """Return ways to split dimensions: in as few equal parts as possible, in as many up to 16, in two uneven ones.
 
-    >>> part_counts([12]), part_counts([6, 9]), part_counts([4, 3]), part_counts([64])
-    ([2, 12], [3], [], [2, 16])
+    >>> splits([6]), splits([6, 9]), splits([2]), splits([4, 3])
+    ([(3, 3), (1, 1, 1, 1, 1, 1), (1, 5)], [(1, 1, 1), (1, 2)], [(1, 1)], [])
     """
-    common = int(np.gcd.reduce(sizes))
-    counts = [count for count in range(2, min(common, MOST_PARTS) + 1) if common % count == 0]
-    return sorted({counts[0], counts[-1]}) if counts else []
+    units = int(np.gcd.reduce(sizes))
+    counts = [count for count in range(2, min(units, MOST_PARTS) + 1) if units % count == 0]
+    equal: list[Split] = [(units // count,) * count for count in sorted({*counts[:1], *counts[-1:]})]
+    return [*equal, (1, units - 1)] if units > 2 else equal
 
 
 def difference(expected: Array, actual: Array, *, whole: Array, rtol: float | None = None) -> str | None:

@@ -44,9 +44,9 @@ def check_rule_numerically(
     (and on the others whole) and must get its shard of each result that has it, and the others whole. Along a
     reduction, the results of the devices must combine to the whole. A factor that needs replication or is permuted is
     gathered before the op, so nothing is claimed that could be wrong; nor of a factor that only results have, as every
-    device has all operands. Dimensions are split into as few and into as
-    many equal parts as possible; compound dimensions as their factors say. Then the dimensions that no factor explains
-    are tried in all combinations: those that work are missing.
+    device has all operands. Dimensions are split into as few and into as many equal parts as possible, and into two
+    uneven ones; compound dimensions as their factors say. Then the dimensions that no factor explains are tried in all
+    combinations: those that work are missing.
 
     Args:
         subject: A rule, a spec, a text of either, an op or an op name; see `shardy_py.testing.assert_rule`.
@@ -143,7 +143,7 @@ def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any
             message = "a function with the parameter 'local' needs the shapes of the results"
             raise OptionError(Diagnostic("missing-shapes", message, hint="give results=[...]"))
         shapes = [*(array.shape for array in operands), *(tuple(getattr(item, "shape", ())) for item in results)]
-        local = make_local(shapes, len(operands), (), 1, 0)
+        local = make_local(shapes, len(operands))
     return Trial(operands, call(function, operands, local))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
-from shardy_py.testing.numeric.bench import Bench, part_counts
+from shardy_py.testing.numeric.bench import Bench, splits
 from shardy_py.testing.numeric.pieces import Piece
 from shardy_py.testing.numeric.report import FactorCheck, Verdict
 from shardy_py.testing.rule_differences import places
@@ -41,7 +41,7 @@ def judge(bench: Bench, rule: OpShardingRule, pieces: Sequence[Piece], factor: i
 
 
 def _obstacle(bench: Bench, rule: OpShardingRule, own: Sequence[Piece], factor: int) -> str:
-    """Return why the dimensions of a factor cannot be split into equal parts, or ""."""
+    """Return why the dimensions of a factor cannot be split alike, or ""."""
     for tensor, mapping in enumerate(rule.mappings):
         for dim, factors in enumerate(mapping):
             made, size = prod(rule.factor_sizes[item] for item in factors), bench.shapes[tensor][dim]
@@ -49,7 +49,7 @@ def _obstacle(bench: Bench, rule: OpShardingRule, own: Sequence[Piece], factor: 
                 place = Piece(tensor, dim, 1, size, 1).place(bench.num_operands)
                 return f"{place} has size {size}, but its factors make {made}"
     sizes = [piece.size for piece in own]
-    return "" if part_counts(sizes) else f"its dimensions, of sizes {', '.join(map(str, sizes))}, have no common part"
+    return "" if splits(sizes) else f"its dimensions, of sizes {', '.join(map(str, sizes))}, have no common parts"
 
 
 def _advice(bench: Bench, own: Sequence[Piece], kind: FactorKind) -> str:

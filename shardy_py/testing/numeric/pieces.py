@@ -13,6 +13,8 @@ from shardy_py.sharding.rule import DimMapping, OpShardingRule
 
 Array = Any
 Sizes = tuple[int, ...]
+Split = tuple[int, ...]
+"""How many units each device has; a unit is the largest common part of all pieces that are split together."""
 
 
 @frozen
@@ -23,7 +25,7 @@ class Piece:
         tensor: The number of the tensor: operands first, then results.
         dim: The dimension.
         outer: The product of the sizes of the pieces that are more major.
-        size: How many equal parts it can be split into at most.
+        size: How many parts it can be split into at most.
         inner: The product of the sizes of the pieces that are more minor.
         factor: The factor that claims it, or None.
     """
@@ -35,10 +37,12 @@ class Piece:
     inner: int
     factor: int | None = None
 
-    def positions(self, parts: int, part: int) -> Array:
-        """Return the positions along the dimension that one of several equal parts holds."""
-        every = np.arange(self.outer * self.size * self.inner).reshape(self.outer, parts, -1, self.inner)
-        return every[:, part].ravel()
+    def positions(self, split: Split, part: int) -> Array:
+        """Return the positions along the dimension that one of several devices holds."""
+        units = sum(split)
+        every = np.arange(self.outer * self.size * self.inner).reshape(self.outer, units, -1, self.inner)
+        start = sum(split[:part])
+        return every[:, start : start + split[part]].ravel()
 
     def place(self, num_operands: int) -> str:
         """Return the dimension in words."""
@@ -119,10 +123,12 @@ class Local:
     parts: int = 1
 
 
-def make_local(shapes: Sequence[Sizes], num_operands: int, pieces: Iterable[Piece], parts: int, part: int) -> Local:
+def make_local(
+    shapes: Sequence[Sizes], num_operands: int, pieces: Iterable[Piece] = (), split: Split = (1,), part: int = 0
+) -> Local:
     """Return what a device holds when some pieces, at most one per tensor, are split."""
     positions = [[np.arange(size) for size in shape] for shape in shapes]
     for piece in pieces:
-        positions[piece.tensor][piece.dim] = piece.positions(parts, part)
+        positions[piece.tensor][piece.dim] = piece.positions(split, part)
     shards = tuple(Shard(tuple(held), tuple(shape)) for held, shape in zip(positions, shapes, strict=True))
-    return Local(shards[:num_operands], shards[num_operands:], part, parts)
+    return Local(shards[:num_operands], shards[num_operands:], part, len(split))

@@ -15,7 +15,7 @@ class Verdict(Enum):
 
     ``HOLDS`` the op on shards gives the shards of the op, or their combination does; ``WRONG`` it does not;
     ``GATHERED`` the factor needs replication or is permuted, so that the op itself is not said to work on shards;
-    ``UNCHECKED`` its dimensions cannot be split into equal parts.
+    ``UNCHECKED`` its dimensions cannot be split alike.
     """
 
     HOLDS = "holds"

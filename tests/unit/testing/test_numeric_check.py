@@ -191,13 +191,25 @@ def test_functions_may_ask_what_their_device_holds():
         check_rule_numerically(rule, take, [(6, 4), rows])
 
 
+def test_shards_may_be_uneven():
+    """A function that takes all shards for equal is found out, however many equal ones there are."""
+
+    def number(x, local):
+        return x + np.arange(len(x)) + local.part * len(x)
+
+    report = check_rule_numerically("i -> i", number, [(6,)], [(6,)])
+    assert "on shard 1 of 2 uneven ones, result 0 differs in 5 of 5" in report.wrong[0].reason
+    right = check_rule_numerically("i -> i", lambda x, local: x + local.operands[0].positions[0], [(6,)], [(6,)])
+    assert right.ok
+
+
 def test_dimensions_of_other_sizes_are_split_alike():
     """A lone factor may have dimensions of several sizes; where no number of parts divides them all it is unchecked."""
     rule = "<([i])->([i]) {i=4}>"
     assert check_rule_numerically(rule, lambda x: np.repeat(x, 2), [(4,)], [(8,)]).ok
     report = check_rule_numerically(rule, lambda x: x[:3], [(4,)], [(3,)])
     assert [item.verdict for item in report.factors] == [Verdict.UNCHECKED]
-    assert "of sizes 4, 3, have no common part" in str(report)
+    assert "of sizes 4, 3, have no common parts" in str(report)
 
 
 def test_dimensions_that_their_factors_do_not_fill_are_unchecked():
