@@ -13,6 +13,7 @@ from typing import Any
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -363,6 +364,8 @@ class Program:
         body: The block of the module, with functions, meshes and other symbols.
         attributes: The attributes of the module.
         shardings: Value id to tensor sharding. Results of functions have ids, too (`Op.function_results`).
+        rules: Op id to the rule that propagation used. It takes the place of the attribute ``sdy.sharding_rule`` until
+            the program is written back, as most pipelines drop the rules again before that.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
         edits: Grows whenever an op enters or leaves a block.
         found: What `shardy_py.ir.finding` found since the last edit, with the number of edits then.
@@ -379,6 +382,7 @@ class Program:
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}
         self.shardings: dict[int, TensorSharding] = {}
+        self.rules: dict[int, OpShardingRule] = {}
         self.origin: Any = None
         self.locate: Callable[[Op], str] = lambda op: ""
 

@@ -193,6 +193,19 @@ class RuleOptions:
     extended: bool = False
 
 
+@frozen(eq=False)
+class OpFacts:
+    """What is said about an op: one object for all ops about which the same is said, as far as that is known.
+
+    Args:
+        traits: All its traits.
+        rule: Its rule, or None.
+    """
+
+    traits: frozenset[Trait]
+    rule: OpShardingRule | None
+
+
 class OpSemantics(Protocol):
     """All a stage asks about ops; a `Registry` is one, tests write their own."""
 
@@ -215,6 +228,12 @@ class OpSemantics(Protocol):
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the registered rule of an op, or None."""
+        ...
+
+    def get_facts(self, op: Op) -> OpFacts:
+        """Return traits and rule of an op at once; the same object for ops of one name, with the same types and
+        attributes, unless what is said about them depends on more.
+        """
         ...
 
     def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:

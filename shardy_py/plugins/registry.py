@@ -17,6 +17,7 @@ from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import (
     Elementwise,
     MeshReferenceOpInterface,
+    OpFacts,
     RuleOptions,
     ShardableDataFlowOpInterface,
     Trait,
@@ -30,7 +31,6 @@ from shardy_py.sharding.rule_builder import pointwise_rule
 
 RULE_ATTRIBUTE = "sdy.sharding_rule"
 DEFAULT_OPTIONS = RuleOptions()
-_UNKNOWN = object()
 _T = TypeVar("_T")
 
 
@@ -85,25 +85,25 @@ class _Resolved:
     cost: CostOpInterface | None = None
 
 
-class _RuleMemo:
-    """The rules already made for the ops of one program.
+class _FactsMemo:
+    """What is already known about the ops of one program.
 
-    It forgets them with the program: attribute keys may hold a frontend's native objects alive.
+    It forgets that with the program: attribute keys may hold a frontend's native objects alive.
     """
 
-    __slots__ = ("_program", "rules")
+    __slots__ = ("_program", "facts")
 
     def __init__(self) -> None:
         self._program: weakref.ref[Program] | None = None
-        self.rules: dict[Any, OpShardingRule | None] = {}
+        self.facts: dict[Any, tuple[OpFacts, Any]] = {}
 
-    def of(self, program: Program) -> dict[Any, OpShardingRule | None]:
-        """Return the rules of a program."""
+    def of(self, program: Program) -> dict[Any, tuple[OpFacts, Any]]:
+        """Return what is known about the ops of a program: their facts, and what the key refers to."""
         if self._program is None or self._program() is not program:
-            rules: dict[Any, OpShardingRule | None] = {}
-            self._program = weakref.ref(program, lambda _: rules.clear())
-            self.rules = rules
-        return self.rules
+            facts: dict[Any, tuple[OpFacts, Any]] = {}
+            self._program = weakref.ref(program, lambda _: facts.clear())
+            self.facts = facts
+        return self.facts
 
 
 @frozen
@@ -125,7 +125,7 @@ class Registry:
     passes: Mapping[str, type[Pass]] = field(factory=dict)
     _resolved: dict[str, _Resolved] = field(factory=dict, init=False, eq=False, repr=False)
     _by_name: dict[str, OpDefinition] = field(init=False, eq=False, repr=False)
-    _memo: _RuleMemo = field(factory=_RuleMemo, init=False, eq=False, repr=False)
+    _memo: _FactsMemo = field(factory=_FactsMemo, init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {item.name: item for item in self.definitions})
@@ -285,20 +285,40 @@ class Registry:
         Raises:
             RuleError: the plugin's function fails or returns a rule that does not fit the op.
         """
-        resolved = self._resolve(op.name)
+        return self.get_facts(op).rule
+
+    def get_facts(self, op: Op) -> OpFacts:
+        """Return traits and rule of an op; see `get_sharding_rule`.
+
+        Raises:
+            RuleError: the plugin's function fails or returns a rule that does not fit the op.
+        """
+        resolved = self._resolved.get(op.name) or self._resolve(op.name)
+        program = op.program
+        if program.rules and op.id in program.rules:
+            return OpFacts(self.get_traits(op), program.rules[op.id])
         if resolved.contextual:
-            return self._make_rule(op, resolved)
-        key = (
-            op.name,
-            tuple([value.type for value in op.operands]),
-            tuple([value.type for value in op.results]),
-            _attribute_key(op.attributes),
-        )
-        rules = self._memo.of(op.program)
-        rule = rules.get(key, _UNKNOWN)
-        if rule is _UNKNOWN:
-            rule = rules[key] = self._make_rule(op, resolved)
-        return rule  # type: ignore[return-value]
+            return OpFacts(self.get_traits(op), self._make_rule(op, resolved))
+        types = [value.type for value in op.operands]
+        types += [value.type for value in op.results]
+        attributes = getattr(op.attributes, "key", None) or freeze(op.attributes)
+        # Types are mostly the same objects where they are equal, and identities are hashed much faster.
+        key = (op.name, attributes, len(op.operands), *map(id, types))
+        known = self._memo.of(program).get(key)
+        if known is None:
+            known = self._find_facts(op, key, (*key[:3], *types))
+        return OpFacts(self.get_traits(op), known[0].rule) if resolved.predicates else known[0]
+
+    def _find_facts(self, op: Op, key: tuple[Any, ...], key_of_values: tuple[Any, ...]) -> tuple[OpFacts, Any]:
+        """Return the facts known of an op with equal types, or new ones, and enter them under the types' identities."""
+        memo = self._memo.of(op.program)
+        known = memo.get(key_of_values)
+        if known is None:
+            resolved = self._resolve(op.name)
+            known = memo[key_of_values] = (OpFacts(resolved.traits, self._make_rule(op, resolved)), None)
+        # The types stay alive with the entry, or others could get their identities.
+        memo[key] = (known[0], key_of_values)
+        return memo[key]
 
     def _make_rule(self, op: Op, resolved: _Resolved) -> OpShardingRule | None:
         written = op.attributes.get(RULE_ATTRIBUTE)
@@ -424,11 +444,3 @@ def _takes_options(rule: Any) -> bool:
     if len(positional) < 2:
         return False
     return positional[1].default is inspect.Parameter.empty or positional[1].name == "options"
-
-
-def _attribute_key(attributes: Mapping[str, Any]) -> Any:
-    """Return a hashable key of all attributes: the frontend's own where it has one."""
-    key = getattr(attributes, "key", None)
-    if key is not None:
-        return key
-    return tuple([(name, freeze(attributes[name])) for name in sorted(attributes)])

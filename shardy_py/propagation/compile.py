@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
-from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.finding import all_ops, ops_named
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     DataFlowShardingTransformType,
     Elementwise,
     IsTerminator,
+    OpFacts,
     OpSemantics,
     PropagationBarrier,
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.types import OpaqueType, TensorType, static_shape
+from shardy_py.ir.types import TensorType, is_scalar, static_shape
 from shardy_py.ir.unused import find_unused_ops
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, Transform
 from shardy_py.propagation.removal import plan_removal, removable_ops
+from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block
-from shardy_py.propagation.transitions import ShardingTable, Transitions
+from shardy_py.propagation.transitions import Transitions
+from shardy_py.propagation.type_check import check_types
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import identity_rule
 from shardy_py.sharding.tensor import TensorSharding
@@ -44,53 +49,40 @@ def compile_program(program: Program, semantics: OpSemantics, *, conservative: b
         RuleError: a rule that does not fit its op.
     """
     check_types(program)
+    return compile_checked(program, semantics, conservative=conservative)
+
+
+def compile_checked(program: Program, semantics: OpSemantics, *, conservative: bool = False) -> Problem:
+    """Return the problem of a program whose types are known to be such as can be sharded; see `compile_program`.
+
+    Raises:
+        UnsupportedError: several functions without one named ``main``.
+        RuleError: a rule that does not fit its op.
+    """
     return _Compiler(program, semantics, conservative=conservative).run()
 
 
-def check_types(program: Program, *, arguments: bool = False) -> None:
-    """Check that every result has a type that can be sharded, or none at all.
+_ELSEWHERE = frozenset((FUNCTION, "sdy.mesh", DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
+"""Ops whose steps, if they have any, do not come from a rule of their own."""
 
-    Args:
-        program: The program.
-        arguments: Whether to check the arguments of blocks, too. The reference does not, although it leaves such
-            arguments without a sharding.
 
-    Raises:
-        UnsupportedError: a dynamic shape or a tuple; every such op is named.
+class _Plan:
+    """What the steps of all ops with the same facts have in common.
+
+    Attributes:
+        facts: The facts.
+        rule: The rule, or None where there is no step.
+        barrier: Whether the op is a propagation barrier, which directs its step itself.
+        groups: The step group of ops whose operands have one use each, then of the others; None until it is needed.
     """
-    found: list[Diagnostic] = []
-    seen: set[TensorType | OpaqueType] = set()
-    for op in program.walk():
-        values = [*op.results, *_arguments(op)] if arguments and op.regions else op.results
-        for value in values:
-            type_ = value.type
-            if type_ in seen:
-                continue
-            message = _type_problem(type_)
-            if message is None:
-                seen.add(type_)
-            else:
-                hint = "give every dimension a size, and pass the elements of a tuple one by one"
-                what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
-                found.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
-    if found:
-        raise UnsupportedError(*found)
 
+    __slots__ = ("barrier", "facts", "groups", "rule")
 
-def _arguments(op: Op) -> Iterator[Value]:
-    return (argument for region in op.regions for block in region.blocks for argument in block.arguments)
-
-
-def _type_problem(type_: TensorType | OpaqueType) -> str | None:
-    if isinstance(type_, TensorType):
-        if type_.is_static:
-            return None
-        return f"Shardy propagation only supports ranked tensors with a static shape. type: {type_}"
-    if type_.is_tuple:
-        return f"Shardy propagation doesn't support tuples: {type_}"
-    if type_.text.startswith("tensor<*"):
-        return f"Shardy propagation only supports ranked tensors with a static shape. type: {type_}"
-    return None
+    def __init__(self, facts: OpFacts, *, barrier: bool) -> None:
+        self.facts = facts
+        self.rule = None if barrier else facts.rule
+        self.barrier = barrier
+        self.groups: list[int | None] = [None, None]
 
 
 class _Compiler:
@@ -104,15 +96,16 @@ class _Compiler:
         transitions = Transitions(ShardingTable(program.meshes))
         self.problem = Problem(transitions, self.slots.values, [], {}, slot_of=self.slots.of_value)
         self.step_of: dict[int, int] = {}
+        self._plans: dict[OpFacts, _Plan] = {}
+        self._identities: dict[tuple[tuple[int, ...], int], OpShardingRule] = {}
+        self._has_transform: dict[type, bool] = {}
 
     def run(self) -> Problem:
         """Return the problem."""
         main = main_function(self.program)
         unused = find_unused_ops(self.program, self.semantics)
         candidates = removable_ops(unused, self.semantics)
-        removable = {op.id for op in candidates}
-        for op in self.program.walk():
-            self._add_op(op, is_removable=op.id in removable)
+        self._add_steps(frozenset([op.id for op in candidates]))
         self.problem.removal = plan_removal(unused, candidates, self.step_of)
         self._add_siblings()
         self._add_start()
@@ -120,26 +113,61 @@ class _Compiler:
             self._add_function_results(main)
         notifications = Notifications(self.program, self.semantics, self.slots, self.step_of)
         self._add_groups(notifications)
-        self.problem.notify = [notifications.of(value) for value in self.slots.values]
+        self.problem.followers = [None] * len(self.slots.values)
+        self.problem.special.update(self.problem.siblings, self.problem.tied)
+        self.problem.notifications = notifications.of
         return self.problem
 
-    def _add_op(self, op: Op, *, is_removable: bool) -> None:
-        if op.name == FUNCTION or op.name == "sdy.mesh":
-            return
-        traits = self.semantics.get_traits(op)
+    def _add_steps(self, removable: frozenset[int]) -> None:
+        """Add the steps of all ops, in program order.
+
+        Args:
+            removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
+        """
+        get_facts, plans, slot_of = self.semantics.get_facts, self._plans, self.slots.of_value.get
+        step_of, add_step = self.step_of, self.problem.add_step
+        for op in all_ops(self.program):
+            if op.name in _ELSEWHERE:
+                self._add_edge(op)
+            else:
+                facts = get_facts(op)
+                plan = plans.get(facts) or self._make_plan(op, facts)
+                if plan.rule is not None:
+                    group = plan.groups[has_multi_use(op)]
+                    if group is None:
+                        group = self._make_group(op, plan)
+                    slots = tuple([slot_of(value.id, NO_SLOT) for value in op.operands + op.results])
+                    step_of[op.id] = add_step(op, slots, plan.rule, group)
+                elif plan.barrier:
+                    self._add_barrier(op, facts.traits)
+            if removable and op.id in removable and op.id not in step_of:
+                self._append(op, (), None, StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
+
+    def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
+        plan = self._plans[facts] = _Plan(facts, barrier=PropagationBarrier in facts.traits)
+        if plan.rule is not None:
+            _check_arity(op, plan.rule, len(op.operands) + len(op.results))
+        return plan
+
+    def _make_group(self, op: Op, plan: _Plan) -> int:
+        """Return the step group of an op, and let its plan know it."""
+        rule, traits, multi_use = plan.rule, plan.facts.traits, has_multi_use(op)
+        assert rule is not None, "only asked for ops with a rule"
+        rule_id = self.problem.transitions.intern_rule(rule)
+        group = StepGroup(op.name, traits, rule_id, multi_use, None, Elementwise in traits, self.conservative)
+        found = plan.groups[multi_use] = self.problem.intern_group(group)
+        return found
+
+    def _add_edge(self, op: Op) -> None:
         if op.name == DATA_FLOW_EDGE:
-            self._add_edge(op, traits)
+            self._add_data_flow_edge(op, self.semantics.get_traits(op))
         elif op.name == FUNC_DATA_FLOW_EDGE:
-            self._add_func_edge(op, traits)
-        elif PropagationBarrier in traits:
-            direction = parse_direction(op.attributes.get("allowed_direction"))
-            self._add_identity(op, traits, op.operands, op.results[0], fixed=direction)
-        else:
-            rule = self.semantics.get_sharding_rule(op)
-            if rule is not None:
-                self._add_step(op, traits, rule, [*op.operands, *op.results], conservative=self.conservative)
-        if is_removable and op.id not in self.step_of:
-            self._append(op, (), None, StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
+            owner = op.operands[0]
+            self._add_identity(op, self.semantics.get_traits(op), list(self._func_edge_sources(owner)), op.results[0])
+
+    def _add_barrier(self, op: Op, traits: frozenset[Trait]) -> None:
+        direction = parse_direction(op.attributes.get("allowed_direction"))
+        self._add_identity(op, traits, op.operands, op.results[0], fixed=direction)
 
     def _add_identity(
         self,
@@ -154,10 +182,18 @@ class _Compiler:
         shape = static_shape(result.type)
         if shape is None or not sources:
             return
-        rule = identity_rule(shape, num_operands=len(sources))
-        self._add_step(op, traits, rule, [*sources, result], fixed=fixed)
+        rule = self._identities.get((shape, len(sources)))
+        if rule is None:
+            rule = self._identities[shape, len(sources)] = identity_rule(shape, num_operands=len(sources))
+        get = self.slots.of_value.get
+        rule_id = self.problem.transitions.intern_rule(rule)
+        group = StepGroup(op.name, traits, rule_id, has_multi_use(op), fixed, Elementwise in traits)
+        self._append(op, tuple([get(value.id, NO_SLOT) for value in (*sources, result)]), rule, group)
 
-    def _add_edge(self, op: Op, traits: frozenset[Trait]) -> None:
+    def _append(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: StepGroup) -> None:
+        self.step_of[op.id] = self.problem.add_step(op, slots, rule, self.problem.intern_group(group))
+
+    def _add_data_flow_edge(self, op: Op, traits: frozenset[Trait]) -> None:
         info = self.slots.edges.get(op.id)
         if info is None:
             raise UnsupportedError(
@@ -171,19 +207,25 @@ class _Compiler:
             )
         sources = [source.value for source in info.data_flow.get_edge_sources(info.owner_op, info.owner)]
         self._add_identity(op, traits, sources, op.results[0])
-        if op.id in self.step_of and _transforms(info.data_flow):
+        if op.id in self.step_of and self._transforms(info.data_flow):
             self.problem.transforms[self.step_of[op.id]] = _edge_transform(info.data_flow, info.owner_op, info.owner)
 
-    def _add_func_edge(self, op: Op, traits: frozenset[Trait]) -> None:
-        owner = op.operands[0]
-        self._add_identity(op, traits, list(self._func_edge_sources(owner)), op.results[0])
+    def _transforms(self, data_flow: ShardableDataFlowOpInterface) -> bool:
+        """Return whether the interface has a transform of its own."""
+        class_ = type(data_flow)
+        found = self._has_transform.get(class_)
+        if found is None:
+            own = getattr(class_, "transform_target_sharding", None)
+            found = own is not ShardableDataFlowOpInterface.transform_target_sharding
+            self._has_transform[class_] = found
+        return found
 
     def _func_edge_sources(self, owner: Value) -> Iterator[Value]:
         """Return what flows into a function argument from its calls, or into a call result from the callee."""
         if owner.is_block_argument:
             name = owner.owning_op.attributes["sym_name"]
-            for op in self.program.walk():
-                if op.name == CALL and op.attributes["callee"].name == name:
+            for op in ops_named(self.program, CALL):
+                if op.attributes["callee"].name == name:
                     yield op.operands[owner.index]
             return
         call = owner.owning_op
@@ -192,58 +234,16 @@ class _Compiler:
         if block and block.last and block.last.name == RETURN:
             yield block.last.operands[owner.index]
 
-    def _add_step(
-        self,
-        op: Op,
-        traits: frozenset[Trait],
-        rule: OpShardingRule,
-        values: Sequence[Value],
-        *,
-        fixed: Direction | None = None,
-        conservative: bool = False,
-    ) -> None:
-        mappings = (*rule.operand_mappings, *rule.result_mappings)
-        if len(mappings) != len(values):
-            raise RuleError(
-                Diagnostic(
-                    "rule-arity",
-                    f"the rule {rule} is for {len(mappings)} operands and results, the op has {len(values)}",
-                    op.location,
-                    op.name,
-                    "give one tensor mapping per operand and per result",
-                )
-            )
-        group = StepGroup(
-            op.name,
-            traits,
-            self.problem.transitions.intern_rule(rule),
-            has_multi_use(op),
-            fixed,
-            Elementwise in traits,
-            conservative,
-        )
-        get = self.slots.of_value.get
-        self._append(op, tuple([get(value.id, NO_SLOT) for value in values]), rule, group)
-
-    def _append(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: StepGroup) -> None:
-        problem = self.problem
-        self.step_of[op.id] = len(problem.step_ops)
-        problem.step_ops.append(op)
-        problem.step_slots.append(slots)
-        problem.step_rules.append(rule)
-        problem.step_groups.append(problem.intern_group(group))
-
     def _add_start(self) -> None:
         """Set the ids of the shardings the program starts with."""
-        intern = self.problem.table.intern
-        shardings = self.program.shardings
-        self.problem.initial = [intern(shardings.get(value.id)) for value in self.slots.values]
-        self.problem.initial.append(0)
+        intern, slot_of, values = self.problem.table.intern, self.slots.of_value.get, self.slots.values
+        placed = [(slot_of(value, NO_SLOT), value, sharding) for value, sharding in self.program.shardings.items()]
+        placed = [(slot, value, sharding) for slot, value, sharding in placed if slot >= 0 and values[slot].id == value]
+        self.problem.initial = initial = [NO_SHARDING] * (len(values) + 1)
+        for slot, _, sharding in sorted(placed, key=itemgetter(0)):
+            initial[slot] = intern(sharding)
+            self._check_sharding(values[slot], sharding)
         self._open_siblings()
-        for value, sharding_id in zip(self.slots.values, self.problem.initial, strict=False):
-            sharding = self.problem.table.values[sharding_id]
-            if sharding is not None:
-                self._check_sharding(value, sharding)
 
     def _open_siblings(self) -> None:
         """Open the results of which only others have a sharding: one attribute holds those of all results."""
@@ -272,12 +272,13 @@ class _Compiler:
 
     def _add_siblings(self) -> None:
         """Note the other results of ops with several: one sharded result makes the others open."""
-        for slot, value in enumerate(self.slots.values):
-            op = value.defining_op
-            if op is None or value.index >= len(op.results) or op.results[value.index] is not value:
-                continue
-            if len(op.results) > 1:
-                self.problem.siblings[slot] = tuple(self._siblings_of(op, value))
+        siblings = {}
+        for op in self.slots.with_several_results:
+            for value in op.results:
+                slot = self.slots.get(value)
+                if slot != NO_SLOT and self.slots.values[slot] is value:
+                    siblings[slot] = tuple(self._siblings_of(op, value))
+        self.problem.siblings.update(sorted(siblings.items()))
 
     def _siblings_of(self, op: Op, value: Value) -> Iterator[tuple[int, int]]:
         for other in op.results:
@@ -288,9 +289,8 @@ class _Compiler:
     def _add_groups(self, notifications: Notifications) -> None:
         """Tie the slots of sharding groups together."""
         members: dict[int, list[Value]] = {}
-        for op in self.program.walk():
-            if op.name == "sdy.sharding_group":
-                members.setdefault(int(op.attributes["group_id"]), []).append(op.operands[0])
+        for op in ops_named(self.program, "sdy.sharding_group"):
+            members.setdefault(int(op.attributes["group_id"]), []).append(op.operands[0])
         for values in members.values():
             placed = [(value, self.slots.get(value)) for value in values]
             placed = [(value, slot) for value, slot in placed if slot != NO_SLOT]
@@ -312,19 +312,24 @@ class _Compiler:
                 self.problem.function_results.append((identity_rule(shape), slot, self.slots.get(result)))
 
 
-def _count_uses(value: Value) -> int:
-    return len(value.uses)
+def _check_arity(op: Op, rule: OpShardingRule, count: int) -> None:
+    given = len(rule.operand_mappings) + len(rule.result_mappings)
+    if given != count:
+        message = f"the rule {rule} is for {given} operands and results, the op has {count}"
+        hint = "give one tensor mapping per operand and per result"
+        raise RuleError(Diagnostic("rule-arity", message, op.location, op.name, hint))
 
 
-def has_multi_use(op: Op, count_uses: Callable[[Value], int] = _count_uses) -> bool:
+def has_multi_use(op: Op, count_uses: Callable[[Value], int] | None = None) -> bool:
     """Return whether an operand that is not a scalar has not exactly one use.
 
     Args:
         op: The op.
-        count_uses: Returns the number of uses of a value.
+        count_uses: Returns the number of uses of a value; by default those it has.
     """
     for value in op.operands:
-        if count_uses(value) != 1 and not (isinstance(value.type, TensorType) and value.type.rank == 0):
+        count = len(value.uses) if count_uses is None else count_uses(value)
+        if count != 1 and not is_scalar(value.type):
             return True
     return False
 
@@ -338,12 +343,6 @@ def parse_direction(attribute: object) -> Direction:
         if str(direction.name) in text:
             return direction
     return Direction.NONE
-
-
-def _transforms(data_flow: ShardableDataFlowOpInterface) -> bool:
-    """Return whether the interface has a transform of its own."""
-    own = getattr(type(data_flow), "transform_target_sharding", None)
-    return own is not ShardableDataFlowOpInterface.transform_target_sharding
 
 
 def _edge_transform(data_flow: ShardableDataFlowOpInterface, op: Op, owner: Value) -> Transform:

@@ -12,7 +12,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.propagation.compile import check_types, compile_program
+from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.factors import Strategy
 from shardy_py.propagation.groups import sync_sharding_groups
 from shardy_py.propagation.problem import Problem
@@ -135,7 +135,7 @@ def make_problem(
     main_function(program)
     semantics = semantics.with_options(evolve(semantics.options, conservative=conservative))
     sync_sharding_groups(program, semantics, warnings if warnings is not None else [])
-    return compile_program(program, semantics, conservative=conservative)
+    return compile_checked(program, semantics, conservative=conservative)
 
 
 @contextmanager

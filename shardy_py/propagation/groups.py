@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.shardings import set_sharding
@@ -25,9 +26,8 @@ def sync_sharding_groups(program: Program, semantics: OpSemantics, warnings: lis
         warnings: Receives one warning per conflict.
     """
     members: dict[int, list[Op]] = {}
-    for op in program.walk():
-        if op.name == SHARDING_GROUP:
-            members.setdefault(int(op.attributes["group_id"]), []).append(op)
+    for op in ops_named(program, SHARDING_GROUP):
+        members.setdefault(int(op.attributes["group_id"]), []).append(op)
     if not members:
         return
     slots = assign_slots(program, semantics)

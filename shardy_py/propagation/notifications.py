@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
+from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
 from shardy_py.propagation.slots import Slots, entry_block
@@ -26,9 +27,8 @@ class Notifications:
         self._step_of = step_of
         self._functions = program.functions
         self._callers: dict[str, list[Op]] = {}
-        for op in program.walk():
-            if op.name == CALL:
-                self._callers.setdefault(op.attributes["callee"].name, []).append(op)
+        for op in ops_named(program, CALL):
+            self._callers.setdefault(op.attributes["callee"].name, []).append(op)
 
     def of(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of ``value`` changes, in order."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from attrs import define, field
@@ -10,7 +11,8 @@ from attrs import define, field
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Trait
 from shardy_py.propagation.factors import Direction
-from shardy_py.propagation.transitions import ShardingTable, Transitions
+from shardy_py.propagation.sharding_table import ShardingTable
+from shardy_py.propagation.transitions import Transitions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -43,6 +45,7 @@ class StepGroup:
     conservative: bool = False
 
 
+ShardingsOf = Callable[[Sequence[int]], tuple[int, ...]]
 Transform = tuple[Callable[[TensorSharding], TensorSharding], Callable[[TensorSharding], TensorSharding]]
 """How the sharding of an edge's target looks from the sources, and back."""
 
@@ -63,7 +66,13 @@ class Problem:
         groups: The distinct step groups.
         transforms: Step to the transform of its last slot, where it has one.
         function_results: (rule, slot of the returned value, slot of the function result) of the main function.
-        notify: Slot to the steps to visit again when it changes, in the order in which they are put back.
+        group_steps: Step group to its steps.
+        shardings_of: Step to the function that picks the shardings of its slots out of those of all slots.
+        followers: Slot to the steps to put back on the worklist when it changes, in that order; None where nobody asked
+            (see `find_followers`).
+        strays: Slot to the steps that see a change of it although they are no followers; most slots have none.
+        special: The slots with siblings, ties or strays.
+        notifications: Finds followers.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
         slot_of: Value id to slot, for every value that can be sharded; several values may share one.
@@ -78,13 +87,19 @@ class Problem:
     step_rules: list[OpShardingRule | None] = field(factory=list)
     step_groups: list[int] = field(factory=list)
     groups: list[StepGroup] = field(factory=list)
+    group_steps: list[list[int]] = field(factory=list)
+    shardings_of: list[ShardingsOf] = field(factory=list)
+    followers: list[tuple[int, ...] | None] = field(factory=list)
+    strays: dict[int, tuple[int, ...]] = field(factory=dict)
+    special: set[int] = field(factory=set)
+    notifications: Callable[[Value], tuple[int, ...]] = lambda value: ()
     transforms: dict[int, Transform] = field(factory=dict)
     function_results: list[tuple[OpShardingRule, int, int]] = field(factory=list)
-    notify: list[tuple[int, ...]] = field(factory=list)
     tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
     removal: RemovalPlan | None = None
     slot_of: Mapping[int, int] = field(factory=dict)
     _group_ids: dict[StepGroup, int] = field(factory=dict)
+    _steps_at: list[list[int]] | None = None
 
     @property
     def table(self) -> ShardingTable:
@@ -102,4 +117,46 @@ class Problem:
         if found is None:
             found = self._group_ids[group] = len(self.groups)
             self.groups.append(group)
+            self.group_steps.append([])
         return found
+
+    def add_step(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: int) -> int:
+        """Add a step and return its number."""
+        step = len(self.step_ops)
+        self.step_ops.append(op)
+        self.step_slots.append(slots)
+        self.step_rules.append(rule)
+        self.step_groups.append(group)
+        self.group_steps[group].append(step)
+        self.shardings_of.append(itemgetter(*slots) if len(slots) > 1 else _of_few(slots))
+        return step
+
+    def find_followers(self, slot: int) -> tuple[int, ...]:
+        """Return the followers of a slot; finds its strays, too.
+
+        Most slots never change, so that this is found out at the first change. The program must be as it was compiled.
+        """
+        found = self.followers[slot]
+        if found is None:
+            found = self.followers[slot] = self.notifications(self.slot_values[slot])
+            strays = tuple([step for step in self.steps_at(slot) if step not in found])
+            if strays:
+                self.strays[slot] = strays
+                self.special.add(slot)
+        return found
+
+    def steps_at(self, slot: int) -> Sequence[int]:
+        """Return the steps with a slot among theirs."""
+        if self._steps_at is None:
+            self._steps_at = [[] for _ in self.slot_values]
+            # The last list stands for slots that do not exist.
+            self._steps_at.append([])
+            for step, slots in enumerate(self.step_slots):
+                for one in slots:
+                    self._steps_at[one].append(step)
+        return self._steps_at[slot]
+
+
+def _of_few(slots: tuple[int, ...]) -> ShardingsOf:
+    """Return what picks the shardings of at most one slot."""
+    return lambda shardings: tuple([shardings[slot] for slot in slots])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from attrs import define, field
 
 from shardy_py.ir.data_flow import edge_user
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 
@@ -25,12 +26,14 @@ class Slots:
         values: Slot to the value that stands for it.
         edges: Every ``sdy.data_flow_edge`` with the op and the owner it belongs to, by op id.
         data_flow: The data flow interface of every op that has one, by op id.
+        with_several_results: The ops with several results.
     """
 
     of_value: dict[int, int] = field(factory=dict)
     values: list[Value] = field(factory=list)
     edges: dict[int, EdgeInfo] = field(factory=dict)
     data_flow: dict[int, ShardableDataFlowOpInterface] = field(factory=dict)
+    with_several_results: list[Op] = field(factory=list)
 
     def get(self, value: Value) -> int:
         """Return the slot of a value, or `NO_SLOT`."""
@@ -65,15 +68,23 @@ def entry_block(function: Op) -> Block | None:
 def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
     """Return the slots of all values."""
     slots = Slots()
-    for op in program.walk():
+    of_value, values = slots.of_value, slots.values
+    flow_names = semantics.names_with_data_flow(program.op_names)
+    for op in all_ops(program):
+        results = op.results
         if op.name == "func.func":
             _add_function(op, slots)
             continue
-        data_flow = semantics.get_data_flow(op)
-        if data_flow is not None:
-            _add_data_flow_op(op, data_flow, slots)
-        for value in op.results:
-            slots.add(value)
+        if op.name in flow_names:
+            data_flow = semantics.get_data_flow(op)
+            if data_flow is not None:
+                _add_data_flow_op(op, data_flow, slots)
+        for value in results:
+            if value.id not in of_value:
+                of_value[value.id] = len(values)
+                values.append(value)
+        if len(results) > 1:
+            slots.with_several_results.append(op)
     return slots
 
 

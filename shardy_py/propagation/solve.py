@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
+from shardy_py.propagation.cohorts import Cohorts, Vector
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.factors import Direction, Strategy
-from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
+from shardy_py.propagation.problem import NO_RULE, Problem
 from shardy_py.propagation.removal import Removal
-from shardy_py.propagation.schedule import Schedule, kind_directions, matching_entries
+from shardy_py.propagation.schedule import Schedule
+from shardy_py.propagation.sharding_table import NO_SHARDING
 from shardy_py.propagation.trace import Observer, Recorder, VisitLog
-from shardy_py.propagation.transitions import NO_SHARDING, Directions, Outcome
+from shardy_py.propagation.transitions import NOTHING, Directions, Outcome
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
-from shardy_py.sharding.rule import FactorKind
 
 Strategies = tuple[Strategy, ...]
 AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)
@@ -54,7 +55,7 @@ def solve(
     recorder = None if observer is None and log is None else Recorder(problem, observer, log)
     solver = _Solver(problem, schedule, strategies, recorder)
     if recorder is not None:
-        recorder.log.directions_of = solver.directions_of
+        recorder.log.directions_of = solver.cohorts.directions_of
         recorder.log.user_priorities = user_priorities
     if not user_priorities:
         solver.run_levels()
@@ -80,46 +81,85 @@ def apply_round(problem: Problem, current: list[int], one: PriorityRound) -> Non
 
 
 class _Solver:
-    """The state of one solve."""
+    """The state of one solve.
+
+    What a visit does depends on the directions and the shardings that the step sees. So a level need not visit a step
+    that it gives no other directions than the level before, unless one of its shardings changed since its last visit.
+    All other visits come in the order in which they would if each level began with a visit of every step, as in the
+    reference.
+    """
 
     def __init__(
         self, problem: Problem, schedule: Schedule | None, strategies: Strategies, recorder: Recorder | None
     ) -> None:
         self.problem = problem
         self.recorder = recorder
-        self.schedule = schedule
         self.strategies = strategies
         self.current = list(problem.initial)
-        self.step_groups = list(problem.step_groups)
+        self.cohorts = Cohorts(problem, schedule)
         self.removal = Removal(problem.removal) if problem.removal else None
-        self._predicated = schedule is not None and any(entry.selector.is_predicated for _, entry in schedule.entries)
-        self._matches: dict[object, tuple[int, ...]] = {}
-        self._by_kind: dict[tuple[tuple[int, ...], int, bool], dict[FactorKind, int]] = {}
         self._alive = bytearray(b"\x01") * problem.num_steps
+        self._active = bytearray(problem.num_steps)
+        self._again: list[int] = []
+        self._directions: list[Directions] = []
+        self._memos: list[dict[tuple[int, ...], Outcome]] = []
 
     def run_levels(self, user_priority: int = 0) -> None:
         """Run every level, each with every strategy, to its fixpoint."""
-        for level in range(len(self.schedule.levels) if self.schedule else 1):
+        for level in range(self.cohorts.num_levels):
             for strategy in self.strategies:
                 if self.recorder is not None:
                     self.recorder.enter(user_priority, level, strategy)
                 self._sync_function_results(strategy)
-                self._fixpoint(level, strategy)
+                self._fixpoint(self._begin(level, strategy))
                 self._sync_function_results(strategy)
 
-    def _assign(self, slot: int, sharding_id: int) -> None:
-        """Set a slot; results that had no sharding beside it become open, as one attribute holds them all."""
-        current = self.current
-        was_missing = current[slot] == NO_SHARDING
-        current[slot] = sharding_id
-        if was_missing and slot in self.problem.siblings:
-            for other, rank in self.problem.siblings[slot]:
-                if current[other] == NO_SHARDING:
-                    current[other] = self.problem.table.fully_open_like(sharding_id, rank)
+    def _begin(self, level: int, strategy: Strategy) -> _Worklist:
+        """Take up the directions of a level; return the worklist with all steps that may have something to do."""
+        cohorts, num_steps = self.cohorts, self.problem.num_steps
+        is_first = level == 0 or len(self.strategies) > 1
+        if is_first:
+            self._active = bytearray(num_steps)
+            self._directions = [()] * len(cohorts.groups)
+            self._memos = [NOTHING] * len(cohorts.groups)
+        waiting, active = bytearray(num_steps), self._active
+        for profile, members in enumerate(cohorts.by_profile):
+            vector = cohorts.vectors[profile][level]
+            if not is_first and vector == cohorts.vectors[profile][level - 1]:
+                continue
+            for cohort in members:
+                for step in self._direct(cohort, vector, strategy):
+                    active[step] = waiting[step] = 1
+        for step in self._again:
+            waiting[step] = active[step]
+        self._again.clear()
+        if self.removal is not None or (self.recorder is not None and self.recorder.keeps_all):
+            # An op may be erased although its step has nothing to do, and a log has every visit.
+            self._active, waiting = bytearray(self._alive), bytearray(self._alive)
+        return _Worklist(waiting, level, strategy)
+
+    def _direct(self, cohort: int, vector: Vector, strategy: Strategy) -> Sequence[int]:
+        """Give a cohort its directions; return its steps, or none where nothing changes or may go anywhere."""
+        index = self.cohorts.groups[cohort]
+        directions = self.cohorts.directions(index, vector)
+        if directions == self._directions[cohort]:
+            return ()
+        self._directions[cohort] = directions
+        if not any(directions):
+            return ()
+        group = self.problem.groups[index]
+        self._memos[cohort] = self.problem.transitions.memo(
+            group.rule,
+            directions,
+            strategy,
+            is_elementwise=group.is_elementwise,
+            conservative=group.conservative,
+        )
+        return self.cohorts.members[cohort]
 
     def _sync_function_results(self, strategy: Strategy) -> None:
         """Propagate between the values the main function returns and its results."""
-        problem, current = self.problem, self.current
+        problem, current, again = self.problem, self.current, self._again
         for number, (rule, operand, result) in enumerate(problem.function_results):
             ids = (current[operand], current[result])
             directions = (int(Direction.BOTH),) * rule.num_factors
@@ -130,126 +170,133 @@ class _Solver:
                 if position == 1:
                     current[result] = new
                     continue
-                self._assign(operand, new)
-                for member, _ in problem.tied.get(operand, ()):
-                    self._assign(member, new)
+                for slot in (operand, *(member for member, _ in problem.tied.get(operand, ()))):
+                    again.extend(self._assign(slot, new))
+                    again.extend(problem.steps_at(slot))
 
-    def _fixpoint(self, level: int, strategy: Strategy) -> None:
+    def _assign(self, slot: int, sharding_id: int) -> list[int]:
+        """Set a slot; results that had no sharding beside it become open, as one attribute holds them all.
+
+        Returns:
+            The steps that see how the other results changed; the worklist is not told of them.
+        """
+        current = self.current
+        was_missing = current[slot] == NO_SHARDING
+        current[slot] = sharding_id
+        seen_by: list[int] = []
+        for other, rank in self.problem.siblings.get(slot, ()) if was_missing else ():
+            if current[other] == NO_SHARDING:
+                current[other] = self.problem.table.fully_open_like(sharding_id, rank)
+                seen_by.extend(self.problem.steps_at(other))
+        return seen_by
+
+    def _fixpoint(self, work: _Worklist) -> None:
         """Visit steps, last put back first, until nothing changes."""
-        problem, current, groups = self.problem, self.current, self.step_groups
-        step_slots, notify, tied = problem.step_slots, problem.notify, problem.tied
-        stack = [step for step in range(problem.num_steps - 1, -1, -1) if self._alive[step]]
-        waiting = bytearray(self._alive)
-        memo: dict[tuple[int, tuple[int, ...]], Outcome] = {}
-        visit = self._make_visit(level, strategy)
+        # One long loop over local names: it runs once per visit, and calls would be half of its time.
+        problem, current, active, again = self.problem, self.current, self._active, self._again
+        step_slots, shardings_of, followers = problem.step_slots, problem.shardings_of, problem.followers
+        transforms, special = problem.transforms, problem.special
+        memos, cohort_of = self._memos, self.cohorts.of_step
         removal, recorder = self.removal, self.recorder
-        while stack:
-            step = stack.pop()
-            if not waiting[step]:
-                continue
+        stack, waiting, find = work.stack, work.waiting, work.waiting.find
+        cursor = 0
+        while True:
+            if stack:
+                step = stack.pop()
+                if not waiting[step]:
+                    continue
+            else:
+                step = find(1, cursor)
+                if step < 0:
+                    break
+                work.cursor = cursor = step + 1
             waiting[step] = 0
             if removal is not None and removal.is_unused(step):
-                self._erase(step, stack, waiting)
+                self._erase(step, work)
+                cohort_of = self.cohorts.of_step
                 continue
-            slots = step_slots[step]
-            key = (groups[step], tuple([current[slot] for slot in slots]))
-            outcome = memo.get(key)
-            if outcome is None or step in problem.transforms:
-                outcome = visit(step, key[1])
-                if step not in problem.transforms:
-                    memo[key] = outcome
+            ids = shardings_of[step](current)
+            if transforms and step in transforms:
+                outcome = memos[cohort_of[step]][self._seen(step, ids)]
+                own = self._own(step, outcome)
+            else:
+                own = outcome = memos[cohort_of[step]][ids]
             if recorder is not None:
-                self._record(recorder, step, key[1], outcome)
+                self._record(recorder, step, ids, own, outcome)
             if not outcome:
                 continue
-            own = self._own(step, outcome) if step in problem.transforms else outcome
-            # A sharding group gets what the step computed, without the manual axes that the target adds.
-            for (position, new), (_, own_new) in zip(outcome, own, strict=True):
+            # A step is not put back for what it changes itself, so it may not be done at the next level.
+            again.append(step)
+            slots = step_slots[step]
+            for position, new in own:
                 slot = slots[position]
                 if slot < 0:
                     continue
-                self._assign(slot, own_new)
-                self._put_back(notify[slot], step, stack, waiting)
-                for member, followers in tied.get(slot, ()):
-                    self._assign(member, new)
-                    self._put_back(followers, step, stack, waiting)
+                steps = followers[slot]
+                if steps is None:
+                    steps = problem.find_followers(slot)
+                if slot in special:
+                    self._change_several(slot, new, dict(outcome)[position], step, work)
+                    continue
+                current[slot] = new
+                for other in steps:
+                    if active[other] and not waiting[other] and other != step:
+                        waiting[other] = 1
+                        if other < cursor:
+                            stack.append(other)
         # Every op without uses is gone after the first fixpoint.
-        self.removal = None
+        if removal is not None:
+            self.removal = None
+            self.cohorts.regroup(self._alive)
 
-    def _put_back(self, steps: tuple[int, ...], visited: int, stack: list[int], waiting: bytearray) -> None:
-        """Put steps back on the worklist that are not on it; the one just visited has nothing to add."""
-        alive = self._alive
-        for step in steps:
-            if not waiting[step] and step != visited and alive[step]:
-                waiting[step] = 1
-                stack.append(step)
+    def _change_several(self, slot: int, new: int, tied_new: int, step: int, work: _Worklist) -> None:
+        """Set a slot with other results of its op, with members of a sharding group, or not all of whose steps follow.
 
-    def _erase(self, step: int, stack: list[int], waiting: bytearray) -> None:
+        Args:
+            slot: The slot.
+            new: Its sharding.
+            tied_new: What the step computed, without the manual axes that the target adds; groups get that.
+            step: The step that is visited.
+            work: The worklist.
+        """
+        problem = self.problem
+        work.touch(self._assign(slot, new), self._active, self._again)
+        work.put_back(problem.find_followers(slot), step, self._active)
+        work.touch(problem.strays.get(slot, ()), self._active, self._again)
+        for member, followers in problem.tied.get(slot, ()):
+            work.touch(self._assign(member, tied_new), self._active, self._again)
+            work.put_back(followers, step, self._active)
+            work.touch(problem.steps_at(member), self._active, self._again)
+
+    def _erase(self, step: int, work: _Worklist) -> None:
         """Erase the op of a step, as the reference's driver does when it meets an op without uses."""
         removal = self.removal
         assert removal is not None, "only called while ops are being erased"
         erasure = removal.erase(step)
         for gone in erasure.gone:
-            self._alive[gone] = 0
-            waiting[gone] = 0
-        for other in erasure.put_back:
-            if not waiting[other]:
-                waiting[other] = 1
-                stack.append(other)
+            self._alive[gone] = self._active[gone] = work.waiting[gone] = 0
+        work.put_back(erasure.put_back, step, self._active)
         for other in erasure.touched:
-            self._set_multi_use(other, removal)
+            self._set_multi_use(other, removal, work)
 
-    def _set_multi_use(self, step: int, removal: Removal) -> None:
-        group = self.problem.groups[self.step_groups[step]]
-        multi_use = has_multi_use(self.problem.step_ops[step], removal.use_count)
-        if multi_use != group.multi_use:
-            self.step_groups[step] = self.problem.intern_group(evolve(group, multi_use=multi_use))
-
-    def _make_visit(self, level: int, strategy: Strategy):  # type: ignore[no-untyped-def]
-        """Return the function that computes what a visit of a step changes at a level."""
-        problem, transitions = self.problem, self.problem.transitions
-        directions_of: dict[object, Directions] = {}
-        spreads = problem.table.spreads
-
-        def visit(step: int, ids: tuple[int, ...]) -> Outcome:
-            index = self.step_groups[step]
-            group = problem.groups[index]
-            if group.rule == NO_RULE:
-                return ()
-            key = (index, step) if self._predicated else index
-            directions = directions_of.get(key)
-            if directions is None:
-                directions = directions_of[key] = self._directions(step, group, level)
-            if not any(directions):
-                return ()
-            transform = problem.transforms.get(step)
-            if transform is not None:
-                return self._visit_transformed(step, ids, directions, strategy)
-            if not any(map(spreads.__getitem__, ids)):
-                return ()
-            return transitions.outcome(
-                group.rule,
-                directions,
-                strategy,
-                ids,
-                is_elementwise=group.is_elementwise,
-                conservative=group.conservative,
-            )
-
-        return visit
-
-    def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], outcome: Outcome) -> None:
-        group = self.step_groups[step]
-        if self.problem.groups[group].rule == NO_RULE:
+    def _set_multi_use(self, step: int, removal: Removal, work: _Worklist) -> None:
+        cohorts, problem = self.cohorts, self.problem
+        group = problem.groups[cohorts.groups[cohorts.of_step[step]]]
+        multi_use = has_multi_use(problem.step_ops[step], removal.use_count)
+        if multi_use == group.multi_use:
             return
-        if step in self.problem.transforms:
-            recorder.record(step, group, self._seen(step, ids), self.current, self._own(step, outcome), outcome)
-        else:
-            recorder.record(step, group, ids, self.current, outcome, outcome)
+        cohorts.move(step, problem.intern_group(evolve(group, multi_use=multi_use)))
+        self._again.append(step)
+        for cohort in range(len(self._memos), len(cohorts.groups)):
+            self._memos.append(NOTHING)
+            self._directions.append(())
+            self._direct(cohort, cohorts.vector(cohort, work.level), work.strategy)
 
-    def directions_of(self, step: int, group: int, level: int) -> Directions:
-        """Return the direction of every factor of a step, as a member of a group, at a level."""
-        return self._directions(step, self.problem.groups[group], level)
+    def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], own: Outcome, outcome: Outcome) -> None:
+        group = self.cohorts.groups[self.cohorts.of_step[step]]
+        if self.problem.groups[group].rule != NO_RULE:
+            seen = self._seen(step, ids) if step in self.problem.transforms else ids
+            recorder.record(step, group, seen, self.current, own, outcome)
 
     def _seen(self, step: int, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shardings of an edge as its sources see them."""
@@ -259,15 +306,6 @@ class _Solver:
             return ids
         before, _ = self.problem.transforms[step]
         return (*ids[:-1], table.intern(before(target)))
-
-    def _visit_transformed(
-        self, step: int, ids: tuple[int, ...], directions: Directions, strategy: Strategy
-    ) -> Outcome:
-        """Visit an edge whose target looks different from its sources; the outcome is as the sources see it."""
-        group = self.problem.groups[self.step_groups[step]]
-        return self.problem.transitions.outcome(
-            group.rule, directions, strategy, self._seen(step, ids), is_elementwise=group.is_elementwise
-        )
 
     def _own(self, step: int, outcome: Outcome) -> Outcome:
         """Return the outcome of a transformed visit as the target itself holds it."""
@@ -281,38 +319,39 @@ class _Solver:
             result.append((position, table.intern(after(sharding)) if is_target and sharding else new))
         return tuple(result)
 
-    def _directions(self, step: int, group: StepGroup, level: int) -> Directions:
-        """Return the direction of every factor of a step at a level."""
-        rule = self.problem.transitions.rules[group.rule]
-        if self.schedule is None or group.fixed is not None:
-            directions = [int(Direction.BOTH if group.fixed is None else group.fixed)] * rule.num_factors
-        else:
-            by_kind = self._kind_directions(self._entries(step, group), level, multi_use=group.multi_use)
-            directions = [by_kind[FactorKind.PASS_THROUGH]] * rule.num_factors
-            for kind, factors in (
-                (FactorKind.PERMUTATION, rule.permutation_factors),
-                (FactorKind.NEED_REPLICATION, rule.need_replication_factors),
-                (FactorKind.REDUCTION, rule.reduction_factors),
-            ):
-                for factor in factors:
-                    directions[factor] = by_kind[kind]
-        for factor in rule.blocked_propagation_factors:
-            directions[factor] = 0
-        return tuple(directions)
 
-    def _kind_directions(self, entries: tuple[int, ...], level: int, *, multi_use: bool) -> dict[FactorKind, int]:
-        assert self.schedule is not None, "only asked where there is a schedule"
-        key = (entries, level, multi_use)
-        found = self._by_kind.get(key)
-        if found is None:
-            directions = kind_directions(self.schedule, entries, level, multi_use=multi_use)
-            found = self._by_kind[key] = {kind: int(direction) for kind, direction in directions.items()}
-        return found
+@define
+class _Worklist:
+    """The steps that wait for a visit.
 
-    def _entries(self, step: int, group: StepGroup) -> tuple[int, ...]:
-        assert self.schedule is not None, "only asked where there is a schedule"
-        key: object = step if self._predicated else (group.name, group.traits)
-        found = self._matches.get(key)
-        if found is None:
-            found = self._matches[key] = matching_entries(self.schedule, self.problem.step_ops[step], group.traits)
-        return found
+    All steps from ``cursor`` on have not had their first turn. They are not put on the stack, but wait for that turn;
+    those that have nothing to do are passed over.
+
+    Attributes:
+        waiting: Whether a step is to be visited.
+        level: The level.
+        strategy: The strategy.
+        stack: The steps that were put back after their first turn, the next one last.
+        cursor: The step after the last one that had its first turn.
+    """
+
+    waiting: bytearray
+    level: int
+    strategy: Strategy
+    stack: list[int] = field(factory=list)
+    cursor: int = 0
+
+    def put_back(self, steps: Iterable[int], visited: int, active: bytearray) -> None:
+        """Put active steps back that do not wait already; the one just visited has nothing to add."""
+        for step in steps:
+            if active[step] and not self.waiting[step] and step != visited:
+                self.waiting[step] = 1
+                if step < self.cursor:
+                    self.stack.append(step)
+
+    def touch(self, steps: Iterable[int], active: bytearray, again: list[int]) -> None:
+        """Let steps see a change for which they are not put back: in their first turn, or at the next level."""
+        for step in steps:
+            again.append(step)
+            if step >= self.cursor:
+                self.waiting[step] = active[step]

@@ -152,7 +152,7 @@ class Recorder:
         self.problem = problem
         self.observer = observer
         self.log = VisitLog() if log is None else log
-        self._keeps_all = log is not None
+        self.keeps_all = log is not None
 
     def enter(self, user_priority: int, level: int, strategy: Strategy) -> None:
         """Note where in the hierarchy the following visits happen."""
@@ -178,7 +178,7 @@ class Recorder:
             outcome: See there.
         """
         visit = Visit(step, len(self.log.places) - 1, group, seen, changed, outcome)
-        if self._keeps_all:
+        if self.keeps_all:
             self.log.visits.append(visit)
         if outcome and self.observer is not None:
             self.observer(make_update(self.problem, self.log, visit, current))

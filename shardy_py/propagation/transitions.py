@@ -6,18 +6,21 @@ few hundred combinations over and over, so the outcome is kept under that key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from math import prod
 
-from shardy_py.errors import Diagnostic, VerificationError
+from attrs import define
+
 from shardy_py.propagation.aggressive import propagate_aggressive
 from shardy_py.propagation.basic import propagate_basic
 from shardy_py.propagation.factors import Projection, StepContext, Strategy, Updates
+from shardy_py.propagation.plain import Frame, PlainTensor, plain_frame, propagate_plain
+from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
-from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import TensorSharding, symbol
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
 
 Directions = tuple[int, ...]
 """The direction of every factor, as the integer of a `Direction`: enum members hash slowly."""
@@ -25,79 +28,9 @@ Directions = tuple[int, ...]
 Outcome = tuple[tuple[int, int], ...]
 """The (slot position in the step, new sharding id) of every tensor that changes, operands first."""
 
-NO_SHARDING = 0
-"""The id of a missing sharding."""
-
-
-class ShardingTable:
-    """Interned shardings: equal shardings have the same id.
-
-    Attributes:
-        meshes: The meshes by name.
-        values: Id to sharding.
-        spreads: Id to whether a dimension has an axis: without one there is nothing to propagate.
-    """
-
-    __slots__ = ("_ids", "_open", "meshes", "spreads", "values")
-
-    def __init__(self, meshes: Mapping[str, Mesh]) -> None:
-        self.meshes = meshes
-        self.values: list[TensorSharding | None] = [None]
-        self.spreads = [False]
-        self._ids: dict[TensorSharding, int] = {}
-        self._open: dict[tuple[str | Mesh, int], int] = {}
-
-    def intern(self, sharding: TensorSharding | None) -> int:
-        """Return the id of a sharding; 0 for None."""
-        if sharding is None:
-            return NO_SHARDING
-        found = self._ids.get(sharding)
-        if found is None:
-            found = self._ids[sharding] = len(self.values)
-            self.values.append(sharding)
-            self.spreads.append(any(dim.axes for dim in sharding.dim_shardings))
-        return found
-
-    def mesh_of(self, sharding: TensorSharding) -> Mesh:
-        """Return the mesh of a sharding, looked up by name unless it is inlined."""
-        mesh = sharding.mesh
-        if isinstance(mesh, Mesh):
-            return mesh
-        found = self.meshes.get(mesh)
-        if found is None:
-            known = ", ".join(map(symbol, self.meshes)) or "none"
-            message = f"unknown mesh {symbol(mesh)} in sharding {sharding}"
-            raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
-        return found
-
-    def fully_open_like(self, sharding_id: int, rank: int) -> int:
-        """Return the id of the fully open sharding of a rank on the mesh of another sharding."""
-        sharding = self.values[sharding_id]
-        assert sharding is not None, "the sharding that was just set exists"
-        key = (sharding.mesh, rank)
-        if key not in self._open:
-            self._open[key] = self.intern(TensorSharding.fully_open(sharding.mesh, rank))
-        return self._open[key]
-
-    def common_mesh(self, ids: Sequence[int]) -> tuple[str | Mesh, Mesh] | None:
-        """Return the mesh (as written, and itself) that all shardings share, or None.
-
-        Shardings on empty meshes agree with any other.
-        """
-        name: str | Mesh | None = None
-        mesh: Mesh | None = None
-        for sharding_id in ids:
-            sharding = self.values[sharding_id]
-            if sharding is None:
-                continue
-            other = self.mesh_of(sharding)
-            if mesh is None or mesh.is_empty:
-                name, mesh = sharding.mesh, other
-            elif not other.is_empty and other != mesh:
-                return None
-        if name is None or mesh is None:
-            return None
-        return name, mesh
+FACTOR_KINDS = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION, FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
+BLOCKED = len(FACTOR_KINDS)
+"""Stands for the kind of a blocked factor, behind the numbers of the kinds."""
 
 
 def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
@@ -123,23 +56,87 @@ def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
     )
 
 
+def factor_kinds(rule: OpShardingRule) -> tuple[int, ...]:
+    """Return the kind of every factor of a rule, as an index into `FACTOR_KINDS`, or `BLOCKED`."""
+    kinds = [0] * rule.num_factors
+    for kind, factors in (
+        # Where a factor is said to be of several kinds, the last one counts, as in `OpShardingRule.kind`.
+        (3, rule.permutation_factors),
+        (2, rule.need_replication_factors),
+        (1, rule.reduction_factors),
+        (BLOCKED, rule.blocked_propagation_factors),
+    ):
+        for factor in factors:
+            kinds[factor] = kind
+    return tuple(kinds)
+
+
+class StepMemo(dict[tuple[int, ...], Outcome]):
+    """The outcomes of all steps with a class of rules and everything else alike, by their shardings.
+
+    A missing outcome is computed at once: a look-up costs nothing but the one in the dictionary.
+    """
+
+    __slots__ = ("_context", "_rule_id", "_transitions")
+
+    def __init__(self, transitions: Transitions, rule_id: int, context: MemoKey) -> None:
+        self._transitions = transitions
+        self._rule_id = rule_id
+        self._context = context
+
+    def __missing__(self, ids: tuple[int, ...]) -> Outcome:
+        found = self[ids] = self._transitions.compute(self._rule_id, self._context, ids)
+        return found
+
+
+@define(frozen=True)
+class MemoKey:
+    """What the outcome of a step depends on besides the class of its rule and its shardings.
+
+    Attributes:
+        directions: One direction per factor, blocked factors included.
+        strategy: Basic or aggressive.
+        is_elementwise: Whether the op counts as elementwise.
+        conservative: Whether sub-axes may not be introduced.
+    """
+
+    directions: Directions
+    strategy: Strategy
+    is_elementwise: bool = False
+    conservative: bool = False
+
+
+class _Nothing(dict[tuple[int, ...], Outcome]):
+    """The outcomes of steps along no factor of which shardings may go."""
+
+    def __missing__(self, ids: tuple[int, ...]) -> Outcome:
+        return ()
+
+
+NOTHING: dict[tuple[int, ...], Outcome] = _Nothing()
+
+
 class Transitions:
     """The outcomes of steps, computed on demand and kept.
 
     Attributes:
         table: The interned shardings.
         rules: One rule of every class of rules (see `rule_class`), by its id.
+        kinds: The kinds of the factors of a class (see `factor_kinds`), by its id.
+        frames: The frame of a class whose steps may be plain (see `plain_frame`), or None, by its id.
     """
 
-    __slots__ = ("_class_ids", "_memo", "_rule_ids", "_views", "rules", "table")
+    __slots__ = ("_class_ids", "_memos", "_rule_ids", "_views", "frames", "kinds", "rules", "table")
 
     def __init__(self, table: ShardingTable) -> None:
         self.table = table
         self.rules: list[OpShardingRule] = []
+        self.kinds: list[tuple[int, ...]] = []
+        self.frames: list[Frame | None] = []
         self._rule_ids: dict[OpShardingRule, int] = {}
         self._class_ids: dict[tuple[object, ...], int] = {}
         self._views: dict[tuple[int, int, int], TensorFactorShardings] = {}
-        self._memo: dict[tuple[object, ...], Outcome] = {}
+        self._memos: dict[tuple[object, ...], StepMemo] = {}
 
     def intern_rule(self, rule: OpShardingRule) -> int:
         """Return the id of the class of a rule."""
@@ -148,6 +145,33 @@ class Transitions:
             found = self._rule_ids[rule] = self._class_ids.setdefault(rule_class(rule), len(self.rules))
             if found == len(self.rules):
                 self.rules.append(rule)
+                self.kinds.append(factor_kinds(rule))
+                self.frames.append(plain_frame(rule))
+        return found
+
+    def memo(
+        self,
+        rule_id: int,
+        directions: Directions,
+        strategy: Strategy,
+        *,
+        is_elementwise: bool = False,
+        conservative: bool = False,
+    ) -> StepMemo:
+        """Return what visits change, by shardings.
+
+        Args:
+            rule_id: The class of the rule.
+            directions: See `MemoKey`; so are the others.
+            strategy: See there.
+            is_elementwise: See there.
+            conservative: See there.
+        """
+        key = (rule_id, directions, strategy is Strategy.BASIC, is_elementwise, conservative)
+        found = self._memos.get(key)
+        if found is None:
+            context = MemoKey(directions, strategy, is_elementwise, conservative)
+            found = self._memos[key] = StepMemo(self, rule_id, context)
         return found
 
     def outcome(
@@ -160,45 +184,43 @@ class Transitions:
         is_elementwise: bool = False,
         conservative: bool = False,
     ) -> Outcome:
-        """Return what a visit changes.
+        """Return what a visit changes; see `memo`.
 
         Args:
-            rule_id: The class of the rule.
-            directions: One direction per factor, blocked factors included.
-            strategy: Basic or aggressive.
+            rule_id: See there.
+            directions: See there.
+            strategy: See there.
             ids: The shardings of operands and results.
-            is_elementwise: Whether the op counts as elementwise.
-            conservative: Whether sub-axes may not be introduced.
+            is_elementwise: See there.
+            conservative: See there.
         """
-        key = (rule_id, directions, strategy is Strategy.BASIC, ids, is_elementwise, conservative)
-        found = self._memo.get(key)
-        if found is None:
-            found = self._memo[key] = self._compute(rule_id, directions, strategy, ids, is_elementwise, conservative)
-        return found
+        memo = self.memo(rule_id, directions, strategy, is_elementwise=is_elementwise, conservative=conservative)
+        return memo[ids]
 
-    def _compute(
-        self,
-        rule_id: int,
-        directions: Directions,
-        strategy: Strategy,
-        ids: tuple[int, ...],
-        is_elementwise: bool,
-        conservative: bool,
-    ) -> Outcome:
-        common = self.table.common_mesh(ids)
+    def compute(self, rule_id: int, context: MemoKey, ids: tuple[int, ...]) -> Outcome:
+        """Return what a visit changes, computed anew."""
+        table = self.table
+        # Without an axis on any dimension there is nothing to propagate.
+        if not any(map(table.spreads.__getitem__, ids)):
+            return ()
+        common = table.common_mesh(ids)
         if common is None or common[1].is_maximal:
             return ()
         name, mesh = common
+        if context.strategy is Strategy.AGGRESSIVE:
+            plain = self._plain_tensors(rule_id, ids)
+            if plain is not None:
+                return self._compute_plain(rule_id, context, ids, plain, name, mesh)
         rule = self.rules[rule_id]
         sizes = rule.factor_sizes
         mappings = rule.mappings
-        values = self.table.values
+        values = table.values
         split = len(rule.operand_mappings)
         views = [self._view(rule_id, position, ids[position], mesh) for position in range(len(mappings))]
         projection = Projection(views[:split], views[split:])
         tensors = projection.tensors
-        context = StepContext(sizes, directions, mesh, conservative, is_elementwise)
-        updated = propagate_step(projection, context, strategy)
+        step = StepContext(sizes, context.directions, mesh, context.conservative, context.is_elementwise)
+        updated = propagate_step(projection, step, context.strategy)
         changes = []
         for position, changed in enumerate(updated):
             if not changed:
@@ -206,7 +228,7 @@ class Transitions:
             new = unproject(tensors[position], mappings[position], sizes, name, mesh)
             old = values[ids[position]]
             if new != old and not (old is None and new.empty_axes):
-                changes.append((position, self.table.intern(new)))
+                changes.append((position, table.intern(new)))
         return tuple(changes)
 
     def _view(self, rule_id: int, position: int, sharding_id: int, mesh: Mesh) -> TensorFactorShardings:
@@ -218,6 +240,41 @@ class Transitions:
             sharding = self.table.values[sharding_id]
             found = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
         return found.copy()
+
+    def _plain_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[PlainTensor] | None:
+        """Return the tensors of a step if it is plain."""
+        frame = self.frames[rule_id]
+        if frame is None:
+            return None
+        tensors = []
+        for dims, sharding_id in zip(frame.dim_of, ids, strict=True):
+            tensor = self.table.plain(sharding_id, len(dims))
+            if tensor is None or len(tensor.dims) != len(dims):
+                return None
+            tensors.append(tensor)
+        return tensors
+
+    def _compute_plain(
+        self,
+        rule_id: int,
+        context: MemoKey,
+        ids: tuple[int, ...],
+        tensors: Sequence[PlainTensor],
+        name: str | Mesh,
+        mesh: Mesh,
+    ) -> Outcome:
+        frame, table = self.frames[rule_id], self.table
+        assert frame is not None, "only asked about plain steps"
+        changes = propagate_plain(frame, tensors, context.directions, mesh, is_elementwise=context.is_elementwise)
+        outcome = []
+        for tensor in sorted(changes):
+            dims = tuple(map(table.dimension, changes[tensor], tensors[tensor].closed))
+            old = table.values[ids[tensor]]
+            new = TensorSharding(name, dims)
+            if old is not None and tensors[tensor].elsewhere:
+                new = TensorSharding(name, dims, old.replicated_axes, old.unreduced_axes, old.reduction_op)
+            outcome.append((tensor, table.intern(new)))
+        return tuple(outcome)
 
 
 def project_step(rule: OpShardingRule, shardings: Sequence[TensorSharding | None], mesh: Mesh) -> Projection:

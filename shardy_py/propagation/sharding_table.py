@@ -1,0 +1,103 @@
+"""Shardings as small integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.propagation.plain import Names, PlainTensor, open_tensor, plain_tensor
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, symbol
+
+NO_SHARDING = 0
+"""The id of a missing sharding."""
+
+
+class ShardingTable:
+    """Interned shardings: equal shardings have the same id.
+
+    Attributes:
+        meshes: The meshes by name.
+        values: Id to sharding.
+        spreads: Id to whether a dimension has an axis: without one there is nothing to propagate.
+    """
+
+    __slots__ = ("_dims", "_ids", "_open", "_plain", "meshes", "spreads", "values")
+
+    def __init__(self, meshes: Mapping[str, Mesh]) -> None:
+        self.meshes = meshes
+        self.values: list[TensorSharding | None] = [None]
+        self.spreads = [False]
+        self._ids: dict[TensorSharding, int] = {}
+        self._open: dict[tuple[str | Mesh, int], int] = {}
+        self._plain: dict[int, PlainTensor | None] = {}
+        self._dims: dict[tuple[Names, bool], DimensionSharding] = {}
+
+    def intern(self, sharding: TensorSharding | None) -> int:
+        """Return the id of a sharding; 0 for None."""
+        if sharding is None:
+            return NO_SHARDING
+        found = self._ids.get(sharding)
+        if found is None:
+            found = self._ids[sharding] = len(self.values)
+            self.values.append(sharding)
+            self.spreads.append(any(dim.axes for dim in sharding.dim_shardings))
+        return found
+
+    def mesh_of(self, sharding: TensorSharding) -> Mesh:
+        """Return the mesh of a sharding, looked up by name unless it is inlined."""
+        mesh = sharding.mesh
+        if isinstance(mesh, Mesh):
+            return mesh
+        found = self.meshes.get(mesh)
+        if found is None:
+            known = ", ".join(map(symbol, self.meshes)) or "none"
+            message = f"unknown mesh {symbol(mesh)} in sharding {sharding}"
+            raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
+        return found
+
+    def fully_open_like(self, sharding_id: int, rank: int) -> int:
+        """Return the id of the fully open sharding of a rank on the mesh of another sharding."""
+        sharding = self.values[sharding_id]
+        assert sharding is not None, "the sharding that was just set exists"
+        key = (sharding.mesh, rank)
+        if key not in self._open:
+            self._open[key] = self.intern(TensorSharding.fully_open(sharding.mesh, rank))
+        return self._open[key]
+
+    def plain(self, sharding_id: int, rank: int) -> PlainTensor | None:
+        """Return a sharding as a plain tensor, one of some rank where it is missing; None where it is not plain."""
+        key = sharding_id or -rank
+        if key not in self._plain:
+            sharding = self.values[sharding_id]
+            self._plain[key] = open_tensor(rank) if sharding is None else plain_tensor(sharding)
+        return self._plain[key]
+
+    def dimension(self, names: Names, is_closed: bool) -> DimensionSharding:
+        """Return the sharding of a dimension along whole axes, the same object for the same axes."""
+        found = self._dims.get((names, is_closed))
+        if found is None:
+            axes = tuple([AxisRef(name) for name in names])
+            found = self._dims[names, is_closed] = DimensionSharding(axes, is_closed)
+        return found
+
+    def common_mesh(self, ids: Sequence[int]) -> tuple[str | Mesh, Mesh] | None:
+        """Return the mesh (as written, and itself) that all shardings share, or None.
+
+        Shardings on empty meshes agree with any other.
+        """
+        name: str | Mesh | None = None
+        mesh: Mesh | None = None
+        for sharding_id in ids:
+            sharding = self.values[sharding_id]
+            if sharding is None:
+                continue
+            other = self.mesh_of(sharding)
+            if mesh is None or mesh.is_empty:
+                name, mesh = sharding.mesh, other
+            elif not other.is_empty and other != mesh:
+                return None
+        if name is None or mesh is None:
+            return None
+        return name, mesh
