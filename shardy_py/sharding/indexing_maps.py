@@ -44,7 +44,8 @@ def rule_from_indexing_maps(
     fill it without gaps and overlaps. One that a window slides over, ``d0 * stride + d1`` with ``d1`` reduced, has that
     of the parallel loop, which needs a permutation (neighbours exchange what windows share), while the loop over the
     window needs replication. Loops that run backwards, are shifted or take steps need a permutation, those in any
-    other expression replication.
+    other expression replication, and so do reduced loops along which tensors meet at different places. A tensor that
+    has a loop in two dimensions is sharded along the first.
 
     Args:
         maps: One map per operand, then one per result.
@@ -147,31 +148,46 @@ class _Derivation:
             for loop, kind in self._demands(expression, size):
                 if kind is FactorKind.NEED_REPLICATION or self._kinds[loop] is FactorKind.PASS_THROUGH:
                     self._kinds[loop] = kind
+        for loop in _misaligned(pairs, len(sizes)):
+            if self._kinds[loop] is FactorKind.REDUCTION:
+                self._kinds[loop] = FactorKind.NEED_REPLICATION
 
     def rule(self, maps: Sequence[IndexingMap], shapes: Sequence[Shape], num_results: int) -> OpShardingRule:
         """Return the rule; dimensions without factors get one of size 1."""
         mappings = [self._mapping(map_, shape) for map_, shape in zip(maps, shapes, strict=True)]
+        used = sorted({factor for mapping in mappings for dim in mapping for factor in dim})
+        numbers = {factor: number for number, factor in enumerate(used)}
+        renamed = [tuple(tuple(numbers[factor] for factor in dim) for dim in mapping) for mapping in mappings]
         first_result = len(maps) - num_results
+
+        def of_kind(kind: FactorKind) -> tuple[int, ...]:
+            factors = (factor for loop, own in enumerate(self._kinds) if own is kind for factor in self._factors[loop])
+            return tuple(sorted(numbers[factor] for factor in factors if factor in numbers))
+
         return OpShardingRule(
-            factor_sizes=tuple(self.factor_sizes),
-            operand_mappings=tuple(mappings[:first_result]),
-            result_mappings=tuple(mappings[first_result:]),
-            reduction_factors=self._of_kind(FactorKind.REDUCTION),
-            need_replication_factors=self._of_kind(FactorKind.NEED_REPLICATION),
-            permutation_factors=self._of_kind(FactorKind.PERMUTATION),
+            factor_sizes=tuple(self.factor_sizes[factor] for factor in used),
+            operand_mappings=tuple(renamed[:first_result]),
+            result_mappings=tuple(renamed[first_result:]),
+            reduction_factors=of_kind(FactorKind.REDUCTION),
+            need_replication_factors=of_kind(FactorKind.NEED_REPLICATION),
+            permutation_factors=of_kind(FactorKind.PERMUTATION),
         )
 
     def _new_factor(self, size: int) -> int:
         self.factor_sizes.append(size)
         return len(self.factor_sizes) - 1
 
-    def _of_kind(self, kind: FactorKind) -> tuple[int, ...]:
-        factors = (factor for loop, own in enumerate(self._kinds) if own is kind for factor in self._factors[loop])
-        return tuple(sorted(factors))
-
     def _mapping(self, map_: IndexingMap, shape: Shape) -> TensorMapping:
-        dims = zip(map_.results, shape, strict=True)
-        return tuple(self._factors_of(expression, size) or (self._new_factor(1),) for expression, size in dims)
+        mapping: list[DimMapping] = []
+        taken: set[int] = set()
+        for expression, size in zip(map_.results, shape, strict=True):
+            factors = self._factors_of(expression, size)
+            # A tensor has a factor once: of a diagonal, the first dimension is sharded and the second is whole.
+            if not factors or not taken.isdisjoint(factors):
+                factors = (self._new_factor(1),)
+            taken.update(factors)
+            mapping.append(factors)
+        return tuple(mapping)
 
     def _factors_of(self, expression: Expression, size: int) -> DimMapping:
         """Return the factors of a dimension, major first; () where there are none."""
@@ -226,6 +242,19 @@ class _Derivation:
             moving = self._moving(expression)
             for dim, _ in expression.terms:
                 yield dim, FactorKind.PERMUTATION if dim == moving else FactorKind.NEED_REPLICATION
+
+
+def _misaligned(pairs: Iterable[tuple[Expression, int]], num_loops: int) -> list[int]:
+    """Return the loops whose dimensions meet at different places, as in the sum of ``x[d0] * y[7 - d0]``.
+
+    Such a sum is not that of the sums over shards.
+    """
+    ways: list[set[tuple[int, int, int]]] = [set() for _ in range(num_loops)]
+    for expression, size in pairs:
+        if isinstance(expression, Linear) and len(expression.terms) == 1:
+            ((dim, factor),) = expression.terms
+            ways[dim].add((factor, expression.offset, size))
+    return [loop for loop, found in enumerate(ways) if len(found) > 1]
 
 
 def _cuts(loop: int, size: int, pairs: Iterable[tuple[Expression, int]]) -> tuple[int, ...]:

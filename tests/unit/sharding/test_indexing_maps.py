@@ -111,7 +111,7 @@ def test_a_loop_has_a_factor_for_each_digit() -> None:
     assert rule("a", [operand], ("a floordiv 4, a mod 4", (6, 4))) == "<([i, j, k])->([ij, k]) {i=2, j=3, k=4}>"
     assert rule("a", [operand], ("a", (24,))) == "<([i, j, k])->([ijk]) {i=2, j=3, k=4}>"
     found = rule("a", [("a floordiv 4, a mod 4", (6, 4))], ("a floordiv 6, a mod 6", (4, 6)))
-    assert found == "<([j, k])->([l, m]) {i=24, j=1, k=1, l=1, m=1} need_replication={i}>"
+    assert found == "<([i, j])->([k, l]) {i=1, j=1, k=1, l=1}>"
 
 
 def test_unknown_loops_have_no_rule() -> None:
@@ -132,3 +132,16 @@ def test_what_does_not_fit(maps, shapes, kinds, message) -> None:
     """Maps that fit neither the shapes nor each other are errors."""
     with pytest.raises(RuleError, match=message):
         rule_from_indexing_maps([*map(parse_indexing_map, maps)], shapes, num_results=1, iterator_types=kinds)
+
+
+def test_a_tensor_has_a_factor_once() -> None:
+    """Of a diagonal the first dimension has the loop's factor, the second one of its own."""
+    assert rule("a", [("a, a", (8, 8))], ("a", (8,))) == "<([i, j])->([i]) {i=8, j=1}>"
+
+
+def test_sums_that_meet_at_different_places_need_replication() -> None:
+    """A reduced loop that indexes two dimensions differently is no reduction; alone, or alike in both, it is one."""
+    kinds = ["reduction"]
+    assert rule("a", [("a", (8,)), ("7 - a", (8,))], ("", ()), kinds) == "<([i], [i])->([]) {i=8} need_replication={i}>"
+    assert rule("a", [("a", (8,)), ("a + 2", (10,))], ("", ()), kinds).endswith("need_replication={i}>")
+    assert rule("a", [("a", (8,)), ("a", (8,))], ("", ()), kinds) == "<([i], [i])->([]) {i=8} reduction={i}>"

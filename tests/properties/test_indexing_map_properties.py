@@ -1,0 +1,127 @@
+"""Rules derived from indexing maps, against loops that run over what a device holds."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+pytest.importorskip("numpy")
+import numpy as np
+from attrs import frozen
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from shardy_py.sharding.indexing_maps import (
+    PARALLEL,
+    REDUCTION,
+    IndexingMap,
+    Linear,
+    Opaque,
+    Part,
+    rule_from_indexing_maps,
+)
+from shardy_py.testing import Verdict, check_rule_numerically
+
+
+@frozen
+class Loops:
+    """A nest of loops that adds products of operand elements to elements of one result.
+
+    An opaque expression is the square of the sum of its loops, cut to the size of its dimension.
+    """
+
+    sizes: tuple[int, ...]
+    kinds: tuple[str, ...]
+    maps: tuple[IndexingMap, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def rule(self):
+        """The derived rule."""
+        return rule_from_indexing_maps(self.maps, self.shapes, num_results=1, iterator_types=self.kinds)
+
+    def __call__(self, *operands, local):
+        """Run the loops whose elements the device has all of, for the elements of the result that it makes."""
+        shards = (*local.operands, *local.results)
+        result = np.zeros(local.results[0].shape)
+        for point in product(*map(range, self.sizes)):
+            places = [self.place(number, point, shard) for number, shard in enumerate(shards)]
+            if None not in places:
+                result[places[-1]] += np.prod([array[place] for array, place in zip(operands, places, strict=False)])
+        return result
+
+    def place(self, number, point, shard):
+        """Where a device has the element of a tensor that a point of the loops needs, or None."""
+        place = []
+        for expression, size, held in zip(self.maps[number].results, self.shapes[number], shard.positions, strict=True):
+            found = np.flatnonzero(held == evaluate(expression, point, size))
+            if not len(found):
+                return None
+            place.append(int(found[0]))
+        return tuple(place)
+
+
+def evaluate(expression, point, size):
+    """The value of an expression at a point of the loops."""
+    if isinstance(expression, Linear):
+        return sum(point[dim] * factor for dim, factor in expression.terms) + expression.offset
+    if isinstance(expression, Part):
+        quotient = point[expression.dim] // expression.divisor
+        return quotient if expression.modulus is None else quotient % expression.modulus
+    return sum(point[dim] for dim in expression.dims) ** 2 % size
+
+
+@st.composite
+def dimensions(draw, sizes):
+    """Draw an expression over loops, and the size of a dimension that it fits."""
+    one = draw(st.integers(0, len(sizes) - 1))
+    other = draw(st.integers(0, len(sizes) - 1))
+    size = sizes[one]
+    kind = draw(
+        st.sampled_from(["plain"] * 6 + ["dense", "part", "reverse", "shift", "stride", "window", "opaque", "zero"])
+    )
+    if kind == "dense" and one != other:
+        return Linear(tuple(sorted(((one, sizes[other]), (other, 1))))), size * sizes[other]
+    if kind == "window" and one != other:
+        return Linear(tuple(sorted(((one, 1), (other, 1))))), size + sizes[other] - 1
+    if kind == "part" and size == 4:
+        return draw(st.sampled_from((Part(one, 2), Part(one, 1, 2)))), 2
+    if kind == "reverse":
+        return Linear(((one, -1),), size - 1), size
+    if kind == "shift":
+        return Linear(((one, 1),), 2), size + 2
+    if kind == "stride":
+        return Linear(((one, 2),)), 2 * size
+    if kind == "opaque":
+        return Opaque(tuple(sorted({one, other}))), draw(st.sampled_from((2, 4)))
+    if kind == "zero":
+        return Linear(()), draw(st.sampled_from((1, 2)))
+    return Linear(((one, 1),)), size
+
+
+@st.composite
+def loops(draw):
+    """Draw a nest of loops over one or two operands; loops that the result lacks are reductions."""
+    sizes = tuple(draw(st.lists(st.sampled_from((2, 3, 4)), min_size=1, max_size=3)))
+    maps, shapes = [], []
+    for _ in range(draw(st.integers(1, 2))):
+        dims = draw(st.lists(dimensions(sizes), max_size=3))
+        maps.append(IndexingMap(len(sizes), tuple(expression for expression, _ in dims)))
+        shapes.append(tuple(size for _, size in dims))
+    kept = [loop for loop in range(len(sizes)) if draw(st.booleans())]
+    maps.append(IndexingMap.of_loops(len(sizes), draw(st.permutations(kept))))
+    shapes.append(tuple(sizes[expression.terms[0][0]] for expression in maps[-1].results))
+    kinds = tuple(PARALLEL if loop in kept else REDUCTION for loop in range(len(sizes)))
+    return Loops(sizes, kinds, tuple(maps), tuple(shapes))
+
+
+@settings(max_examples=100, deadline=None)
+@given(loops())
+def test_derived_rules_hold(nest):
+    """No factor of a derived rule is wrong, whatever the maps."""
+    rule = nest.rule
+    assume(rule is not None and all(mapping for mapping in rule.operand_mappings))
+    report = check_rule_numerically(rule, nest, nest.shapes[:-1], nest.shapes[-1:], trials=1)
+    assert not report.wrong, str(report)
+    assert any(item.verdict is not Verdict.UNCHECKED for item in report.factors)
