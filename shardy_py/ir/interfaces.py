@@ -18,7 +18,7 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
 
-@frozen
+@frozen(cache_hash=True)
 class Trait:
     """A marker an op may have; traits are compared by name."""
 

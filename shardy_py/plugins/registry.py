@@ -277,6 +277,10 @@ class Registry:
         """Return what says what the op costs, or None."""
         return self._resolve(op.name).cost
 
+    def is_contextual(self, op: Op) -> bool:
+        """Return whether the op's rule depends on more than the op itself: on producers, users or regions."""
+        return self._resolve(op.name).contextual
+
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.
 

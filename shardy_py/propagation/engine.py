@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.factors import Strategy
@@ -168,7 +168,14 @@ def settle_rules(program: Program, problem: Problem, *, keep: bool) -> None:
             if isinstance(rule, OpShardingRule) and not rule.is_custom:
                 del op.attributes[RULE_ATTRIBUTE]
         return
+    for op, rule in op_rules(problem):
+        if rule.may_stand_on_op and RULE_ATTRIBUTE not in op.attributes:
+            op.attributes[RULE_ATTRIBUTE] = rule
+
+
+def op_rules(problem: Problem) -> Iterator[tuple[Op, OpShardingRule]]:
+    """Yield the ops that have a rule of their own, unlike edges and barriers, with those rules."""
     for op, index, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
         is_own = problem.groups[index].fixed is None and not op.name.endswith("data_flow_edge")
-        if is_own and rule is not None and rule.may_stand_on_op and RULE_ATTRIBUTE not in op.attributes:
-            op.attributes[RULE_ATTRIBUTE] = rule
+        if is_own and rule is not None:
+            yield op, rule

@@ -87,6 +87,7 @@ class _Estimator:
     moved: float = 0.0
     seconds: float = 0.0
     unknown: dict[str, int] = field(factory=dict)
+    peaks: dict[str, float] = field(factory=dict)
 
     def add(self, runs: Iterable[Run]) -> None:
         """Add ops."""
@@ -112,8 +113,15 @@ class _Estimator:
         self.local += run.count * work.local
         self.moved += run.count * moved
         if self.machine is not None:
-            peak, _ = self.machine.peak(element_type_of(op) or "")
-            self.seconds += run.count * max(work.local / peak, moved / self.machine.memory_bandwidth)
+            seconds = work.local / self._peak(self.machine, element_type_of(op) or "")
+            self.seconds += run.count * max(seconds, moved / self.machine.memory_bandwidth)
+
+    def _peak(self, machine: Machine, element_type: str) -> float:
+        found = self.peaks.get(element_type)
+        if found is None:
+            found, _ = machine.peak(element_type)
+            self.peaks[element_type] = found
+        return found
 
     def notes(self) -> Iterator[str]:
         """Yield what could not be counted."""
