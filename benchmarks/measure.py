@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -91,9 +91,14 @@ class Measurement:
         return self.our_seconds / self.reference_seconds
 
     @property
+    def our_cpu_seconds(self) -> float:
+        """Our median by processor time."""
+        return median(run.cpu_seconds for run in self.ours)
+
+    @property
     def cpu_ratio(self) -> float:
         """The ratio by processor time."""
-        return _cpu_median(self.ours) / _cpu_median(self.reference)
+        return self.our_cpu_seconds / median(run.cpu_seconds for run in self.reference)
 
     @property
     def again_share(self) -> float | None:
@@ -174,7 +179,3 @@ def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
 
 def _alternate(fresh: Callable[[], Any], alternations: int) -> list[tuple[Run, Run]]:
     return [(run_ours(fresh()), run_reference(fresh())) for _ in range(alternations)]
-
-
-def _cpu_median(runs: Sequence[Run]) -> float:
-    return median(run.cpu_seconds for run in runs)

@@ -14,7 +14,6 @@ from shardy_py.analysis.session import Session
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.testing.conformance import reference_registry
 
-
 SESSIONS = 3
 """How many sessions are opened; in each, every schedule is solved once."""
 
