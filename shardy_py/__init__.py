@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from shardy_py.plugins import (
+        BranchDataFlow,
         Broadcast,
         ConstantFoldable,
         ConstantLike,
@@ -81,6 +82,7 @@ __all__ = [
     "ShardingRuleOpInterface",
     "ShardableDataFlowOpInterface",
     "LoopDataFlow",
+    "BranchDataFlow",
     "Trait",
     "Broadcast",
     "ConstantFoldable",
@@ -111,7 +113,7 @@ _HOMES = {
         "Diagnostic OptionError ParseError PluginError RuleError ShardyError UnsupportedError VerificationError"
     ),
     "shardy_py.plugins": (
-        "Broadcast ConstantFoldable ConstantLike Dialect Elementwise ForwardPassThrough IsTerminator "
+        "BranchDataFlow Broadcast ConstantFoldable ConstantLike Dialect Elementwise ForwardPassThrough IsTerminator "
         "LoopDataFlow OpDefinition PassThrough Pure RecursiveMemoryEffects Registry RuleOptions "
         "ShardableDataFlowOpInterface ShardingRuleOpInterface Trait hookimpl"
     ),

@@ -1,4 +1,4 @@
-"""The data flow of an ordinary loop, so that most dialects need not write theirs."""
+"""The data flow of ordinary loops and branches, so that most dialects need not write theirs."""
 
 from __future__ import annotations
 
@@ -46,6 +46,33 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
         number = self.first_argument + owner.index
         blocks = [region.blocks[0] for region in op.regions if region.blocks]
         return [block.arguments[number] for block in blocks if number < len(block.arguments)]
+
+
+@frozen
+class BranchDataFlow(ShardableDataFlowOpInterface):
+    """Branches: what each region hands back flows into the results, in order; operands and arguments take no part.
+
+    Each result owns the edge of its values. A region without blocks, such as a missing else, hands nothing back.
+
+    Args:
+        first_yielded: The number of the terminator's operand that is the first result.
+    """
+
+    first_yielded: int = 0
+
+    def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
+        """Return what each region hands back."""
+        number = self.first_yielded + owner.index
+        ends = [region.blocks[0].terminator for region in op.regions if region.blocks]
+        return [OpOperand(end, number) for end in ends if end is not None and number < len(end.operands)]
+
+    def get_edge_owner_from_target(self, op: Op, target: Value) -> Value | None:
+        """Return the result itself."""
+        return target if target.owner is op else None
+
+    def get_edge_owner_from_source(self, op: Op, source: OpOperand) -> Value | None:
+        """Return the result with the number of what a region hands back."""
+        return None if source.op is op else _at(op.results, source.number - self.first_yielded)
 
 
 def _at(values: Sequence[Value], index: int) -> Value | None:

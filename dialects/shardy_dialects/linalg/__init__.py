@@ -1,9 +1,10 @@
-"""Linear algebra on tensors without StableHLO: the dialects linalg, arith, math and tensor of MLIR and xDSL.
+"""Linear algebra on tensors without StableHLO: the dialects linalg, arith, math, tensor and scf of MLIR and xDSL.
 
-No rule is written by hand: linalg's come from the indexing maps of its ops, the others are elementwise.
+No rule of linalg is written by hand: all come from the indexing maps of its ops. Arith and math are elementwise, scf
+has loops and branches.
 """
 
-from shardy_dialects.linalg import structured, tensors
+from shardy_dialects.linalg import control_flow, structured, tensors, windows
 from shardy_py.plugins import ConstantLike, Dialect, Elementwise, Pure, hookimpl
 from shardy_py.sharding.rule_builder import pointwise_rule
 
@@ -30,12 +31,16 @@ for _name in MATH:
 
 linalg = Dialect("linalg")
 structured.register(linalg)
+windows.register(linalg)
 
 tensor = Dialect("tensor")
 tensors.register(tensor)
 
+scf = Dialect("scf")
+control_flow.register(scf)
+
 
 @hookimpl
 def shardy_register_dialects() -> list[Dialect]:
-    """Return the dialects linalg, arith, math and tensor."""
-    return [linalg, arith, math, tensor]
+    """Return the dialects linalg, arith, math, tensor and scf."""
+    return [linalg, arith, math, tensor, scf]

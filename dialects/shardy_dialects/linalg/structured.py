@@ -62,6 +62,7 @@ CONTRACTIONS = {
     "linalg.vecmat": _named("pr", "b", "ba", "a"),
     "linalg.batch_matvec": _named("ppr", "abc", "ac", "ab"),
     "linalg.dot": _named("r", "a", "a", ""),
+    "linalg.batch_vecmat": _named("ppr", "ac", "acb", "ab"),
     "linalg.mmt4d": _named("pprppr", "acdf", "bcef", "abde"),
 }
 ELEMENTWISE = (

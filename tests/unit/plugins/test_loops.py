@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.ir import Builder, tensor
-from shardy_py.plugins import LoopDataFlow, OpOperand
+from shardy_py.plugins import BranchDataFlow, LoopDataFlow, OpOperand
 
 
 def make_loop(operands, arguments, yielded, results):
@@ -42,3 +42,17 @@ def test_bounds_counters_and_conditions_have_no_edge() -> None:
     assert flow.get_edge_owner_from_source(loop, OpOperand(loop, 1)) is None
     assert flow.get_edge_owner_from_source(loop, OpOperand(block.terminator, 0)) is None
     assert flow.get_edge_owner_from_target(loop, result) is result
+
+
+def test_branches_tie_what_regions_hand_back() -> None:
+    """Terminator operand and result of one number are one edge; operands and arguments belong to none."""
+    branch, flow = make_loop(1, 1, 3, 2), BranchDataFlow(first_yielded=1)
+    block = branch.regions[0].block
+    first, second = branch.results
+    assert list(flow.get_edge_sources(branch, second)) == [OpOperand(block.terminator, 2)]
+    assert flow.get_edge_owner_from_target(branch, first) is first
+    assert flow.get_edge_owner_from_target(branch, block.arguments[0]) is None
+    assert flow.get_edge_owner_from_source(branch, OpOperand(branch, 0)) is None
+    assert flow.get_edge_owner_from_source(branch, OpOperand(block.terminator, 0)) is None
+    assert flow.get_edge_owner_from_source(branch, OpOperand(block.terminator, 1)) is first
+    assert not list(flow.get_non_edge_owner_targets(branch, first))

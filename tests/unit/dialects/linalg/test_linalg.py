@@ -142,6 +142,15 @@ def test_tensor_ops() -> None:
     assert rule_of("tensor.concat", [tensor(8, 2), tensor(8, 6)], tensor(8, 8), {"dim": 1}) == (
         "<([i, j], [i, j])->([i, j]) {i=8, j=8} need_replication={j}>"
     )
+    sizes = {"static_sizes": (1, 4, 1)}
+    assert rule_of("tensor.extract_slice", [tensor(2, 8, 1)], tensor(4, 1), sizes) == (
+        "<([i, j, k])->([j, k]) {i=2, j=8, k=1} need_replication={i} permutation={j}>"
+    )
+    assert rule_of("tensor.extract_slice", [tensor(2, 8)], tensor(4), {"static_sizes": (2, 2)}) == "None"
+    large = tensor(2, 8, 3)
+    assert rule_of("tensor.insert_slice", [tensor(4, 3), large], large, {"static_sizes": (1, 4, 3)}) == (
+        "<([k, l], [i, j, l])->([i, j, l]) {i=2, j=8, k=4, l=3}>"
+    )
     assert rule_of("tensor.splat", [tensor()], tensor(8, None)) == "None"
 
 

@@ -1,0 +1,120 @@
+"""Convolutions and poolings of linalg: their rules follow from the layouts in their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_dialects.linalg.windows import CONVOLUTIONS, POOLING_KINDS, POOLING_LAYOUTS, convolution_loops
+from shardy_py.ir.attributes import DenseElements
+from shardy_py.plugins import Registry
+from shardy_py.sharding.affine import Linear
+from tests.unit.dialects.linalg.test_linalg import REGISTRY, rule_of
+from tests.unit.dialects.stablehlo.ops import make_op
+
+SIZES = {"n": 2, "c": 3, "f": 4, "g": 2, "m": 2, "d": 4, "h": 6, "w": 8}
+WINDOW = 3
+
+
+def steps(*values):
+    """Return strides or dilations as an attribute."""
+    return DenseElements((len(values),), values)
+
+
+def shapes_of(source, kernel):
+    """Return the shapes of input, kernel and result for layouts, with windows of three elements."""
+    result = source.replace("c", "f") if "f" in kernel else source + "m" * ("m" in kernel)
+    return (
+        tuple(SIZES[letter] + (WINDOW - 1) * (letter in "dhw") for letter in source),
+        tuple(WINDOW if letter in "dhw" else SIZES[letter] for letter in kernel),
+        tuple(SIZES[letter] for letter in result),
+    )
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_every_convolution_has_a_rule(name) -> None:
+    """Space is permuted, windows are whole, channels are summed unless each has its own filters, all else is free."""
+    dims, source, kernel = name.removesuffix("_q").rsplit("_", 2)
+    scalars = [()] * (2 if name.endswith("_q") else 0)
+    full = dims if source == kernel else name
+    operands = shapes_of(source, kernel)
+    op = make_op(f"linalg.{full}", [*operands[:2], *scalars, operands[2]], [operands[2]])
+    rule = REGISTRY.get_sharding_rule(op)
+    assert rule.operand_mappings[-1] == rule.result_mappings[0]
+    factors = {letter: rule.operand_mappings[0][dim][0] for dim, letter in enumerate(source)}
+    space = [letter for letter in source if letter in "dhw"]
+    assert set(rule.permutation_factors) == {factors[letter] for letter in space}
+    own = {letter: rule.operand_mappings[1][dim][0] for dim, letter in enumerate(kernel)}
+    assert set(rule.need_replication_factors) == {own[letter] for letter in space}
+    is_summed = "c" in source and "f" in kernel
+    assert set(rule.reduction_factors) == ({factors["c"]} if is_summed else set())
+    for letter in "cg":
+        assert (letter in source) * (letter in kernel) == (letter in factors and factors[letter] == own.get(letter))
+
+
+@pytest.mark.parametrize("layout", POOLING_LAYOUTS)
+@pytest.mark.parametrize("kind", POOLING_KINDS)
+def test_every_pooling_has_a_rule(layout, kind) -> None:
+    """The window's tensor has only a shape; batch and channels are free."""
+    window = "".join(letter for letter in layout if letter in "dhw")
+    source, kernel, result = shapes_of(layout, window)
+    rule = REGISTRY.get_sharding_rule(make_op(f"linalg.pooling_{layout}_{kind}", [source, kernel, result], [result]))
+    assert len(rule.permutation_factors) == len(rule.need_replication_factors) == len(window)
+    assert rule.operand_mappings[0] == rule.result_mappings[0]
+
+
+def test_a_convolution_as_text() -> None:
+    """Strides and dilations do not change which dimensions share factors."""
+    operands = [(2, 10, 12, 3), (3, 3, 3, 4), (2, 4, 5, 4)]
+    attributes = {"strides": steps(2), "dilations": steps(1, 1)}
+    expected = (
+        "<([i, j, k, o], [m, n, o, l], [i, j, k, l])->([i, j, k, l])"
+        " {i=2, j=4, k=5, l=4, m=3, n=3, o=3} reduction={o} need_replication={m, n} permutation={j, k}>"
+    )
+    op = make_op("linalg.conv_2d_nhwc_hwcf", operands, operands[2:], **attributes)
+    assert str(REGISTRY.get_sharding_rule(op)) == expected
+
+
+def test_windows_of_one_element_and_windows_side_by_side_are_free() -> None:
+    """A pointwise convolution shards space without communication, and so does a pooling that tiles its input."""
+    pointwise = make_op("linalg.conv_2d_nhwc_hwcf", [(2, 4, 5, 3), (1, 1, 3, 4), (2, 4, 5, 4)], [(2, 4, 5, 4)])
+    assert REGISTRY.get_sharding_rule(pointwise).permutation_factors == ()
+    shapes = [(2, 8, 10, 3), (2, 2), (2, 4, 5, 3)]
+    tiled = make_op("linalg.pooling_nhwc_sum", shapes, shapes[2:], strides=steps(2, 2))
+    assert str(REGISTRY.get_sharding_rule(tiled)) == (
+        "<([i, jm, kn, l], [m, n], [i, j, k, l])->([i, j, k, l]) {i=2, j=4, k=5, l=3, m=2, n=2} reduction={m, n}>"
+    )
+
+
+def test_strides_and_dilations_are_those_of_the_attributes() -> None:
+    """The loop that moves the window is multiplied by the stride, the loop over the window by the dilation."""
+    shapes = [(2, 20, 20, 3), (3, 3, 3, 4), (2, 6, 6, 4)]
+    op = make_op("linalg.conv_2d_nhwc_hwcf", shapes, shapes[2:], strides=steps(2, 3), dilations=steps(4, 5))
+    height, width = convolution_loops("nhwc", "hwcf", op).maps[0].results[1:3]
+    assert (height, width) == (Linear(((1, 2), (4, 4))), Linear(((2, 3), (5, 5))))
+
+
+def test_a_convolution_by_stablehlo() -> None:
+    """StableHLO's rule of the same convolution ties the same dimensions; it shards windows, too, as part of space."""
+    from shardy_dialects import stablehlo
+
+    attributes = {"dimension_numbers": "#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>"}
+    known = Registry.of(stablehlo.shardy_register_dialects())
+    shapes = [(2, 6, 8, 3), (3, 3, 3, 4), (2, 4, 6, 4)]
+    theirs = known.get_sharding_rule(make_op("convolution", shapes[:2], shapes[2:], **attributes))
+    ours = REGISTRY.get_sharding_rule(make_op("linalg.conv_2d_nhwc_hwcf", shapes, shapes[2:]))
+    for rule in (theirs, ours):
+        source, kernel, result = rule.operand_mappings[0], rule.operand_mappings[1], rule.result_mappings[0]
+        assert source[0] == result[0]
+        assert [dim[0] for dim in source[1:3]] == [dim[0] for dim in result[1:3]]
+        assert source[3] == kernel[2]
+        assert kernel[3] == result[3]
+        assert {dim[0] for dim in result[1:3]} == set(rule.permutation_factors)
+        assert source[3][0] in rule.reduction_factors
+    assert len(theirs.reduction_factors) >= len(ours.reduction_factors)
+
+
+def test_unknown_sizes_have_no_rule() -> None:
+    """Dynamic sizes have no rule."""
+    from shardy_py.ir import tensor
+
+    assert rule_of("linalg.conv_2d", [tensor(None, 8), tensor(3, 3), tensor(6, 6)], tensor(6, 6)) == "None"
