@@ -58,7 +58,7 @@ class _Keys:
         self._table = program.shardings
         self._semantics = semantics
         self._numbers: dict[Hashable, int] = {}
-        self._known: dict[tuple[int, str], tuple[object, int]] = {}
+        self._known: dict[tuple[int, int, str], tuple[object, int]] = {}
 
     def of(self, op: Op) -> tuple[Hashable, ...]:
         """Return the key of an op."""
@@ -71,12 +71,13 @@ class _Keys:
 
     def _attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
         """Return a number for the attributes but one; ops that share their attributes are looked at once."""
-        shared = getattr(attributes, "key", None)
-        if shared is None:
+        parts = getattr(attributes, "parts", None)
+        if parts is None:
             return self._number(attributes, left_out)
-        found = self._known.get((id(shared), left_out))
+        key = id(parts[0]), id(parts[1]), left_out
+        found = self._known.get(key)
         if found is None:
-            found = self._known[id(shared), left_out] = shared, self._number(attributes, left_out)
+            found = self._known[key] = parts, self._number(attributes, left_out)
         return found[1]
 
     def _number(self, attributes: Mapping[str, Attribute], left_out: str) -> int:

@@ -22,7 +22,8 @@ def clone_op(op: Op, mapping: Mapping) -> Op:
     """Return a copy of an op with all that is in it, in no block yet; its results are added to the mapping."""
     result = _clone_shallow(op, mapping)
     _use_operands(op, result, mapping)
-    _clone_regions(op, result, mapping)
+    if op.regions:
+        _clone_regions(op, result, mapping)
     return result
 
 
@@ -32,12 +33,28 @@ def clone_region(program: Program, region: Region, mapping: Mapping) -> Region:
     # All values exist before the first use is entered: an op may use one that is defined further down.
     pairs: list[tuple[Op, Op]] = []
     for block, new_block in zip(region.blocks, blocks, strict=True):
-        for op in block.ops:
-            pairs.append((op, new_block.append(_clone_shallow(op, mapping))))
+        _fill(block, new_block, mapping, pairs)
     for op, new_op in pairs:
         _use_operands(op, new_op, mapping)
-        _clone_regions(op, new_op, mapping)
+        if op.regions:
+            _clone_regions(op, new_op, mapping)
     return Region(blocks)
+
+
+def _fill(block: Block, new_block: Block, mapping: Mapping, pairs: list[tuple[Op, Op]]) -> None:
+    """Fill a block with copies of ops, without operands and regions; enter what is a copy of what."""
+    previous: Op | None = None
+    op = block.first
+    while op is not None:
+        new_op = _clone_shallow(op, mapping)
+        new_op.parent, new_op.prev = new_block, previous
+        if previous is None:
+            new_block.first = new_op
+        else:
+            previous.next = new_op
+        pairs.append((op, new_op))
+        previous, op = new_op, op.next
+    new_block.last = previous
 
 
 def clone_function_recursively(function: Op, symbols: SymbolTable) -> Op:
@@ -69,17 +86,25 @@ def _clone_function(function: Op, symbols: SymbolTable, callers: tuple[Op, ...])
 def _clone_shallow(op: Op, mapping: Mapping) -> Op:
     """Return a copy without operands and regions."""
     program = op.program
-    result = Op(program, op.name, (), [value.type for value in op.results], copy(op.attributes))
-    _map(program, op.results, result.results, mapping)
+    # Without __init__, which would look for what a copy has not.
+    result = Op.__new__(Op)
+    result.program = program
+    result.id = program.next_op_id()
+    result.name = op.name
+    result.operands = []
+    result.results = _clone_values(program, op.results, result, mapping)
+    result.attributes = copy(op.attributes)
+    result.regions = result.function_results = ()
+    result.parent = result.prev = result.next = result.handle = None
     if op.function_results:
-        program.new_function_results(result, [value.type for value in op.function_results])
-        _map(program, op.function_results, result.function_results, mapping)
+        result.function_results = _clone_values(program, op.function_results, result, mapping)
     return result
 
 
 def _use_operands(op: Op, result: Op, mapping: Mapping) -> None:
-    result.operands = [mapping.get(value.id, value) for value in op.operands]
-    result.register_uses()
+    operands = result.operands = [mapping.get(value.id, value) for value in op.operands]
+    for number, value in enumerate(operands):
+        value.uses.append((result, number))
 
 
 def _clone_regions(op: Op, result: Op, mapping: Mapping) -> None:
@@ -88,16 +113,20 @@ def _clone_regions(op: Op, result: Op, mapping: Mapping) -> None:
 
 
 def _clone_block_header(program: Program, block: Block, mapping: Mapping) -> Block:
-    result = Block(program, [argument.type for argument in block.arguments])
-    _map(program, block.arguments, result.arguments, mapping)
+    result = Block(program)
+    result.arguments = _clone_values(program, block.arguments, result, mapping)
     return result
 
 
-def _map(program: Program, values: Sequence[Value], new_values: Sequence[Value], mapping: Mapping) -> None:
-    """Enter copies of values into the mapping and give them the same shardings."""
+def _clone_values(program: Program, values: Sequence[Value], owner: Op | Block, mapping: Mapping) -> list[Value]:
+    """Return copies of values with the same shardings, and enter them into the mapping."""
     table = program.shardings
-    for value, new_value in zip(values, new_values, strict=True):
+    result = []
+    for value in values:
+        new_value = Value(program.next_value_id(), value.type, owner, value.index)
+        result.append(new_value)
         mapping[value.id] = new_value
         sharding = table.get(value.id)
         if sharding is not None:
             table[new_value.id] = sharding
+    return result

@@ -74,7 +74,7 @@ class _References:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._seen: dict[int, tuple[object, tuple[str, ...]]] = {}
+        self._seen: dict[tuple[int, int], tuple[object, tuple[str, ...]]] = {}
 
     def of(self, root: Op) -> Iterator[str]:
         """Yield the names of all symbols to which an op and those inside refer, some of them more than once."""
@@ -88,19 +88,13 @@ class _References:
                     yield sharding.mesh
 
     def _in_attributes(self, attributes: Mapping[str, Attribute]) -> Iterable[str]:
-        key = getattr(attributes, "key", None)
-        if key is None:
-            return [name for value in attributes.values() for name in self._in_value(value)]
-        found = self._seen.get(id(key))
+        parts = getattr(attributes, "parts", None)
+        if parts is None:
+            return _distinct(attributes.values())
+        key = id(parts[0]), id(parts[1])
+        found = self._seen.get(key)
         if found is None:
-            found = self._seen[id(key)] = key, _distinct(attributes.values())
-        return found[1]
-
-    def _in_value(self, value: Attribute) -> tuple[str, ...]:
-        """Return the names in one attribute; equal ones are mostly the same object."""
-        found = self._seen.get(id(value))
-        if found is None:
-            found = self._seen[id(value)] = value, _distinct((value,))
+            found = self._seen[key] = parts, _distinct(attributes.values())
         return found[1]
 
 

@@ -115,6 +115,11 @@ class NativeAttributes(MutableMapping[str, Any]):
         """The same object for ops with the same attributes; None once there are changes."""
         return self.base if self.overlay is None else None
 
+    @property
+    def parts(self) -> tuple[object, object]:
+        """Two objects that never change; where both are the same for two ops, so are the attributes."""
+        return self.base, self.overlay
+
     def get(self, name: str, default: Any = None) -> Any:
         """Return an attribute."""
         if self.overlay is not None and name in self.overlay:
