@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardy_py.testing import strategies
+    from shardy_py.testing.data_flow import assert_data_flow
     from shardy_py.testing.numeric.check import assert_rule_holds, check_rule_numerically
     from shardy_py.testing.numeric.pieces import Local, Shard
     from shardy_py.testing.numeric.report import FactorCheck, MissingFactor, RuleReport, Verdict
@@ -28,6 +29,8 @@ __all__ = [
     "Verdict",
     "Local",
     "Shard",
+    # Data flow
+    "assert_data_flow",
     # Whole programs
     "assert_sharding_snapshot",
     "sharding_snapshot",
@@ -42,6 +45,7 @@ _LATE = {
     "RuleReport": "numeric.report",
     "Shard": "numeric.pieces",
     "Verdict": "numeric.report",
+    "assert_data_flow": "data_flow",
     "assert_rule": "rules",
     "assert_rule_holds": "numeric.check",
     "assert_sharding_snapshot": "snapshots",
