@@ -30,7 +30,7 @@ from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation import PropagationOptions, Solution
 from shardy_py.propagation.compile import check_types
-from shardy_py.propagation.engine import RULE_ATTRIBUTE, STRATEGIES, make_problem, op_rules
+from shardy_py.propagation.engine import STRATEGIES, make_problem, op_rules, settle_rules
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
@@ -124,7 +124,7 @@ class Session:
                 item.run(program, context)
             check_types(program, arguments=True)
             problem = make_problem(program, semantics, conservative=conservative, warnings=context.warnings)
-            _keep_special_rules(problem, semantics)
+            settle_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, semantics, rest)
         return cls(program, find_main(program), problem, semantics, strategy, tuple(context.warnings), finisher)
 
@@ -246,15 +246,3 @@ class Session:
     def _rules(self) -> dict[int, OpShardingRule]:
         """The rules of ops by their ids, which finished programs keep."""
         return {op.id: rule for op, rule in op_rules(self.problem)}
-
-
-def _keep_special_rules(problem: Problem, semantics: Registry) -> None:
-    """Write the rules onto their ops that would be others once passes changed the op or what is around it.
-
-    `propagate` writes all of them, until the last pass. Those that follow from an op alone are found faster where its
-    attributes stay as they are. Shardy's own ops become others: a constraint becomes a reshard, and keeps its rule.
-    """
-    for op, rule in op_rules(problem):
-        is_special = op.name.startswith("sdy.") or semantics.is_contextual(op)
-        if is_special and rule.may_stand_on_op and RULE_ATTRIBUTE not in op.attributes:
-            op.attributes[RULE_ATTRIBUTE] = rule

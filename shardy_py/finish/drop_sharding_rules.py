@@ -8,9 +8,7 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.sharding.rule import OpShardingRule
-
-_RULE = "sdy.sharding_rule"
+from shardy_py.ir.rules import drop_rules
 
 
 @frozen
@@ -21,7 +19,4 @@ class DropShardingRulesPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Drop the rules of all ops."""
-        for op in program.walk():
-            rule = op.attributes.get(_RULE)
-            if isinstance(rule, OpShardingRule) and not rule.is_custom:
-                del op.attributes[_RULE]
+        drop_rules(program)

@@ -9,6 +9,7 @@ from attrs import frozen
 from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.rules import hand_over_rule
 
 
 @frozen
@@ -25,6 +26,7 @@ class ShardingConstraintToReshardPass:
 
 def _replace(program: Program, op: Op) -> None:
     reshard = Op(program, "sdy.reshard", op.operands, [op.results[0].type], dict(op.attributes))
+    hand_over_rule(op, reshard)
     if op.parent is not None:
         op.parent.insert_before(op, reshard)
     op.results[0].replace_all_uses_with(reshard.results[0])

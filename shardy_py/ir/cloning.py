@@ -11,6 +11,7 @@ from copy import copy
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.rules import hand_over_rule
 from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
 from shardy_py.sharding.tensor import symbol
 
@@ -96,6 +97,7 @@ def _clone_shallow(op: Op, mapping: Mapping) -> Op:
     result.attributes = copy(op.attributes)
     result.regions = result.function_results = ()
     result.parent = result.prev = result.next = result.handle = None
+    hand_over_rule(op, result)
     if op.function_results:
         result.function_results = _clone_values(program, op.function_results, result, mapping)
     return result

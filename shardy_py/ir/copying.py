@@ -32,6 +32,7 @@ class _Copier:
         self._connect(program.body)
         result.attributes = copy(program.attributes)
         result.shardings = dict(program.shardings)
+        result.rules = dict(program.rules)
         result.op_names = set(program.op_names)
         _take_ids(program, result)
         result.locate = _Locate(program)

@@ -8,6 +8,7 @@ from typing import Any
 from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
+from shardy_py.ir.rules import store_rules
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
@@ -37,7 +38,7 @@ def load_shardings(program: Program, semantics: OpSemantics) -> None:
 
 
 def store_shardings(program: Program, semantics: OpSemantics) -> None:
-    """Write the table of a program to its attributes, where they differ.
+    """Write the table of a program to its attributes, where they differ, and the rules that were left on its ops.
 
     Where an op has several values and only some have a sharding, the others get a fully open one on the same mesh, as
     the attribute has no other way to say so.
@@ -59,6 +60,7 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
                 del op.attributes[SHARDING]
         elif results:
             _store_results(table, op, holder)
+    store_rules(program)
 
 
 class _Holders(dict[str, str | None]):

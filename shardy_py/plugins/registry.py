@@ -23,13 +23,13 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.passes import Pass
+from shardy_py.ir.rules import RULE_ATTRIBUTE
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import pointwise_rule
 
-RULE_ATTRIBUTE = "sdy.sharding_rule"
 DEFAULT_OPTIONS = RuleOptions()
 _T = TypeVar("_T")
 
@@ -276,10 +276,6 @@ class Registry:
     def get_cost(self, op: Op) -> CostOpInterface | None:
         """Return what says what the op costs, or None."""
         return self._resolve(op.name).cost
-
-    def is_contextual(self, op: Op) -> bool:
-        """Return whether the op's rule depends on more than the op itself: on producers, users or regions."""
-        return self._resolve(op.name).contextual
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.

@@ -13,6 +13,7 @@ from shardy_py.ir.finding import inner_first, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.rules import keep_rule
 from shardy_py.ir.shardings import set_sharding
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
@@ -22,7 +23,6 @@ from shardy_py.sharding.tensor import TensorSharding
 
 CONSTRAINT = "sdy.sharding_constraint"
 MANUAL_COMPUTATION = "sdy.manual_computation"
-RULE_ATTRIBUTE = "sdy.sharding_rule"
 
 
 @frozen
@@ -133,8 +133,8 @@ class _Constraints:
     def _keep_rule(self, op: Op) -> OpShardingRule | None:
         """Leave the rule on the op, as the reference does here, and return it."""
         rule = self.semantics.get_sharding_rule(op)
-        if rule is not None and rule.may_stand_on_op and RULE_ATTRIBUTE not in op.attributes:
-            op.attributes[RULE_ATTRIBUTE] = rule
+        if rule is not None:
+            keep_rule(op, rule)
         return rule
 
     def _record(

@@ -12,6 +12,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.rules import drop_rules
 from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.factors import Strategy
 from shardy_py.propagation.groups import sync_sharding_groups
@@ -22,7 +23,6 @@ from shardy_py.propagation.solve import Solution, Strategies, solve
 from shardy_py.propagation.trace import Observer, VisitLog
 from shardy_py.sharding.rule import OpShardingRule
 
-RULE_ATTRIBUTE = "sdy.sharding_rule"
 StrategyName = Literal["basic", "aggressive", "basic-then-aggressive"]
 
 STRATEGIES: dict[StrategyName, Strategies] = {
@@ -161,21 +161,18 @@ def apply_solution(program: Program, solution: Solution) -> None:
 
 
 def settle_rules(program: Program, problem: Problem, *, keep: bool) -> None:
-    """Leave the rules of all ops as attributes, or remove those that no user gave."""
+    """Leave the rules of all ops on them, or remove those that no user gave."""
     if not keep:
-        for op in program.walk():
-            rule = op.attributes.get(RULE_ATTRIBUTE)
-            if isinstance(rule, OpShardingRule) and not rule.is_custom:
-                del op.attributes[RULE_ATTRIBUTE]
+        drop_rules(program)
         return
     for op, rule in op_rules(problem):
-        if rule.may_stand_on_op and RULE_ATTRIBUTE not in op.attributes:
-            op.attributes[RULE_ATTRIBUTE] = rule
+        if rule.may_stand_on_op:
+            program.rules[op.id] = rule
 
 
 def op_rules(problem: Problem) -> Iterator[tuple[Op, OpShardingRule]]:
-    """Yield the ops that have a rule of their own, unlike edges and barriers, with those rules."""
-    for op, index, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
-        is_own = problem.groups[index].fixed is None and not op.name.endswith("data_flow_edge")
-        if is_own and rule is not None:
+    """Yield the ops with a rule of their own, which edges and barriers have not, with the rule."""
+    is_own = [group.fixed is None and not group.name.endswith("data_flow_edge") for group in problem.groups]
+    for op, group, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
+        if rule is not None and is_own[group]:
             yield op, rule

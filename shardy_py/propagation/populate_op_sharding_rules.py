@@ -8,8 +8,7 @@ from attrs import evolve, frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-
-RULE_ATTRIBUTE = "sdy.sharding_rule"
+from shardy_py.ir.rules import RULE_ATTRIBUTE
 
 
 @frozen
