@@ -64,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--min-ops", type=int, default=0, metavar="N", help="leave out files with fewer ops")
     parser.add_argument("--huge", action="store_true", help="the program of 100,000 ops, too")
     parser.add_argument("--passes", action="store_true", help="print what each of our passes took")
-    parser.add_argument("--no-memory", dest="memory", action="store_false", help="do not measure memory")
+    parser.add_argument(
+        "--no-memory", dest="memory", action="store_false", help="do not measure memory, nor whether the C++ aborts"
+    )
     parser.add_argument("--no-again", dest="again", action="store_false", help="do not measure solving again")
     parser.add_argument("--no-starts", dest="starts", action="store_false", help="do not measure import and help")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write everything measured")

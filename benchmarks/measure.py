@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from benchmarks.memory import Memory, measure_memory
+from benchmarks.memory import FailedRunError, Memory, measure_memory
 from benchmarks.programs import Program
 from benchmarks.runs import STAGES, Run, bytecode_of, copy_module, run_ours, run_reference
 from benchmarks.solve_again import SolvedAgain, solve_again
@@ -135,9 +135,11 @@ def measure(program: Program, settings: Settings) -> Measurement | Skipped:
 
     theirs = fresh()
     try:
+        # First in processes of their own: where the C++ passes abort, that ends the process.
+        memory = measure_memory(bytecode) if settings.memory else None
         run_reference(theirs)
-    except ir.MLIRError as error:
-        return Skipped(program.name, f"the C++ passes refuse it: {str(error).splitlines()[0]}")
+    except (FailedRunError, ir.MLIRError) as error:
+        return Skipped(program.name, f"a run fails: {str(error).splitlines()[0]}")
     first, difference = _first(fresh(), theirs)
     del theirs
     pairs = _alternate(fresh, settings.alternations)
@@ -150,7 +152,7 @@ def measure(program: Program, settings: Settings) -> Measurement | Skipped:
         tuple(reference for _, reference in pairs),
         run_reference(fresh(), verify=False),
         difference,
-        measure_memory(bytecode) if settings.memory else None,
+        memory,
         solve_again(fresh) if settings.again else None,
     )
 

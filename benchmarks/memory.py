@@ -22,6 +22,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from benchmarks.runs import TINY, copy_module, run_ours, run_reference
+from shardy_py.testing.reference import describe_crash
 
 Side = Literal["ours", "reference"]
 _KIB = 1024
@@ -41,8 +42,16 @@ class Memory:
         return self.ours / self.reference
 
 
+class FailedRunError(Exception):
+    """A process in which one side ran has failed; says why."""
+
+
 def measure_memory(bytecode: bytes) -> Memory:
-    """Run both sides on a module, each in a process of its own."""
+    """Run both sides on a module, each in a process of its own.
+
+    Raises:
+        FailedRunError: one of the processes fails; the C++ passes abort on some modules.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "module.mlirbc"
         path.write_bytes(bytecode)
@@ -55,8 +64,9 @@ def _in_child(side: Side, path: Path) -> int:
         cwd=Path(__file__).resolve().parents[1],
         capture_output=True,
         text=True,
-        check=True,
     )
+    if done.returncode:
+        raise FailedRunError(f"{side}: {describe_crash(done.returncode, done.stderr)}")
     return int(json.loads(done.stdout))
 
 

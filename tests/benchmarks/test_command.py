@@ -19,6 +19,15 @@ from benchmarks.runs import STAGES, Run
 from benchmarks.starts import Starts
 from benchmarks.targets import targets
 
+ABORTING = """
+sdy.mesh @mesh = <["a"=2]>
+func.func private @other(tensor<4xf32>) -> tensor<4xf32>
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = call @other(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+"""A call of a declaration, at which the C++ passes abort."""
 QUICK = Settings(1, memory=False, again=False)
 
 
@@ -114,6 +123,9 @@ def test_what_cannot_be_measured_is_left_out() -> None:
     broken = measure(Program("broken", lambda: "func.func"), QUICK)
     assert isinstance(broken, Skipped)
     assert "not valid" in broken.reason
+    declared = measure(Program("declared", lambda: ABORTING), evolve(QUICK, memory=True))
+    assert isinstance(declared, Skipped)
+    assert "reference: the process died" in declared.reason
 
 
 def test_an_unknown_program_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
