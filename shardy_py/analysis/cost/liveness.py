@@ -42,6 +42,7 @@ class Liveness:
         self._sizes = sizes
         self._traffic = traffic
         self._functions: dict[str, int] = {}
+        self._views: set[int] = set()
 
     def measure(self, main: Op) -> MainMemory:
         """Return the memory of the main function."""
@@ -71,6 +72,7 @@ class Liveness:
         live = self._sizes.total(owned)
         peak = live
         for op in block.ops:
+            self._note_views(op, dying.get(op.id, ()))
             made = 0 if self._registry.has_trait(op, IsTerminator) else self._made(op)
             freed = sum(self._bytes(value) for value in dying.get(op.id, ()))
             reused = min(made, freed) if self._traffic.may_overwrite(op) else 0
@@ -90,11 +92,29 @@ class Liveness:
         owners = data_flow.get_op_result_edge_owners(op)
         return any(source.op is op for owner in owners for source in data_flow.get_edge_sources(op, owner))
 
+    def _note_views(self, op: Op, dying: Sequence[Value]) -> None:
+        """Find the results of a loop that it only reads: they are its operands, which others still need."""
+        data_flow = self._registry.get_data_flow(op) if self._carries(op) else None
+        if data_flow is None:
+            return
+        for owner in data_flow.get_op_result_edge_owners(op):
+            sources = data_flow.get_edge_sources(op, owner)
+            handed_back = [source.value for source in sources if source.op is not op]
+            is_read_only = all(
+                value.is_block_argument
+                and value.owning_op is op
+                and data_flow.get_edge_owner_from_target(op, value) is owner
+                for value in handed_back
+            )
+            still_needed = not any(source.value in dying for source in sources if source.op is op)
+            if is_read_only and still_needed:
+                self._views.add(owner.id)
+
     def _made(self, op: Op) -> int:
         return sum(self._bytes(value) for value in op.results)
 
     def _bytes(self, value: Value) -> int:
-        return self._traffic.stored_bytes(value)
+        return 0 if value.id in self._views else self._traffic.stored_bytes(value)
 
     def _inside(self, op: Op) -> int:
         """Return what an op needs for what runs inside of it."""

@@ -268,3 +268,22 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     assert _value(cost.flops) == 0
     assert _value(cost.memory_traffic_bytes) == 32
     assert cost.notes == ("no operations are counted for ops without a rule: toy.mystery (1)",)
+
+
+def test_what_a_loop_only_reads_is_not_copied():
+    """Of the two carried values only the one that changes needs memory of its own besides the arguments."""
+    cost = _cost("""
+func.func @main(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0:2 = stablehlo.while(%y = %x, %v = %w) : tensor<4x4xf32>, tensor<4x4xf32>
+  cond {
+    %p = stablehlo.constant dense<true> : tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %z = stablehlo.dot %y, %v : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    stablehlo.return %z, %v : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+  return %0#0 : tensor<4x4xf32>
+}
+""")
+    # Both arguments, the carried value, and the product before it takes its place.
+    assert _value(cost.peak_bytes) == 4 * 64
