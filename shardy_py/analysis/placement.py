@@ -107,11 +107,12 @@ def _by_choice(
             message = f"{machine.name} has no link {unknown[0]!r}, which is given for the axis {quote(axis.name)}"
             raise _misfit(message, _choices(machine))
         chosen = [links[name] for name in names]
-        if prod(link.size for link in chosen) != axis.size:
+        parts = tuple(_overlaps(1, axis.size, chosen))
+        if prod(part.size for part in parts) != axis.size:
             sizes = " x ".join(f"{link.name}={link.size}" for link in chosen) or "no link"
-            message = f"the axis {axis} does not have the size of the links given for it, {sizes}"
+            message = f"the axis {axis} does not fit the links given for it, {sizes}"
             raise _misfit(message, _choices(machine))
-        result[axis.name] = tuple(LinkPart(link, link.size) for link in chosen)
+        result[axis.name] = parts
     _refuse_shared(result)
     return result
 

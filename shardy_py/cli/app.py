@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.app_cost import cost
 from shardy_py.cli.app_explain import explain
 from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.errors import ErrorsAsMessages
@@ -117,5 +118,5 @@ def layout(**options: Any) -> None:
     run_layout(**options)
 
 
-for _command in (*ORDERING_COMMANDS, explain):
+for _command in (*ORDERING_COMMANDS, explain, cost):
     shardy.add_command(_command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardy_py.api.rules import OpRule
 
+_PREFIXES = ("", "k", "M", "G", "T", "P")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _TIMES = ((1e9, "ns"), (1e6, "us"), (1e3, "ms"), (1.0, "s"))
 
@@ -25,6 +26,18 @@ def format_bytes(count: int) -> str:
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
     return f"{count} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def format_count(count: float) -> str:
+    """Return a large number with a prefix.
+
+    >>> format_count(12), format_count(60.5e3), format_count(3.2e12)
+    ('12', '60.5 k', '3.20 T')
+    """
+    size, prefix = count, 0
+    while size >= 1000 and prefix < len(_PREFIXES) - 1:
+        size, prefix = size / 1000, prefix + 1
+    return f"{size:g}" if prefix == 0 else f"{size:.{2 if size < 10 else 1}f} {_PREFIXES[prefix]}"
 
 
 def format_seconds(seconds: float) -> str:

@@ -64,9 +64,12 @@ def estimate(
     )
     runs = Runs(program, main, registry, estimator.rule_of)
     estimator.add(runs)
+    estimator.pricer.check_meshes()
     memory = Liveness(program, registry, sizes, estimator.traffic).measure(main)
     devices = max((prod(axis.size for axis in mesh.axes) for mesh in program.meshes.values()), default=1)
     notes = (*runs.notes, *estimator.notes())
+    if machine is not None and memory.peak > machine.memory_bytes:
+        notes += (f"the peak of {memory.peak} bytes is more than the {machine.memory_bytes} of a device",)
     return _cost(estimator, memory, devices, machine, policy, notes)
 
 

@@ -48,6 +48,11 @@ class LocalSizes:
             self._meshes[sharding] = mesh_of(self._program, sharding)
         return self._meshes[sharding]
 
+    @property
+    def meshes(self) -> list[Mesh]:
+        """The meshes of the values asked for, in the order in which they were met."""
+        return list(dict.fromkeys(mesh for mesh in self._meshes.values() if mesh is not None))
+
     def bytes(self, value: Value) -> int:
         """Return the bytes of a value on one device."""
         key = (value.type, self.sharding(value))

@@ -80,6 +80,17 @@ class TransferPricer:
     placement: Placement | None
     _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
 
+    def check_meshes(self) -> None:
+        """Check that the meshes of all values seen fit the machine, whether something is sent along them or not.
+
+        Raises:
+            OptionError: one does not.
+        """
+        if self.placement is None:
+            return
+        for mesh in self.sizes.meshes:
+            self.placement.links_of(mesh)
+
     def price(self, run: Run) -> Transfer | None:
         """Return what an op costs if it moves data between devices, else None.
 

@@ -62,6 +62,7 @@ def test_the_caller_may_say_which_links_an_axis_runs_over():
     assert _parts(mesh, ("x",), links=links) == (LinkPart(Y, 4),)
     assert _parts(mesh, ("b",), links=links) == (LinkPart(X, 4),)
     assert _parts(mesh, ("one",), links=links) == ()
+    assert _parts(Mesh.of(a=8), ("a",), links={"a": ["y", "x"]}) == (LinkPart(X, 4), LinkPart(Y, 2))
 
 
 def test_a_mesh_may_use_a_part_of_a_machine():
@@ -77,7 +78,7 @@ def test_a_mesh_may_use_a_part_of_a_machine():
         (Mesh.of(x=3), {}, "does not divide the link 'x' of grid"),
         (Mesh.of(a=4, b=4), {"a": ["x"]}, 'no links are given for the axis "b"'),
         (Mesh.of(a=4), {"a": ["z"]}, "grid has no link 'z'"),
-        (Mesh.of(a=8), {"a": ["x"]}, 'the axis "a"=8 does not have the size of the links given for it, x=4'),
+        (Mesh.of(a=8), {"a": ["x"]}, 'the axis "a"=8 does not fit the links given for it, x=4'),
         (Mesh.of(a=4, b=4), {"a": ["x"], "b": ["x"]}, 'the link \'x\' is given for the axes "a" and "b"'),
     ],
 )

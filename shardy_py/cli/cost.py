@@ -1,0 +1,58 @@
+"""``shardy cost``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from shardy_py.analysis.machine_text import get_machine
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.cost import cost_json, print_cost
+
+
+def run_cost(
+    *,
+    machine: str,
+    axes: tuple[str, ...],
+    schedule: str | None,
+    layout: str | None,
+    top: int,
+    as_json: bool,
+    transfers: bool,
+    **session_options: Any,
+) -> None:
+    """Print what a program costs on a machine."""
+    found = get_machine(machine)
+    links = parse_axis_links(axes)
+    program = GivenProgram.of(**session_options)
+    session = program.options.open(program.module, program.mesh, in_shardings=program.in_shardings)
+    for warning in session.warnings:
+        click.echo(warning.show("warning"), err=True)
+    chosen = None if schedule is None else schedule_argument(schedule)
+    cost = session.evaluate(chosen, found, axes=links, layout=layout).cost
+    if as_json:
+        click.echo(cost_json(cost, transfers=transfers))
+    else:
+        print_cost(cost, top=top, file=sys.stdout)
+
+
+def parse_axis_links(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the links of the axes that ``data=x`` and ``model=y,z`` give.
+
+    Raises:
+        OptionError: one has another form, or an axis is given twice.
+    """
+    result: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        axis, equals, names = text.partition("=")
+        links = tuple(name.strip() for name in names.split(","))
+        if not equals or not axis.strip() or not all(links) or axis.strip() in result:
+            message = f"--axis {text}: this is not AXIS=LINK,.. for one more axis"
+            raise OptionError(Diagnostic("invalid-axis", message, hint="--axis data=x --axis model=y,z"))
+        result[axis.strip()] = links
+    return result

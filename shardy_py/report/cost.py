@@ -1,0 +1,103 @@
+"""What a program costs, as tables and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shardy_py.analysis.cost import Cost, Quantity
+from shardy_py.report.text import format_bytes, format_count, format_seconds
+
+_FILE_WIDTH = 160
+_WORDS = ("what", "kind", "tensor", "axes", "how")
+_LABELS = {
+    "seconds": "estimated time",
+    "compute_seconds": "  computing",
+    "communication_seconds": "  communicating",
+    "communication_bytes": "bytes sent",
+    "flops": "operations",
+    "total_flops": "  of the whole program",
+    "balance": "  balance",
+    "memory_traffic_bytes": "bytes read and written",
+    "argument_bytes": "argument bytes",
+    "result_bytes": "result bytes",
+    "peak_bytes": "peak memory",
+}
+
+
+def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> None:
+    """Print what one device does, how each number was obtained, and the transfers.
+
+    Args:
+        cost: The cost.
+        top: How many of the longest transfers to print.
+        file: Where to; stdout by default.
+    """
+    console = Console(file=file)
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
+    where = cost.machine or "no machine"
+    console.print(
+        _table(f"Cost on one of {cost.devices} devices, {where}", ("what", "value", "how"), _quantity_rows(cost))
+    )
+    if cost.transfers:
+        console.print(
+            _table("Transfers by kind", ("kind", "in the program", "runs", "bytes", "time"), _kind_rows(cost))
+        )
+    if cost.transfers and top:
+        headings = ("kind", "tensor", "axes", "devices", "runs", "bytes each", "time in all")
+        console.print(_table("Transfers that take longest", headings, _transfer_rows(cost, top)))
+    for note in cost.notes:
+        console.print(Text(f"note: {note}"))
+
+
+def cost_json(cost: Cost, *, transfers: bool = False) -> str:
+    """Return a cost as JSON text; see `Cost.to_json`."""
+    return json.dumps(cost.to_json(transfers=transfers), indent=2, ensure_ascii=False)
+
+
+def format_quantity(quantity: Quantity) -> str:
+    """Return a number with its unit, short."""
+    if quantity.value is None:
+        return "unknown"
+    if quantity.unit == "s":
+        return format_seconds(quantity.value)
+    if quantity.unit == "B":
+        return format_bytes(round(quantity.value))
+    return f"{quantity.value:.1%}" if not quantity.unit else format_count(quantity.value)
+
+
+def _quantity_rows(cost: Cost) -> Iterable[Sequence[str]]:
+    return ((_LABELS[name], format_quantity(item), item.how) for name, item in cost.quantities.items())
+
+
+def _kind_rows(cost: Cost) -> Iterable[Sequence[str]]:
+    for item in cost.kinds:
+        yield item.kind, f"{item.count}", f"{item.runs:g}", format_bytes(round(item.bytes)), _seconds(item.seconds)
+
+
+def _transfer_rows(cost: Cost, top: int) -> Iterable[Sequence[str]]:
+    ordered = sorted(cost.transfers, key=lambda item: (-item.runs * (item.seconds or 0), -item.runs * item.bytes))
+    for item in ordered[:top]:
+        total = None if item.seconds is None else item.seconds * item.runs
+        sent = format_bytes(item.bytes)
+        yield item.kind, item.tensor, item.axes, f"{item.devices}", f"{item.runs:g}", sent, _seconds(total)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else format_seconds(seconds)
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in _WORDS else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
