@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.entry import find_main
@@ -19,12 +19,10 @@ from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.recording import Recording
-from shardy_py.explain.trace import Trace
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.garbage import no_garbage_collection
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.pipelines import SaveModulePass
@@ -33,6 +31,10 @@ from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.passes import UserPriorityPropagationPass
 from shardy_py.propagation.solve import Solution
+
+if TYPE_CHECKING:
+    from shardy_py.explain.recording import Recording
+    from shardy_py.explain.trace import Trace
 
 PassCallback = Callable[[str, Program], None]
 """Called after each pass with its name and the program as it is then."""
@@ -118,7 +120,7 @@ def propagate(
     if strict:
         require_coverage(program, semantics)
     surveyed = survey_rules(program, semantics)
-    recording = Recording(program, main) if trace else None
+    recording = _start_recording(program, main) if trace else None
     traces: list[Trace] = []
 
     def keep_trace(solution: Solution) -> None:
@@ -191,6 +193,12 @@ def _snapshot_errors(path: Path) -> Iterator[None]:
         raise OptionError(
             Diagnostic("snapshot", f"cannot write snapshots: {reason}", str(path), hint="give another directory")
         ) from None
+
+
+def _start_recording(program: Program, main: Op) -> Recording:
+    from shardy_py.explain.recording import Recording
+
+    return Recording(program, main)
 
 
 def _no_display(stage: str) -> None:

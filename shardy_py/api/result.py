@@ -10,25 +10,24 @@ from attrs import define
 
 from shardy_py.api.coverage import Coverage, report_coverage
 from shardy_py.api.entry import arguments_of
-from shardy_py.api.explaining import explain_result, explain_result_op
-from shardy_py.api.memory import MemoryReport, report_memory
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.errors import Diagnostic
-from shardy_py.explain.trace import Trace
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import ConstantCopy
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.networkx import to_networkx, values_of
-from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
     import networkx as nx
 
+    from shardy_py.api.memory import MemoryReport
     from shardy_py.explain.explanation import OpExplanation, ValueExplanation
+    from shardy_py.explain.trace import Trace
     from shardy_py.frontends.jax import CompiledModule
+    from shardy_py.layout.policies import LayoutPolicy
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -133,6 +132,8 @@ class Result:
         Raises:
             OptionError: there is no such value or dimension, or the run was not traced.
         """
+        from shardy_py.api.explaining import explain_result
+
         return explain_result(self, value, dim, names=names)
 
     def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
@@ -146,6 +147,8 @@ class Result:
         Raises:
             OptionError: there is no such op, or it has no rule, or the run was not traced.
         """
+        from shardy_py.api.explaining import explain_result_op
+
         return explain_result_op(self, op, names=names)
 
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:
@@ -157,6 +160,8 @@ class Result:
         Raises:
             OptionError: there is no policy of that name.
         """
+        from shardy_py.api.memory import report_memory
+
         return report_memory(self.program, self.main, layout)
 
     @property
