@@ -9,13 +9,15 @@ from attrs import frozen
 from shardy_py.api.schedules import ScheduleLike, make_schedule
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces import Trait
-from shardy_py.ir.schedule import Entry, Level, OpPriority, Schedule, Selector
+from shardy_py.ir.schedule import Entry, Level, Schedule, Selector
+from shardy_py.plugins import Registry
 from shardy_py.propagation.problem import NO_RULE, Problem
 from shardy_py.propagation.schedule import DEFAULT
 from shardy_py.propagation.schedule_text import format_schedule
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.sharding.rule import FactorKind
 
+NO_PLUGINS = Registry()
 EVERYTHING = Level("everything", (Entry(Selector()),))
 """The last level of every ordering that is made here: nothing is left out."""
 
@@ -84,21 +86,20 @@ def op_kinds(problem: Problem) -> tuple[OpKind, ...]:
 
 
 def named_schedules(
-    schedules: Iterable[ScheduleLike | NamedSchedule], *, plugin_priorities: Iterable[OpPriority] = ()
+    schedules: Iterable[ScheduleLike | NamedSchedule], registry: Registry = NO_PLUGINS
 ) -> tuple[NamedSchedule, ...]:
     """Return schedules with names: that of a built-in one, the path of a file, or ``schedule N``.
 
     Args:
         schedules: The schedules as a caller gives them.
-        plugin_priorities: What the plugins say of their ops; the default schedule follows it.
+        registry: What the plugins say of the order of their ops, and their traits.
 
     Raises:
         OptionError: there is no such schedule, one cannot be written as TOML, or two have the same name.
     """
-    priorities = tuple(plugin_priorities)
     found: list[NamedSchedule] = []
     for number, item in enumerate(schedules):
-        named = item if isinstance(item, NamedSchedule) else _named(item, number, priorities)
+        named = item if isinstance(item, NamedSchedule) else _named(item, number, registry)
         if any(named.name == other.name for other in found):
             message = f"two schedules are named {named.name!r}"
             raise OptionError(Diagnostic("duplicate-schedule", message, hint="give each schedule once"))
@@ -108,11 +109,12 @@ def named_schedules(
     return tuple(found)
 
 
-def _named(item: ScheduleLike, number: int, priorities: tuple[OpPriority, ...]) -> NamedSchedule:
+def _named(item: ScheduleLike, number: int, registry: Registry) -> NamedSchedule:
     name = f"schedule {number}" if isinstance(item, Schedule) else str(item)
     # The default schedule is the one that runs where none is given.
     given = None if name == "default" and not isinstance(item, Schedule) else item
-    return NamedSchedule(name, make_schedule(given, plugin_priorities=priorities))
+    schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
+    return NamedSchedule(name, schedule)
 
 
 def _ordering_traits() -> set[Trait]:

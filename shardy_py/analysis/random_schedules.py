@@ -61,7 +61,7 @@ def choose_schedules(
     """
     given = list(BUILTIN) if schedules is None else list(schedules)
     drawn = random_schedules(op_kinds(session.problem), random, seed=seed)
-    chosen = named_schedules([*given, *drawn], plugin_priorities=session.registry.priorities)
+    chosen = named_schedules([*given, *drawn], session.registry)
     if not chosen:
         raise OptionError(Diagnostic("no-schedule", "there is no schedule to compare", hint="give one, or random=100"))
     return chosen

@@ -17,8 +17,23 @@ Measure = Literal["time", "bytes", "memory"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
-def _counts(value: Iterable[Iterable[Any]]) -> tuple[tuple[str, int], ...]:
-    return tuple((str(kind), int(count)) for kind, count in value)
+@frozen
+class Collectives:
+    """The collectives of one kind.
+
+    Args:
+        kind: The kind, for example ``all_gather``.
+        count: How many stand in the program.
+        bytes: What one device sends with them in all runs.
+    """
+
+    kind: str
+    count: int
+    bytes: float
+
+
+def _collectives(value: Iterable[Any]) -> tuple[Collectives, ...]:
+    return tuple(item if isinstance(item, Collectives) else Collectives(**item) for item in value)
 
 
 def _texts(value: Iterable[str]) -> tuple[str, ...]:
@@ -27,39 +42,39 @@ def _texts(value: Iterable[str]) -> tuple[str, ...]:
 
 @frozen
 class Row:
-    """What one schedule leads to.
+    """What one schedule leads to, on one device; see `shardy_py.analysis.cost.Cost` for how numbers are obtained.
 
     Args:
         name: The name of the schedule.
         schedule: The schedule as TOML, which `propagate` takes.
         values_changed: How many tensors have another sharding than with the first schedule of the comparison.
-        collectives: The collectives by kind, each with how often a device runs it in one run of the program.
-        communicated_bytes: The bytes that the collectives of a device move.
-        communication_seconds: The estimated time of the collectives.
-        compute_seconds: The estimated time of everything else.
-        seconds: The estimated time in all.
-        peak_bytes: The most that is in the memory of a device at once.
-        device_flops: The floating-point operations of a device.
-        compute_balance: The operations of the program without any sharding, over those of all devices together: 1
-            where no work is done twice.
+        collectives: The collectives by kind.
+        communication_bytes: The bytes that the device sends.
+        communication_seconds: How long that takes; None without a machine.
+        compute_seconds: How long computing takes; None without a machine.
+        seconds: All the time; None without a machine.
+        peak_bytes: The most that is in memory at once.
+        flops: The operations.
+        balance: How much of the work of all devices is useful: 1 where nothing is computed twice; None where nothing
+            is computed.
     """
 
     name: str
     schedule: str
     values_changed: int
-    collectives: tuple[tuple[str, int], ...] = field(converter=_counts)
-    communicated_bytes: int
-    communication_seconds: float
-    compute_seconds: float
-    seconds: float
-    peak_bytes: int
-    device_flops: int
-    compute_balance: float
+    collectives: tuple[Collectives, ...] = field(converter=_collectives)
+    communication_bytes: float
+    communication_seconds: float | None
+    compute_seconds: float | None
+    seconds: float | None
+    peak_bytes: float
+    flops: float
+    balance: float | None
 
     @property
     def num_collectives(self) -> int:
         """How many collectives there are."""
-        return sum(count for _, count in self.collectives)
+        return sum(item.count for item in self.collectives)
 
     def parsed_schedule(self) -> Schedule:
         """Return the schedule as a value."""
@@ -85,8 +100,8 @@ Outcome = Row | Refusal
 """What became of one schedule."""
 
 _MEASURES: dict[Measure, Callable[[Row], float]] = {
-    "time": lambda row: row.seconds,
-    "bytes": lambda row: row.communicated_bytes,
+    "time": lambda row: row.seconds or 0.0,
+    "bytes": lambda row: row.communication_bytes,
     "memory": lambda row: row.peak_bytes,
 }
 
@@ -101,6 +116,20 @@ def measure_of(measure: Measure) -> Callable[[Row], float]:
         hint = f"use one of {', '.join(MEASURES)}"
         raise OptionError(Diagnostic("unknown-measure", f"there is no measure {measure!r}", hint=hint))
     return _MEASURES[measure]
+
+
+def choose_measure(measure: Measure | None, machine: object | None) -> Measure:
+    """Return the measure that a caller wants: by default the time, and without a machine the bytes.
+
+    Raises:
+        OptionError: there is no such measure, or no machine that could tell the time.
+    """
+    if measure is None:
+        return "bytes" if machine is None else "time"
+    measure_of(measure)
+    if measure == "time" and machine is None:
+        raise OptionError(Diagnostic("no-machine", "there is no time without a machine", hint="give a machine"))
+    return measure
 
 
 @frozen
@@ -121,7 +150,14 @@ class Comparison:
 
     @property
     def best(self) -> Row:
-        """The first row."""
+        """The first row.
+
+        Raises:
+            OptionError: no schedule has one.
+        """
+        if not self.rows:
+            problems = (Diagnostic("no-result", f"{item.name}: {'; '.join(item.problems)}") for item in self.refused)
+            raise OptionError(*problems)
         return self.rows[0]
 
     def row(self, name: str) -> Row:

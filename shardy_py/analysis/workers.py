@@ -18,7 +18,7 @@ Evaluator = Callable[[NamedSchedule], Outcome]
 """What says what becomes of a schedule; deterministic, and not to be called by two threads at once."""
 
 
-class EvaluatorSource(Protocol):
+class Source(Protocol):
     """What goes to other processes; it can be pickled."""
 
     @property
@@ -35,7 +35,7 @@ def run_schedules(
     schedules: Sequence[NamedSchedule],
     *,
     evaluator: Evaluator,
-    source: Callable[[], EvaluatorSource],
+    source: Callable[[], Source],
     jobs: int | None = None,
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield the number of each schedule with what becomes of it, as they are done.
@@ -94,7 +94,7 @@ class _Opened:
         self._key = ""
         self._evaluator: Evaluator | None = None
 
-    def evaluate(self, key: str, source: EvaluatorSource, schedule: NamedSchedule) -> Outcome:
+    def evaluate(self, key: str, source: Source, schedule: NamedSchedule) -> Outcome:
         """Evaluate a schedule; open the evaluator where it is another one than before."""
         with self._lock:
             if self._evaluator is None or self._key != key:
@@ -105,6 +105,6 @@ class _Opened:
 _OPENED = _Opened()
 
 
-def _evaluate(key: str, source: EvaluatorSource, number: int, schedule: NamedSchedule) -> tuple[int, Outcome]:
+def _evaluate(key: str, source: Source, number: int, schedule: NamedSchedule) -> tuple[int, Outcome]:
     """Run in a worker."""
     return number, _OPENED.evaluate(key, source, schedule)

@@ -71,7 +71,7 @@ def sweep_options(command: Command) -> Command:
         click.option("--dask-address", metavar="URL", help="The scheduler of a dask cluster; with --backend dask."),
         click.option("--backend", metavar="NAME", help="Another backend of joblib than processes: dask, ray, ..."),
         click.option("--store", metavar="FILE", type=click.Path(), help="Save what is done here; go on from it."),
-        click.option("--machine", required=True, metavar="NAME|FILE", help="What the program runs on."),
+        click.option("--machine", metavar="NAME|FILE", help="What the program runs on; without, there are no times."),
     ):
         command = option(command)
     return session_options(command)

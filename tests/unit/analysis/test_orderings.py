@@ -15,6 +15,8 @@ from shardy_py.ir.builder import Builder
 from shardy_py.ir.interfaces import Broadcast, Contraction, Elementwise
 from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule, Selector
 from shardy_py.ir.types import tensor
+from shardy_py.plugins import Registry
+from shardy_py.plugins.registry import PluginInfo
 from shardy_py.propagation import DEFAULT, compile_program
 from shardy_py.propagation.op_priorities import order_ops
 from shardy_py.propagation.schedule_text import parse_schedule
@@ -99,7 +101,8 @@ def test_schedules_get_names() -> None:
     """A built-in one keeps its name, a value gets a number; the default includes what plugins say."""
     own = Schedule((EVERYTHING,))
     first = OpPriority(0, Entry(Selector(names=("toy.f",))))
-    names = named_schedules(["default", "flat", own, NamedSchedule("mine", own)], plugin_priorities=[first])
+    registry = Registry(plugins=(PluginInfo("toy", priorities=(first,)),))
+    names = named_schedules(["default", "flat", own, NamedSchedule("mine", own)], registry)
     assert [item.name for item in names] == ["default", "flat", "schedule 2", "mine"]
     assert names[0].schedule != DEFAULT
     assert "toy.f" in names[0].text

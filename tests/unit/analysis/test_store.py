@@ -7,12 +7,24 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from shardy_py.analysis.rows import Refusal, Row
+from shardy_py.analysis.rows import Collectives, Refusal, Row
 from shardy_py.analysis.store import SweepStore
 from shardy_py.errors import OptionError
 
 HEADER = {"program": "1", "machine": "2"}
-ROW = Row("a", "levels of a", 3, (("all_gather", 2),), 16, 0.5, 1.5, 2.0, 64, 10, 0.25)
+ROW = Row(
+    name="a",
+    schedule="levels of a",
+    values_changed=3,
+    collectives=(Collectives("all_gather", 2, 16.0),),
+    communication_bytes=16.0,
+    communication_seconds=0.5,
+    compute_seconds=None,
+    seconds=2.0,
+    peak_bytes=64,
+    flops=10,
+    balance=0.25,
+)
 REFUSAL = Refusal("b", 'levels\nof "b" é', ("it is impossible",))
 
 

@@ -1,0 +1,114 @@
+"""What becomes of a schedule: solve, finish, estimate."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+
+from attrs import define, field, frozen
+
+from shardy_py.analysis.changes import changed_slots
+from shardy_py.analysis.machine import Machine
+from shardy_py.analysis.orderings import NamedSchedule
+from shardy_py.analysis.placement import AxisLinks
+from shardy_py.analysis.program_source import ProgramSource
+from shardy_py.analysis.rows import Collectives, Outcome, Refusal, Row
+from shardy_py.analysis.session import Evaluation, Session
+from shardy_py.errors import OptionError, ShardyError
+from shardy_py.ir.garbage import no_garbage_collection
+from shardy_py.propagation.solve import Solution
+
+
+@frozen
+class Setting:
+    """What schedules are evaluated with.
+
+    Args:
+        first: The schedule that the others are compared with.
+        machine: What the program runs on; None for no times.
+        axes: Which links of the machine the axes of the mesh run over, where that does not follow from their order.
+        layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
+    """
+
+    first: NamedSchedule
+    machine: Machine | None = None
+    axes: AxisLinks | None = field(default=None, hash=False)
+    layout: str | None = None
+
+
+@define(frozen=True, eq=False, slots=False)
+class SessionEvaluator:
+    """Evaluates schedules on an open session.
+
+    Args:
+        session: The program.
+        setting: What with.
+    """
+
+    session: Session
+    setting: Setting
+
+    @cached_property
+    def first_solution(self) -> Solution:
+        """The solution that the others are compared with."""
+        return self.session.solve(self.setting.first.schedule)
+
+    def __call__(self, schedule: NamedSchedule) -> Outcome:
+        """Return the row of a schedule, or why it has none.
+
+        Raises:
+            OptionError: the setting does not fit the program, whatever the schedule.
+        """
+        # One pause for all stages: at its end the finished program is garbage, which is found before it grows old.
+        with no_garbage_collection():
+            return self._evaluate(schedule)
+
+    def _evaluate(self, schedule: NamedSchedule) -> Outcome:
+        setting = self.setting
+        try:
+            found = self.session.evaluate(schedule.schedule, setting.machine, axes=setting.axes, layout=setting.layout)
+        except OptionError:
+            raise
+        except ShardyError as error:
+            return Refusal(schedule.name, schedule.text, tuple(str(item) for item in error.diagnostics))
+        changed = len(changed_slots(self.first_solution, found.solution))
+        return _row(schedule, found, changed)
+
+
+def _row(schedule: NamedSchedule, found: Evaluation, changed: int) -> Row:
+    cost = found.cost
+    return Row(
+        name=schedule.name,
+        schedule=schedule.text,
+        values_changed=changed,
+        collectives=[Collectives(item.kind, item.count, item.bytes) for item in cost.kinds],
+        communication_bytes=cost.communication_bytes.value or 0,
+        communication_seconds=cost.communication_seconds.value,
+        compute_seconds=cost.compute_seconds.value,
+        seconds=cost.seconds.value,
+        peak_bytes=cost.peak_bytes.value or 0,
+        flops=cost.flops.value or 0,
+        balance=cost.balance.value,
+    )
+
+
+@frozen
+class EvaluatorSource:
+    """What another process opens its evaluator from.
+
+    Args:
+        program: The program.
+        setting: What schedules are evaluated with.
+    """
+
+    program: ProgramSource
+    setting: Setting
+
+    @property
+    def key(self) -> str:
+        """A text that is equal for equal sources."""
+        return hashlib.sha256(f"{self.program.key} {self.setting!r}".encode()).hexdigest()
+
+    def open(self) -> SessionEvaluator:
+        """Open the program."""
+        return SessionEvaluator(self.program.open(), self.setting)

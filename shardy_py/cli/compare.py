@@ -1,0 +1,88 @@
+"""``shardy compare``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from shardy_py.analysis.compare import compare_schedules
+from shardy_py.analysis.machine_text import get_machine
+from shardy_py.analysis.rows import Comparison
+from shardy_py.cli.files import write_atomically
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.cli.sweep import default_jobs, joblib_backend, stoppable, sweep_progress
+from shardy_py.report.comparison import comparison_json, print_comparison
+from shardy_py.report.plots import draw_comparison, plot_format, require_matplotlib
+
+STDOUT = "-"
+
+
+def run_compare(
+    *,
+    schedules: tuple[str, ...],
+    random: int,
+    seed: int,
+    sorted_by: Any,
+    limit: int,
+    jobs: int | None,
+    json_file: str | None,
+    plot: str | None,
+    save: str | None,
+    machine: str | None,
+    store: str | None,
+    backend: str | None,
+    dask_address: str | None,
+    **session_options: Any,
+) -> None:
+    """Compare schedules on one file; write nothing but the store unless all of it succeeded."""
+    check_plot(plot)
+    known = None if machine is None else get_machine(machine)
+    program = GivenProgram.of(**session_options)
+    with (
+        stoppable(store),
+        joblib_backend(backend, dask_address),
+        sweep_progress("Comparing") as progress,
+    ):
+        comparison = compare_schedules(
+            program.module,
+            [schedule_argument(item) for item in schedules] or None,
+            program.mesh,
+            machine=known,
+            random=random,
+            seed=seed,
+            in_shardings=program.in_shardings,
+            options=program.options,
+            sorted_by=sorted_by,
+            jobs=default_jobs(backend) if jobs is None else jobs,
+            store=store,
+            progress=progress,
+        )
+    write_comparison(comparison, json_file=json_file, plot=plot)
+    if save is not None:
+        write_atomically(save, comparison.best.schedule)
+    if json_file != STDOUT:
+        print_comparison(comparison, limit=limit, file=sys.stdout)
+
+
+def check_plot(plot: str | None) -> None:
+    """Check that a picture can be drawn, before the work begins.
+
+    Raises:
+        OptionError: the format is unknown, or matplotlib is missing.
+    """
+    if plot is not None:
+        plot_format(plot)
+        require_matplotlib()
+
+
+def write_comparison(comparison: Comparison, *, json_file: str | None, plot: str | None) -> None:
+    """Write a comparison to the files that were asked for."""
+    if plot is not None:
+        write_atomically(plot, draw_comparison(comparison, plot_format(plot)))
+    if json_file == STDOUT:
+        click.echo(comparison_json(comparison))
+    elif json_file is not None:
+        write_atomically(json_file, f"{comparison_json(comparison)}\n")

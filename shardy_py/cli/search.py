@@ -1,0 +1,63 @@
+"""``shardy search``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from shardy_py.analysis.machine_text import get_machine
+from shardy_py.analysis.search import require_optuna, search_schedule
+from shardy_py.cli.compare import STDOUT, check_plot, write_comparison
+from shardy_py.cli.files import write_atomically
+from shardy_py.cli.session import GivenProgram
+from shardy_py.cli.sweep import joblib_backend, stoppable, sweep_progress
+from shardy_py.report.comparison import print_comparison
+
+
+def run_search(
+    *,
+    minimise: Any,
+    budget: int,
+    seed: int,
+    out: str | None,
+    limit: int,
+    jobs: int,
+    json_file: str | None,
+    plot: str | None,
+    machine: str | None,
+    store: str | None,
+    backend: str | None,
+    dask_address: str | None,
+    **session_options: Any,
+) -> None:
+    """Search on one file; the table goes to stderr where the schedule goes to stdout."""
+    require_optuna()
+    check_plot(plot)
+    known = None if machine is None else get_machine(machine)
+    program = GivenProgram.of(**session_options)
+    with (
+        stoppable(store),
+        joblib_backend(backend, dask_address),
+        sweep_progress("Searching") as progress,
+    ):
+        result = search_schedule(
+            program.module,
+            program.mesh,
+            machine=known,
+            minimise=minimise,
+            budget=budget,
+            seed=seed,
+            in_shardings=program.in_shardings,
+            options=program.options,
+            jobs=None if backend is not None and jobs == 1 else jobs,
+            store=store,
+            progress=progress,
+        )
+    write_comparison(result.comparison, json_file=json_file, plot=plot)
+    if out is not None:
+        write_atomically(out, result.best.schedule)
+    elif json_file != STDOUT:
+        click.echo(result.best.schedule, nl=False)
+    print_comparison(result.comparison, limit=limit, file=sys.stderr)

@@ -1,0 +1,91 @@
+"""What the commands that evaluate many schedules share: processes or clusters, a progress bar, stopping."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+
+import click
+
+from shardy_py.analysis.rows import Outcome
+from shardy_py.analysis.sweep import Progress, no_progress
+from shardy_py.analysis.workers import require_joblib
+from shardy_py.errors import Diagnostic, OptionError
+
+_STOPPED = 130
+"""The exit code of a command that was interrupted, as shells report it."""
+
+
+@contextmanager
+def joblib_backend(name: str | None, dask_address: str | None) -> Iterator[None]:
+    """Let joblib use another backend than processes of this machine.
+
+    Args:
+        name: The backend; None for no other one.
+        dask_address: Where the scheduler of a dask cluster is; without, a cluster is started on this machine.
+
+    Raises:
+        OptionError: there is no such backend, or it cannot be reached.
+    """
+    if dask_address is not None and name != "dask":
+        raise OptionError(Diagnostic("option-conflict", "--dask-address is for --backend dask"))
+    if name is None:
+        yield
+        return
+    require_joblib()
+    from joblib import parallel_config
+
+    with ExitStack() as stack:
+        try:
+            if name == "dask":
+                from dask.distributed import Client
+
+                stack.enter_context(Client(dask_address, set_as_default=True))
+            if name == "ray":
+                from ray.util.joblib import register_ray
+
+                register_ray()
+            stack.enter_context(parallel_config(backend=name))
+        except (ImportError, OSError, ValueError) as error:
+            message = f"the backend {name!r} cannot be used: {error}"
+            raise OptionError(Diagnostic("backend", message, hint="install it, or leave out --backend")) from None
+        yield
+
+
+def default_jobs(backend: str | None) -> int | None:
+    """Return how many processes run where nothing is said: one per core, or what the backend has."""
+    if backend is not None:
+        return None
+    return -1 if find_spec("joblib") is not None else 1
+
+
+@contextmanager
+def sweep_progress(label: str) -> Iterator[Progress]:
+    """Show a bar with the time that is left; on a terminal only."""
+    if not sys.stderr.isatty():
+        yield no_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def show(done: int, total: int, outcome: Outcome) -> None:
+            bar.update(task, completed=done, total=total, description=f"{label}: {outcome.name}")
+
+        yield show
+
+
+@contextmanager
+def stoppable(store: str | None) -> Iterator[None]:
+    """End a command that the user interrupts with a message on what is left of it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        rest = f"{store} has what is done, the same command goes on from there" if store else "nothing was saved"
+        click.echo(f"stopped; {rest}", err=True)
+        sys.exit(_STOPPED)

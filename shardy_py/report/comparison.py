@@ -1,0 +1,115 @@
+"""A comparison of orderings as a table and as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import IO, Any
+
+from attrs import evolve
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shardy_py.analysis.rows import Comparison, Row, outcome_data
+from shardy_py.report.text import format_bytes, format_seconds
+
+_FILE_WIDTH = 200
+_NAMES = 5
+
+
+def print_comparison(comparison: Comparison, *, limit: int | None = None, file: IO[str] | None = None) -> None:
+    """Print the numbers, the best first, each line once with the schedules that lead to it.
+
+    Then come the schedules that have no result, with the reason.
+
+    Args:
+        comparison: The comparison.
+        limit: How many different lines at most; the first schedule always has one.
+        file: Where to print, by default stdout.
+    """
+    console = Console(file=file)
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
+    groups = _alike(comparison)
+    shown = _shown(groups, comparison.first, limit)
+    if shown:
+        console.print(_table(comparison, shown))
+    if len(shown) < len(groups):
+        rest = sum(map(len, groups)) - sum(map(len, shown))
+        console.print(f"{rest} schedules more, with {len(groups) - len(shown)} other results", highlight=False)
+    for refusal in comparison.refused:
+        console.print(Text(f"{refusal.name}: {'; '.join(refusal.problems)}"))
+
+
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain data with stable keys; sizes are in bytes, times in seconds."""
+    return {
+        "first": comparison.first,
+        "sorted_by": comparison.sorted_by,
+        "rows": [outcome_data(row) for row in comparison.rows],
+        "refused": [outcome_data(item) for item in comparison.refused],
+    }
+
+
+def comparison_json(comparison: Comparison) -> str:
+    """Return `comparison_data` as JSON text."""
+    return json.dumps(comparison_data(comparison), indent=2, ensure_ascii=False)
+
+
+def _alike(comparison: Comparison) -> list[list[Row]]:
+    """Return the rows in groups that differ in nothing but their schedules; in a group the first schedule leads."""
+    groups: dict[Row, list[Row]] = {}
+    for row in comparison.rows:
+        groups.setdefault(evolve(row, name="", schedule=""), []).append(row)
+    return [sorted(group, key=lambda row: row.name != comparison.first) for group in groups.values()]
+
+
+def _shown(groups: list[list[Row]], first: str, limit: int | None) -> list[list[Row]]:
+    if limit is None or limit >= len(groups):
+        return groups
+    needed = [group for group in groups[limit:] if group[0].name == first]
+    return [*groups[: limit - len(needed)], *needed]
+
+
+def _table(comparison: Comparison, groups: Sequence[Sequence[Row]]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=f"{len(comparison.rows)} orderings by {comparison.sorted_by}, the best first",
+        title_justify="left",
+        caption=f"* {comparison.first}, with which the others are compared",
+        caption_justify="left",
+    )
+    table.add_column("schedule", no_wrap=True)
+    kinds = sorted({item.kind for row in comparison.rows for item in row.collectives})
+    headings = ("time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
+    for heading in (*headings, *(kind.replace("_", "\n") for kind in kinds), "tensors\nchanged"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for group in groups:
+        table.add_row(Text(_names(group, comparison.first)), *map(Text, _numbers(group[0], kinds)))
+    return table
+
+
+def _names(group: Sequence[Row], first: str) -> str:
+    """Return the names of schedules that lead to the same, one per line, and how many more there are."""
+    shown = group if len(group) <= _NAMES else group[: _NAMES - 1]
+    names = [f"{row.name} *" if row.name == first else row.name for row in shown]
+    return "\n".join([*names, *([f"{len(group) - len(shown)} more"] if len(shown) < len(group) else ())])
+
+
+def _numbers(row: Row, kinds: Sequence[str]) -> list[str]:
+    counts = {item.kind: item.count for item in row.collectives}
+    return [
+        _seconds(row.seconds),
+        _seconds(row.communication_seconds),
+        format_bytes(round(row.communication_bytes)),
+        format_bytes(round(row.peak_bytes)),
+        "-" if row.balance is None else f"{row.balance:.0%}",
+        *(str(counts.get(kind, 0)) for kind in kinds),
+        str(row.values_changed),
+    ]
+
+
+def _seconds(seconds: float | None) -> str:
+    return "-" if seconds is None else format_seconds(seconds)

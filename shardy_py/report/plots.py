@@ -1,0 +1,129 @@
+"""Pictures of a comparison of orderings, drawn by matplotlib without a display."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from shardy_py.analysis.rows import MEASURES, Comparison, Row
+from shardy_py.errors import Diagnostic, OptionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS = ("png", "svg")
+_BARS = 20
+_TIMES = ((1e6, "us"), (1e3, "ms"), (1.0, "s"))
+_SIZES = ((1.0, "B"), (2.0**-10, "KiB"), (2.0**-20, "MiB"), (2.0**-30, "GiB"), (2.0**-40, "TiB"))
+
+
+def plot_format(path: str) -> str:
+    """Return the format that the suffix of a file asks for.
+
+    Raises:
+        OptionError: it is none that is drawn here.
+    """
+    _, dot, suffix = path.lower().rpartition(".")
+    if not dot or suffix not in FORMATS:
+        message = f"{path}: there is no picture of the format {suffix!r}"
+        raise OptionError(Diagnostic("unknown-format", message, hint="end the name in .png or .svg"))
+    return suffix
+
+
+def draw_comparison(comparison: Comparison, picture_format: str = "png") -> bytes:
+    """Return a picture: the estimated time of the best orderings, and bytes and memory of all of them.
+
+    The same comparison gives the same picture.
+
+    Args:
+        comparison: The comparison.
+        picture_format: ``png`` or ``svg``.
+
+    Raises:
+        OptionError: matplotlib is missing, or the format is another one.
+    """
+    if picture_format not in FORMATS:
+        plot_format(f".{picture_format}")
+    require_matplotlib()
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    # Texts stay texts, and identifiers do not depend on the process.
+    with rc_context({"svg.hashsalt": "shardy_py", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(13, max(4.0, 1.5 + 0.3 * min(_BARS, len(comparison.rows)))), layout="constrained")
+        FigureCanvasAgg(figure)
+        left, right = figure.subplots(1, 2)
+        _draw_times(left, comparison)
+        _draw_sizes(right, comparison)
+        buffer = BytesIO()
+        figure.savefig(buffer, format=picture_format, dpi=120, metadata=_metadata(picture_format))
+    return buffer.getvalue()
+
+
+def require_matplotlib() -> None:
+    """Check that matplotlib is installed.
+
+    Raises:
+        OptionError: it is not.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        message = f"pictures need matplotlib, which cannot be imported: {error}"
+        raise OptionError(Diagnostic("no-matplotlib", message, hint="pip install 'shardy_py[plot]'")) from None
+
+
+def _metadata(picture_format: str) -> dict[str, Any]:
+    # The date would make every picture another one.
+    return {"Date": None} if picture_format == "svg" else {"Software": None}
+
+
+def _draw_times(axes: Axes, comparison: Comparison) -> None:
+    rows = comparison.rows[:_BARS][::-1]
+    names = [row.name for row in rows]
+    axes.set_title("all orderings" if len(rows) == len(comparison.rows) else f"the best {len(rows)} orderings")
+    if any(row.seconds is None for row in rows):
+        sent = [row.communication_bytes for row in rows]
+        scale, unit = _unit(sent, _SIZES)
+        axes.barh(names, [value * scale for value in sent], color="tab:orange")
+        axes.set_xlabel(f"bytes sent per device, {unit}")
+        return
+    scale, unit = _unit([row.seconds for row in rows], _TIMES)
+    compute = [(row.compute_seconds or 0) * scale for row in rows]
+    axes.barh(names, compute, label="computing", color="tab:blue")
+    rest = [(row.communication_seconds or 0) * scale for row in rows]
+    axes.barh(names, rest, left=compute, label="communicating", color="tab:orange")
+    axes.set_xlabel(f"estimated time, {unit}")
+    axes.legend(loc="upper right")
+
+
+def _draw_sizes(axes: Axes, comparison: Comparison) -> None:
+    rows = comparison.rows
+    x_scale, x_unit = _unit([row.communication_bytes for row in rows], _SIZES)
+    y_scale, y_unit = _unit([row.peak_bytes for row in rows], _SIZES)
+    x, y = [row.communication_bytes * x_scale for row in rows], [row.peak_bytes * y_scale for row in rows]
+    axes.scatter(x, y, c=range(len(rows)), cmap="viridis", s=24)
+    for row in _labelled(comparison):
+        place = (row.communication_bytes * x_scale, row.peak_bytes * y_scale)
+        axes.annotate(row.name, place, xytext=(4, 4), textcoords="offset points", fontsize=8)
+    axes.set_xlabel(f"bytes sent per device, {x_unit}")
+    axes.set_ylabel(f"peak memory per device, {y_unit}")
+    axes.set_title(f"bytes and memory; dark is better by {comparison.sorted_by}")
+
+
+def _labelled(comparison: Comparison) -> list[Row]:
+    """Return the first schedule and the best ones by each measure, one per place in the picture."""
+    best = (comparison.sorted(measure).rows[:1] for measure in MEASURES)
+    first = [row for row in comparison.rows if row.name == comparison.first]
+    chosen = [*first, *(row for rows in best for row in rows)]
+    places: dict[tuple[float, float], Row] = {}
+    for row in chosen:
+        places.setdefault((row.communication_bytes, row.peak_bytes), row)
+    return list(places.values())
+
+
+def _unit(values: list[Any], units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+    """Return the factor and the name of the unit in which the largest value is below 1000."""
+    largest = max(values, default=0)
+    return next((item for item in units if largest * item[0] < 1000), units[-1])
