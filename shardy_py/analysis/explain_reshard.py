@@ -108,7 +108,7 @@ class ReshardExplainer:
         recording = recordings[0]
         self.solution = self.session.solve(schedule, log=recording.log)
         levels = self.session.schedule(schedule)
-        self.trace: Trace = recording.finish(self.session.program, self.solution, levels)
+        self.trace: Trace = recording.finish(self.session.program, self.solution, levels, self.session.copies)
         self.labels = self.trace.labels
         self.communications = list_communications(self.session, self.solution, self.labels)
 

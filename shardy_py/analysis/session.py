@@ -21,6 +21,7 @@ from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.errors import Diagnostic
+from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
@@ -64,6 +65,7 @@ class Session:
         registry: What is known about ops.
         strategy: The strategy that every solve uses.
         warnings: What is worth knowing, but no error.
+        copies: Which copies of constants were made; None unless ``on_given`` was.
     """
 
     program: Program
@@ -73,6 +75,7 @@ class Session:
     strategy: Strategy
     warnings: tuple[Diagnostic, ...]
     _finisher: Finisher
+    copies: CopyLog | None = None
 
     @classmethod
     def open(
@@ -114,7 +117,9 @@ class Session:
         give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
         if on_given is not None:
             on_given(program, main)
-        context = PassContext(semantics, list(semantics.problems) if registry is None else [])
+        problems = list(semantics.problems) if registry is None else []
+        copies = None if on_given is None else CopyLog(semantics)
+        context = PassContext(semantics, problems, copies=copies)
         pipeline = PropagationPipeline(
             dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
         )
@@ -126,7 +131,7 @@ class Session:
             problem = make_problem(program, semantics, conservative=conservative, warnings=context.warnings)
             settle_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, semantics, rest)
-        return cls(program, find_main(program), problem, semantics, strategy, tuple(context.warnings), finisher)
+        return cls(program, find_main(program), problem, semantics, strategy, tuple(context.warnings), finisher, copies)
 
     def solve(
         self,

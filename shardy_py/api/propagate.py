@@ -125,7 +125,7 @@ def propagate(
 
     def keep_trace(solution: Solution) -> None:
         if recording is not None:
-            traces.append(recording.finish(program, solution, options.schedule))
+            traces.append(recording.finish(program, solution, options.schedule, context.copies))
 
     pipeline = PropagationPipeline(
         dedup_functions_fully=dedup_functions_fully,
@@ -135,7 +135,7 @@ def propagate(
     context = PassContext(
         semantics,
         list(semantics.problems) if registry is None else [],
-        copies=CopyLog(semantics) if record_copies else None,
+        copies=CopyLog(semantics) if record_copies or trace else None,
     )
     after_pass = _after_pass(semantics, dump_directory, on_pass)
     with no_garbage_collection(), refuse_deep_nesting(main):
@@ -159,7 +159,7 @@ def propagate(
         registry=semantics,
         surveyed=surveyed,
         warnings=tuple(context.warnings),
-        copies=None if context.copies is None else context.copies.report(program),
+        copies=context.copies.report(program) if record_copies and context.copies is not None else None,
         trace=traces[0] if traces else None,
     )
 

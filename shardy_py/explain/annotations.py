@@ -73,13 +73,14 @@ def _annotation(
         return Annotation("constraint", f"sharding constraint {name}", sharding)
     if op.name == DATA_FLOW_EDGE and op.operands:
         return _of_edge(op.operands[0], name, sharding)
-    found = None if value.id in given else _from_users(problem, labels, slot, value, sharding)
+    found = None if value.id in given else _from_users(problem, labels, slot, value, sharding, given)
     return found or Annotation("op", f"sharding of {op.name} {name}".removesuffix(f" {op.name}"), sharding)
 
 
 def _of_function(value: Value, name: str, sharding: TensorSharding) -> Annotation:
-    kind = "argument" if value.is_block_argument else "result"
-    return Annotation(kind, f"function {kind} {name}", sharding)
+    if value.is_block_argument:
+        return Annotation("argument", f"function argument {name}", sharding)
+    return Annotation("result", f"function result {name.replace('result', '')}", sharding)
 
 
 def _of_edge(owner: Value, name: str, sharding: TensorSharding) -> Annotation:
@@ -94,7 +95,12 @@ def _of_edge(owner: Value, name: str, sharding: TensorSharding) -> Annotation:
 
 
 def _from_users(
-    problem: Problem, labels: Labels, slot: int, value: Value, sharding: TensorSharding
+    problem: Problem,
+    labels: Labels,
+    slot: int,
+    value: Value,
+    sharding: TensorSharding,
+    given: Mapping[int, TensorSharding],
 ) -> Annotation | None:
     """Return the annotation of a user that a pass gave to the value, or that of a member of its sharding group."""
     for user, number in value.uses:
@@ -105,10 +111,10 @@ def _from_users(
         if user.name == MANUAL_COMPUTATION:
             text = f"in_shardings[{number}] of the manual computation {_results(problem, labels, user)}"
             return Annotation("manual computation", text, sharding)
-    members = [member for member, _ in problem.tied.get(slot, ())]
-    if members:
-        names = ", ".join(labels.value(member) for member in members)
-        return Annotation("group", f"sharding group of {labels.value(slot)} and {names}", sharding)
+    for member, _ in problem.tied.get(slot, ()):
+        if problem.slot_values[member].id in given:
+            text = f"sharding of {labels.value(member)}, in a sharding group with {labels.value(slot)}"
+            return Annotation("group", text, sharding, member)
     return None
 
 

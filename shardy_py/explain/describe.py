@@ -154,6 +154,8 @@ class Describer:
                 slot = self._stopper(reason)
                 what = "explicitly replicated" if reason.code is Code.REPLICATED else "unreduced"
                 return f"{self.labels.value(slot)} has {by} {what}{self._annotated(slot)}"
+            case Code.DIRECTION if self._is_barrier(reason):
+                return f"the propagation barrier lets shardings through{detail.replace(' at this level', '')}"
             case Code.PRIORITY:
                 return f"{other} had {by} already{detail}"
             case Code.GROUP:
@@ -166,6 +168,10 @@ class Describer:
                 return f"no tensor that corresponds to {name} dim {dimension} has it"
         return f"{MEANINGS[reason.code]}{detail}"
 
+    def _is_barrier(self, reason: Reason) -> bool:
+        problem, step = self.trace.problem, reason.step
+        return step is not None and step >= 0 and problem.groups[problem.step_groups[step]].fixed is not None
+
     def _stopper(self, reason: Reason) -> int:
         return reason.obstacle[0] if reason.obstacle else reason.spot[0]
 
@@ -175,4 +181,4 @@ class Describer:
 
     def _annotated(self, slot: int) -> str:
         annotation = self.trace.annotations.get(slot)
-        return f" by {annotation.text}" if annotation else ""
+        return f", as the {annotation.text} is annotated" if annotation else ""

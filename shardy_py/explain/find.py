@@ -18,8 +18,8 @@ def find_slot(labels: Labels, key: int | str) -> int:
         labels: The names.
         key: The number of an argument of the main function; a name as the text has it, with or without the percent
             sign, outside the main function with the function's name before it (``%5``, ``%5#1``, ``arg0``,
-            ``@f:%2``); ``result0`` for a result of the main function; or what `find_step` takes, for the first result
-            of the op.
+            ``@f:%2``); of a constant that was copied for each use, with the user (``%0 for %3``); ``result0`` for a
+            result of the main function; or what `find_step` takes, for the first result of the op.
 
     Raises:
         OptionError: there is no such value, or several.
@@ -30,6 +30,12 @@ def find_slot(labels: Labels, key: int | str) -> int:
         found = labels.slots.get(f"{function}{colon}{candidate}")
         if found is not None:
             return found
+    copies = [one for one in labels.slots if one.startswith((f"{text} for ", f"%{text} for "))]
+    if len(copies) > 1:
+        message = f"{key} was copied, one for each use"
+        raise OptionError(Diagnostic("ambiguous-value", message, hint=f"take one of {', '.join(copies)}"))
+    if copies:
+        return labels.slots[copies[0]]
     step = _find_step(labels, text)
     slot = None if step is None else next(iter(labels.results[step]), None)
     if slot is None:

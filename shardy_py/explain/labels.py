@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
+from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.propagation.problem import Problem
@@ -31,7 +33,7 @@ class OpLabel:
     location: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.results}".rstrip()
+        return self.results if self.results.startswith(self.name) else f"{self.name} {self.results}".rstrip()
 
 
 @frozen(eq=False)
@@ -79,15 +81,17 @@ def program_names(program: Program, main: Op, printed: Mapping[int, str]) -> dic
     Args:
         program: The program.
         main: Its main function.
-        printed: Value id to the name in the text, unique within a function only.
+        printed: Value id to the name in the text, which regions beside each other may use again: the second value
+            of a name is called ``%3~2``.
     """
     names: dict[int, str] = {}
+    taken: Counter[str] = Counter()
     for function in program.functions.values():
         prefix = "" if function is main else f"@{function.attributes['sym_name']}:"
         for value in values_of(function):
             name = printed.get(value.id)
             if name:
-                names[value.id] = f"{prefix}{name}"
+                names[value.id] = _unique(f"{prefix}{name}", taken)
         for value in function.function_results:
             names[value.id] = f"{prefix}result{value.index}"
     return names
@@ -107,6 +111,12 @@ def slots_by_name(names: Mapping[int, str], problem: Problem) -> dict[str, int]:
     return {name: problem.slot_of[value] for value, name in names.items() if value in problem.slot_of}
 
 
+def _unique(name: str, taken: Counter[str]) -> str:
+    """Return a name, with its number behind a tilde where regions beside each other use it for several values."""
+    taken[name] += 1
+    return name if taken[name] == 1 else f"{name}~{taken[name]}"
+
+
 def names_by_slot(slots: Mapping[str, int]) -> dict[int, str]:
     """Return the first name of every slot."""
     found: dict[int, str] = {}
@@ -115,11 +125,41 @@ def names_by_slot(slots: Mapping[str, int]) -> dict[int, str]:
     return found
 
 
+def with_copies(names: Mapping[int, str], program: Program, copies: CopyLog | None) -> dict[int, str]:
+    """Return names with those of values that passes copied or replaced.
+
+    The copy of the constant ``%0`` that ``%3`` uses is called ``%0 for %3``; the second copy of a function's ``%2``,
+    ``@f:%2~2``.
+
+    Args:
+        names: Value id to name, in the program as it was given.
+        program: The program, which knows what it has copied.
+        copies: Which copies of constants were made.
+    """
+    result, taken = dict(names), Counter(names.values())
+    for original, stand_in, user in copies.stand_ins() if copies is not None else ():
+        suffix = "" if user is None else f" for {_name_of_user(user, result)}"
+        for value, new in zip(original.results, stand_in.results, strict=False):
+            if value.id in result and new.id not in result:
+                name = f"{result[value.id]}{suffix}"
+                result[new.id] = name if user is None else _unique(name, taken)
+    for copy, original_id in program.originals.items():
+        # A copy is made after what it is a copy of, so that this has its name by now.
+        if copy not in result and original_id in result:
+            result[copy] = _unique(result[original_id], taken)
+    return result
+
+
+def _name_of_user(user: Op, names: Mapping[int, str]) -> str:
+    """Return the name of what an op gives, without the numbers of several results."""
+    return next((names[value.id].partition("#")[0] for value in user.results if value.id in names), user.name)
+
+
 def capture_labels(names: Mapping[int, str], problem: Problem) -> Labels:
     """Return the labels of a problem, while its program still is as propagation saw it.
 
     Args:
-        names: Value id to name, in the program as it was given.
+        names: Value id to name, in the program as it was given and for copies.
         problem: The problem.
     """
     slots = slots_by_name(names, problem)
@@ -165,7 +205,9 @@ def _label_of_step(problem: Problem, step: int, of_slot: Mapping[int, str], resu
     name, location = op.name, op.location
     if name in _EDGES and op.operands:
         flow = op.operands[0].owning_op
-        name, location = f"{flow.name}{EDGE_SUFFIX}", flow.location
+        # What a user calls a call is a named computation while shardings propagate.
+        flow_name = "func.call" if flow.name == "sdy.named_computation" else flow.name
+        name, location = f"{flow_name}{EDGE_SUFFIX}", flow.location
     return OpLabel(name, _join(of_slot, results), location)
 
 

@@ -182,7 +182,8 @@ class Search:
                     earlier.append((level, before.code))
             if refusal.code is Code.LOST:
                 break
-        return self.make(spot, step, number, refusal, distance, tuple(dict.fromkeys(earlier)))
+        others = [one for one in earlier if one[1] is not refusal.code]
+        return self.make(spot, step, number, refusal, distance, tuple(dict.fromkeys(others)))
 
     def make(
         self,

@@ -109,7 +109,7 @@ def replay_basic(projection: Projection, context: StepContext) -> Decisions:
         if not axes:
             continue
         search = _BasicSearch(projection, before, context, factor)
-        kept, obstacle = _truncate(axes, search.compatible_prefix, lambda axis, size: search.obstacle(axis), context)  # noqa: B023
+        kept, obstacle = _truncate(axes, search.compatible_prefix, search.obstacle, context)
         for target, tensor in enumerate(projection.tensors):
             decisions.add(target, factor, axes, kept, obstacle)
             if expand(tensor, factor, kept):
@@ -124,7 +124,7 @@ class _BasicSearch:
         self.tensors, self.before, self.context, self.factor = projection.tensors, before.tensors, context, factor
         self._found: Obstacle | None = None
 
-    def obstacle(self, axis: AxisRef) -> Obstacle:
+    def obstacle(self, axis: AxisRef, prev_sharded_size: int) -> Obstacle:
         """Return the first thing that stood in the way in the last search."""
         assert self._found is not None, "only asked after something stood in the way"
         return self._found

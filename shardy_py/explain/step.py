@@ -20,7 +20,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, unproject
-from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 
@@ -129,9 +129,31 @@ class _Reporter:
         for source, tensor in enumerate(self.old.tensors):
             if source == target or factor not in tensor.factors:
                 continue
+            for axis in axis_set_difference(self._overflow(source, factor), held, mesh):
+                self._note(target, source, factor, axis, self._overflow_obstacle(source, factor))
             offered = axis_set_difference(tensor.factors[factor].axes, before, mesh)
             for axis in axis_set_difference(offered, arrived, mesh):
                 self._refuse(target, source, factor, axis, gained)
+
+    def _overflow(self, source: int, factor: int) -> Axes:
+        """Return the axes of a dimension that do not divide its factors, where the given one is among the latter."""
+        blocking = self._blocking_factor(source, factor)
+        return () if blocking is None else self.old.tensors[source].factors[blocking].overflow_axes
+
+    def _blocking_factor(self, source: int, factor: int) -> int | None:
+        """Return the factor, the given one or one before it in its dimension, that has overflow axes."""
+        entries = self.old.tensors[source].factors
+        for factors in self.rule.mappings[source]:
+            if factor in factors:
+                majors = factors[: factors.index(factor) + 1]
+                return next((one for one in majors if entries[one].overflow_axes), None)
+        return None
+
+    def _overflow_obstacle(self, source: int, factor: int) -> Obstacle:
+        blocking = self._blocking_factor(source, factor)
+        assert blocking is not None, "only asked where there are overflow axes"
+        detail = f"factor {factor_symbol(blocking)} has size {self.rule.factor_sizes[blocking]}"
+        return Obstacle(Code.DOES_NOT_DIVIDE, source, blocking, detail=detail)
 
     def _dims_of(self, target: int) -> tuple[DimensionSharding, ...]:
         sharding = self.after[target]

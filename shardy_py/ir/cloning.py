@@ -128,6 +128,7 @@ def _clone_values(program: Program, values: Sequence[Value], owner: Op | Block, 
         new_value = Value(program.next_value_id(), value.type, owner, value.index)
         result.append(new_value)
         mapping[value.id] = new_value
+        program.originals[new_value.id] = value.id
         sharding = table.get(value.id)
         if sharding is not None:
             table[new_value.id] = sharding

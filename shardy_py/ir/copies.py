@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from enum import Enum
 from typing import Literal
 
@@ -92,11 +93,14 @@ class CopyLog:
     _merged: dict[int, Op] = field(factory=dict, init=False)
     _replaced: dict[int, Op] = field(factory=dict, init=False)
     _converted: dict[int, Op] = field(factory=dict, init=False)
+    _constants: dict[int, Op] = field(factory=dict, init=False)
+    _stand_ins: list[tuple[Op, Op]] = field(factory=list, init=False)
     _places: dict[int, str] = field(factory=dict, init=False)
 
     def converted(self, op: Op, constant: Op) -> None:
         """Note that a constant of a dialect is about to be replaced by one of another name."""
         self._converted[constant.id] = op
+        self._constants[constant.id] = constant
         self._places[constant.id] = op.location
 
     def copied(self, original: Op, copy: Op) -> None:
@@ -122,6 +126,15 @@ class CopyLog:
     def replaced(self, op: Op, stand_in: Op) -> None:
         """Note that another op takes the place of an op: a computation that of a call, or the other way round."""
         self._replaced[op.id] = stand_in
+        self._stand_ins.append((op, stand_in))
+
+    def stand_ins(self) -> Iterator[tuple[Op, Op, Op | None]]:
+        """Yield each op that was replaced or copied, what stands for it, and for whom, of a copy for one use."""
+        for stand_in, original in self._converted.items():
+            yield original, self._constants[stand_in], None
+        yield from ((op, stand_in, None) for op, stand_in in self._stand_ins)
+        for made in self._made:
+            yield made.original, made.copy, made.user
 
     def report(self, program: Program) -> tuple[ConstantCopy, ...]:
         """Return the copies, by original in the order in which passes met them.

@@ -371,6 +371,7 @@ class Program:
         found: What `shardy_py.ir.finding` found since the last edit, with the number of edits then.
         next_op_id, next_value_id: Return a new id.
         origin: Whatever the frontend needs to write the program back.
+        originals: The ids of values that are copies, to those of what they are copies of.
     """
 
     def __init__(self) -> None:
@@ -384,6 +385,7 @@ class Program:
         self.shardings: dict[int, TensorSharding] = {}
         self.rules: dict[int, OpShardingRule] = {}
         self.origin: Any = None
+        self.originals: dict[int, int] = {}
         self.locate: Callable[[Op], str] = lambda op: ""
 
     def new_function_results(self, function: Op, types: Iterable[Type]) -> None:
