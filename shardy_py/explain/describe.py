@@ -155,7 +155,7 @@ class Describer:
                 what = "explicitly replicated" if reason.code is Code.REPLICATED else "unreduced"
                 return f"{self.labels.value(slot)} has {by} {what}{self._annotated(slot)}"
             case Code.DIRECTION if self._is_barrier(reason):
-                return f"the propagation barrier lets shardings through{detail.replace(' at this level', '')}"
+                return f"the propagation barrier lets shardings through {reason.detail.removesuffix(' at this level')}"
             case Code.PRIORITY:
                 return f"{other} had {by} already{detail}"
             case Code.GROUP:

@@ -8,6 +8,7 @@ import pytest
 
 from shardy_py import ShardyError, propagate
 from shardy_py.explain.chains import Chain, Link, find_chains
+from shardy_py.explain.missing import find_missing
 from shardy_py.explain.trace import Trace
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
@@ -50,6 +51,35 @@ def test_every_axis_goes_back_to_annotations(seed: int) -> None:
             start = chain.annotation.sharding.dim_shardings[chain.dimension].axes
             assert any(one.contains(chain.axis) for one in start)
             assert all(later.visit > earlier.visit or later.direction == "group" for later, earlier in pairs(chain))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_axis_that_is_not_there_has_a_reason(seed: int) -> None:
+    """Of every tensor with a sharding, for every dimension; what lost is a dimension that has the axis."""
+    trace = traced(seed)
+    if trace is None:
+        return
+    for slot in range(len(trace.problem.slot_values)):
+        sharding = trace.history.last(slot)
+        for dimension in range(sharding.rank if sharding else 0):
+            check_reasons(trace, slot, dimension)
+
+
+def check_reasons(trace: Trace, slot: int, dimension: int) -> None:
+    """Check the reasons of one dimension."""
+    mesh = trace.problem.table.mesh_of(trace.history.last(slot))
+    for axis, reasons in find_missing(trace, slot, dimension, mesh):
+        assert reasons, (slot, dimension, axis)
+        for reason in reasons:
+            if reason.source is None:
+                continue
+            source, source_dimension = reason.source
+            had = trace.history.before(source, 2 * reason.visit + 1) if reason.visit >= 0 else None
+            sharding = trace.history.last(source) if had is None else trace.history.sharding(had)
+            held = sharding.dim_shardings[source_dimension].axes if sharding else ()
+            manual = trace.annotations[source].sharding.dim_shardings if source in trace.annotations else ()
+            outside = manual[source_dimension].axes if manual else ()
+            assert any(one.overlaps(reason.axis) for one in (*held, *outside))
 
 
 def axes_of(trace: Trace) -> Iterator[tuple[int, int, AxisRef]]:

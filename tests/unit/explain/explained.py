@@ -1,0 +1,43 @@
+"""Small modules, and what their explanations say in short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_py import Result, propagate
+from shardy_py.explain.explanation import WhyNot
+
+MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
+
+
+def traced(body: str, *, mesh: str = MESH, **options: Any) -> Result:
+    """Propagate a module with a trace."""
+    return propagate(mesh + body, trace=True, **options)
+
+
+def sharded(dims: str) -> str:
+    """Return the attributes of an argument or result with a sharding."""
+    return f"{{sdy.sharding = #sdy.sharding<@mesh, {dims}>}}"
+
+
+def why_not(result: Result, value: str, dim: int, axis: str) -> list[WhyNot]:
+    """Return the reasons why an axis is not on a dimension, by the names of the given module."""
+    (dimension,) = result.explain(value, dim, names="input").dimensions
+    (missing,) = [one for one in dimension.missing if one.axis == axis]
+    return list(missing.reasons)
+
+
+def losers(result: Result, value: str, dim: int, axis: str) -> list[tuple[str, str]]:
+    """Return code and losing candidate of each reason that has one."""
+    return [
+        (one.code, f"{one.candidate.value} dim {one.candidate.dimension}")
+        for one in why_not(result, value, dim, axis)
+        if one.candidate is not None
+    ]
+
+
+def way(result: Result, value: str, dim: int, axis: str) -> list[str]:
+    """Return the dimensions through which an axis came, the last one first, then the annotation it comes from."""
+    (dimension,) = result.explain(value, dim, names="input").dimensions
+    (chain,) = [one for one in dimension.present if one.axis == axis]
+    return [f"{move.value} dim {move.dimension}" for move in chain.moves] + [chain.origin.annotation]
