@@ -96,8 +96,10 @@ def main() -> None:
             "program": name,
             "arguments": [cost.argument_bytes.value, found.argument_size_in_bytes],
             "results": [cost.result_bytes.value, found.output_size_in_bytes],
-            "peak": [cost.peak_bytes.value, found.peak_memory_in_bytes],
-            "temporary": found.temp_size_in_bytes,
+            "peak": [
+                cost.peak_bytes.value,
+                found.argument_size_in_bytes + found.output_size_in_bytes + found.temp_size_in_bytes,
+            ],
             "num_results": len(jax.tree.leaves(lowered.out_info)),
         }
         print(json.dumps(line), flush=True)
