@@ -11,6 +11,7 @@ from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
@@ -60,5 +61,6 @@ def give_shardings(
     """
     given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
     mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
+    check_data_flows(program, semantics)
     load_shardings(program, semantics)
     apply_in_shardings(program, main, in_shardings, mesh_name)

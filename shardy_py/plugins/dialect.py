@@ -79,6 +79,16 @@ def _check_rule(definition: OpDefinition, attribute: Any, rule: object) -> None:
         )
 
 
+def _check_data_flow(definition: OpDefinition, attribute: Any, data_flow: object) -> None:
+    if isinstance(data_flow, type):
+        message = f"the data flow is the class {data_flow.__name__}, not an object"
+        raise PluginError(Diagnostic("invalid-data-flow", message, op=definition.name, hint=f"{data_flow.__name__}()"))
+    if data_flow is not None and not hasattr(data_flow, "get_edge_sources"):
+        hint = "give an object with the methods of ShardableDataFlowOpInterface, such as LoopDataFlow()"
+        message = f"{data_flow!r} does not describe data flow"
+        raise PluginError(Diagnostic("invalid-data-flow", message, op=definition.name, hint=hint))
+
+
 @frozen
 class OpDefinition:
     """All that is known about the ops of one name.
@@ -103,7 +113,7 @@ class OpDefinition:
         default=frozenset(), kw_only=True, converter=_frozen_traits, validator=_check_traits
     )
     rule: Rule | ShardingRuleOpInterface | None = field(default=None, kw_only=True, validator=_check_rule)
-    data_flow: ShardableDataFlowOpInterface | None = field(default=None, kw_only=True)
+    data_flow: ShardableDataFlowOpInterface | None = field(default=None, kw_only=True, validator=_check_data_flow)
     sharding_attribute: str = field(default="sdy.sharding", kw_only=True)
     traits_of: TraitsOf | None = field(default=None, kw_only=True)
     may_have: frozenset[Trait] = field(

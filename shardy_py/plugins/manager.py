@@ -178,7 +178,9 @@ def _checked(
 ) -> Iterator[Any]:
     for answer in answers:
         if not isinstance(answer, (list, tuple)) or not all(accept(item) for item in answer):
-            raise PluginError(_broken(candidate, f"{hook} returned {answer!r}, not a list of {wanted}"))
+            shown = f"a {type(answer).__name__}" if accept(answer) else f"{answer!r}"
+            hint = "return [...]" if accept(answer) else ""
+            raise PluginError(_broken(candidate, f"{hook} returned {shown}, not a list of {wanted}", hint=hint))
         yield from answer
 
 

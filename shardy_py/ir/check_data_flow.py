@@ -1,0 +1,102 @@
+"""Whether what a dialect says about the data flow of its ops fits the ops, before any pass relies on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.ir.finding import data_flow_ops
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import OpOperand, OpSemantics, ShardableDataFlowOpInterface
+from shardy_py.ir.types import TensorType
+
+
+def check_data_flows(program: Program, semantics: OpSemantics) -> None:
+    """Check the edges of all data-flow ops.
+
+    Raises:
+        PluginError: a method fails, or names values that cannot be on an edge of the op; one diagnostic for each op.
+    """
+    problems = []
+    for op in data_flow_ops(program, semantics):
+        data_flow = semantics.get_data_flow(op)
+        problem = next(_problems(op, data_flow), None) if data_flow is not None else None
+        if problem is not None:
+            problems.append(problem)
+    if problems:
+        raise PluginError(*problems)
+
+
+def _problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
+    try:
+        yield from _edge_problems(op, data_flow)
+    except _Failed as failed:
+        reason = f"{type(failed.__cause__).__name__}: {failed.__cause__}"
+        yield _problem(op, data_flow, f"{failed} raised {reason}")
+
+
+class _Failed(Exception):
+    """A method of a dialect raised something; its message is the name of the method."""
+
+
+def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
+    """Look at every edge: its owner, its sources, its other targets."""
+    arguments = _ask(data_flow.get_block_argument_edge_owners, op)
+    results = _ask(data_flow.get_op_result_edge_owners, op)
+    for owner in (*arguments, *results):
+        if not _is_target(op, owner):
+            yield _problem(
+                op, data_flow, f"{owner!r} owns an edge, but is neither a result nor an argument of a region"
+            )
+            return
+        for source in _ask(data_flow.get_edge_sources, op, owner):
+            yield from _source_problems(op, data_flow, owner, source)
+        for target in (owner, *_ask(data_flow.get_non_edge_owner_targets, op, owner)):
+            if not _is_target(op, target):
+                yield _problem(op, data_flow, f"get_non_edge_owner_targets: {target!r} is no result or region argument")
+            elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
+                shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
+                yield _problem(op, data_flow, f"get_edge_owner_from_target gives another owner for {shown}")
+
+
+def _ask(method: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        answer = method(*arguments)
+        return tuple(answer) if isinstance(answer, Sequence) else answer
+    except ShardyError:
+        raise
+    except Exception as error:
+        raise _Failed(method.__name__) from error
+
+
+def _source_problems(
+    op: Op, data_flow: ShardableDataFlowOpInterface, owner: Value, source: OpOperand
+) -> Iterator[Diagnostic]:
+    if not isinstance(source, OpOperand):
+        yield _problem(op, data_flow, f"get_edge_sources gives {source!r}, not an OpOperand")
+    elif source.op is not op and source.op.parent_op is not op:
+        yield _problem(op, data_flow, f"get_edge_sources names an operand of {source.op.name}, which is not in the op")
+    elif not 0 <= source.number < len(source.op.operands):
+        count = len(source.op.operands)
+        yield _problem(op, data_flow, f"get_edge_sources names operand {source.number} of {source.op.name}, of {count}")
+    elif _rank(source.value) != _rank(owner):
+        types = f"{source.value.type} flows into {owner.type}"
+        yield _problem(op, data_flow, f"get_edge_sources: {types}, {_name(op, owner)}, which has another rank")
+
+
+def _is_target(op: Op, value: Any) -> bool:
+    return isinstance(value, Value) and value.owning_op is op
+
+
+def _rank(value: Value) -> int | None:
+    return value.type.rank if isinstance(value.type, TensorType) else None
+
+
+def _name(op: Op, value: Value) -> str:
+    return f"result {value.index}" if value.owner is op else f"region argument {value.index}"
+
+
+def _problem(op: Op, data_flow: ShardableDataFlowOpInterface, message: str) -> Diagnostic:
+    hint = f"the data flow of the op is given by {type(data_flow).__name__}"
+    return Diagnostic("data-flow", message, op.location, op.name, hint)

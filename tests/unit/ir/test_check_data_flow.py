@@ -1,0 +1,103 @@
+"""What a dialect says about data flow has to fit its ops."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_py.errors import PluginError
+from shardy_py.ir import Builder, tensor
+from shardy_py.ir.check_data_flow import check_data_flows
+from shardy_py.plugins import Dialect, LoopDataFlow, OpOperand, Registry, ShardableDataFlowOpInterface
+
+T = tensor(8, 4)
+
+
+class Loop(LoopDataFlow):
+    """An ordinary loop."""
+
+
+class NoOwner(Loop):
+    def get_op_result_edge_owners(self, op):
+        return op.operands
+
+
+class Fails(Loop):
+    def get_edge_sources(self, op, owner):
+        raise KeyError("bound")
+
+
+class ForeignSource(Loop):
+    def get_edge_sources(self, op, owner):
+        return [OpOperand(op.parent.last, 0)]
+
+
+class Values(Loop):
+    def get_edge_sources(self, op, owner):
+        return list(op.operands)
+
+
+class OtherOwner(Loop):
+    def get_edge_owner_from_target(self, op, target):
+        return op.results[1]
+
+
+class ForeignTarget(Loop):
+    def get_non_edge_owner_targets(self, op, owner):
+        return [op.operands[0]]
+
+
+class Unwritten(ShardableDataFlowOpInterface):
+    """Lacks what has no default."""
+
+
+def check(flow, types=(T, T)):
+    """Check a loop over two values that has a data flow."""
+    b = Builder()
+    with b.function("main", list(types)) as values:
+        with b.region_op("toy.loop", values, [T, T]) as loop, b.region(loop, [T, T]) as inner:
+            b.op("toy.yield", list(inner))
+        b.return_(*loop.results)
+    toy = Dialect("toy")
+    toy.op("toy.loop", data_flow=flow)
+    check_data_flows(b.program, Registry.of([toy]))
+
+
+def test_what_fits_passes() -> None:
+    """An ordinary loop is as it should be."""
+    check(LoopDataFlow())
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (LoopDataFlow(first_operand=1), "get_edge_sources names operand 2 of toy.loop, of 2"),
+        (NoOwner(), "owns an edge, but is neither a result nor an argument of a region"),
+        (Fails(), "get_edge_sources raised KeyError: 'bound'"),
+        (ForeignSource(), "names an operand of func.return, which is not in the op"),
+        (Values(), "not an OpOperand"),
+        (OtherOwner(), "another owner for result 0, which is on the edge of result 0"),
+        (ForeignTarget(), "get_non_edge_owner_targets: .* is no result or region argument"),
+        (Unwritten(), "get_edge_sources raised NotImplementedError"),
+    ],
+)
+def test_what_does_not_fit_is_named(flow, message) -> None:
+    """The error names the op, what is wrong, and whose fault it is."""
+    with pytest.raises(PluginError, match=message) as caught:
+        check(flow)
+    (problem,) = caught.value.diagnostics
+    assert problem.op == "toy.loop"
+    assert problem.hint == f"the data flow of the op is given by {type(flow).__name__}"
+
+
+def test_ranks_of_an_edge_are_alike() -> None:
+    """What is on one edge has one sharding, so one rank."""
+    with pytest.raises(PluginError, match="tensor<8xf32> flows into tensor<8x4xf32>, result 1, which has another rank"):
+        check(LoopDataFlow(), (T, tensor(8)))
+
+
+def test_a_class_is_no_data_flow() -> None:
+    """Forgetting to call the class is an error where the op is defined, as is anything else."""
+    with pytest.raises(PluginError, match="the class LoopDataFlow, not an object"):
+        Dialect("toy").op("toy.loop", data_flow=LoopDataFlow)
+    with pytest.raises(PluginError, match="does not describe data flow"):
+        Dialect("toy").op("toy.loop", data_flow="loop")
