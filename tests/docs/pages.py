@@ -89,7 +89,7 @@ def run_python(block: Block, namespace: dict[str, object]) -> None:
 
 def run_console(block: Block, directory: Path) -> None:
     """Run the commands of a console block, but those that install something or run these tests."""
-    for line, expected in _commands(block.body):
+    for line, expected in commands(block.body):
         command = line
         if line.startswith("pip "):
             install, _, command = line.partition(" && ")
@@ -124,7 +124,7 @@ def check_install(command: str) -> None:
         assert set(extras.split(",")) <= set(known), f"{command}: the extras are {', '.join(known)}"
 
 
-def _commands(body: str) -> list[tuple[str, str]]:
+def commands(body: str) -> list[tuple[str, str]]:
     """Return each command with the output that follows it."""
     found: list[tuple[str, list[str]]] = []
     for line in body.splitlines():
