@@ -28,6 +28,15 @@ def test_no_block_escapes(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_are_named(page: Path) -> None:
+    """Each block that later ones read as a file is called by the file's name in the lines before it."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    files = [block for block in find_blocks(page) if "file" in block.options]
+    unnamed = [block for block in files if f"`{block.options['file']}`" not in "\n".join(lines[: block.line][-9:])]
+    assert [block.place for block in unnamed] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     """Each relative link names a file that exists."""
     links = _LINK.findall(page.read_text(encoding="utf-8"))
