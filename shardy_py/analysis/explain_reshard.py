@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.chains import find_chains
 from shardy_py.explain.describe import Describer
 from shardy_py.explain.explanation import AxisChain, WhyNot
+from shardy_py.explain.labels import EDGE_SUFFIX
 from shardy_py.explain.missing import Reason, Search, Spot
 from shardy_py.explain.recording import Recording
 from shardy_py.explain.trace import Trace
@@ -158,9 +159,18 @@ class _Survey:
         self.describer = Describer(trace, trace.labels)
         self.search = Search(trace)
         self.spots: list[Spot] = []
-        users = {user for user, _ in one.users}
-        steps = enumerate(session.problem.step_ops)
-        self.steps = [step for step, op in steps if op.id in users or one.slot in trace.labels.results.get(step, ())]
+        self.steps = list(self._steps(session.problem.step_ops))
+
+    def _steps(self, ops: Sequence[Op]) -> Iterator[int]:
+        """Yield the steps of the op that makes the tensor and of those that take it."""
+        users = {user for user, _ in self.one.users}
+        known = {op.id for op in ops}
+        for step, _ in self.trace.steps_at.get(self.one.slot, ()):
+            is_maker = self.one.slot in self.trace.labels.results.get(step, ())
+            # A return and what flows into a region or out of it have steps of their own: results and edges.
+            is_flow = step < 0 or self.trace.labels.of_step[step].name.endswith(EDGE_SUFFIX)
+            if is_maker or (is_flow and not users <= known) or (step >= 0 and ops[step].id in users):
+                yield step
 
     def differences(self) -> Iterator[Difference]:
         """Yield the dimensions that are moved."""
@@ -190,7 +200,7 @@ class _Survey:
         if self.one.kind == RESHARD:
             return
         for step in self.steps:
-            rule = self.trace.problem.step_rules[step]
+            rule = self.trace.problem.step_rules[step] if step >= 0 else None
             slots, mappings = self.trace.shape_of(step)
             if rule is None or self.one.slot not in self.trace.labels.results.get(step, ()):
                 continue

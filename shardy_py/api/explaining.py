@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.aliases import native_names
 from shardy_py.explain.explain import Subject, explain_value
 from shardy_py.explain.explain_op import explain_op
 from shardy_py.explain.find import find_slot, find_step
 from shardy_py.explain.labels import FUNCTION, Labels, program_names, values_of
-from shardy_py.explain.recording import native_names
 from shardy_py.explain.trace import Trace
 from shardy_py.ir.graph import Program, Value
 
@@ -50,7 +50,7 @@ def trace_of(result: Result) -> Trace:
 def result_labels(result: Result) -> Labels:
     """Return labels by the names in the text of a result."""
     trace = trace_of(result)
-    names = program_names(result.program, result.main, native_names(result.program))
+    names = program_names(result.program, result.main, native_names(result.program)[0])
     living = {value.id: value for function in result.program.functions.values() for value in _all_values(function)}
     slots: dict[str, int] = {}
     for value_id, name in names.items():

@@ -19,7 +19,8 @@ def find_slot(labels: Labels, key: int | str) -> int:
         key: The number of an argument of the main function; a name as the text has it, with or without the percent
             sign, outside the main function with the function's name before it (``%5``, ``%5#1``, ``arg0``,
             ``@f:%2``); of a constant that was copied for each use, with the user (``%0 for %3``); ``result0`` for a
-            result of the main function; or what `find_step` takes, for the first result of the op.
+            result of the main function; the name that the user's program gives an argument or result of it
+            (``params['w']``); or what `find_step` takes, for the first result of the op.
 
     Raises:
         OptionError: there is no such value, or several.
@@ -27,7 +28,7 @@ def find_slot(labels: Labels, key: int | str) -> int:
     text = f"arg{key}" if isinstance(key, int) else key.strip()
     function, colon, name = text.rpartition(":") if text.startswith("@") else ("", "", text)
     for candidate in (name, f"%{name.removeprefix('%')}"):
-        found = labels.slots.get(f"{function}{colon}{candidate}")
+        found = labels.slots.get(f"{function}{colon}{candidate}", labels.aliases.get(candidate))
         if found is not None:
             return found
     copies = [one for one in labels.slots if one.startswith((f"{text} for ", f"%{text} for "))]
@@ -69,8 +70,8 @@ def _find_step(labels: Labels, key: str) -> int | None:
     name = numbered[1] if numbered else key
     ops = {step: label for step, label in labels.of_step.items() if step >= 0}
     named = [step for step, label in ops.items() if label.name.removesuffix(EDGE_SUFFIX) == name]
-    if numbered and int(numbered[2]) < len(named):
-        return named[int(numbered[2])]
+    if numbered and named:
+        return named[int(numbered[2])] if int(numbered[2]) < len(named) else None
     steps = named or [step for step, label in ops.items() if key and _is_part(key, label.location)]
     if len(steps) > 1:
         found = ", ".join(str(labels.of_step[step]) for step in steps[:8])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
@@ -45,12 +45,14 @@ class Labels:
         of_step: Step (see `Visit.step`) to the label of its op.
         slots: Name to slot, with all names that values in the text have.
         results: Step to the slots of the results of its op.
+        aliases: Other names of arguments and results of the main function to their slots.
     """
 
     of_slot: Mapping[int, str]
     of_step: Mapping[int, OpLabel]
     slots: Mapping[str, int]
     results: Mapping[int, tuple[int, ...]]
+    aliases: Mapping[str, int] = field(factory=dict)
 
     def value(self, slot: int) -> str:
         """Return the name of a slot; of a value that cannot be sharded, a dash."""
@@ -72,7 +74,7 @@ class Labels:
             step: evolve(label, results=_join(of_slot, self.results.get(step, ())))
             for step, label in self.of_step.items()
         }
-        return Labels(of_slot, of_step, slots, self.results)
+        return Labels(of_slot, of_step, slots, self.results, self.aliases)
 
 
 def program_names(program: Program, main: Op, printed: Mapping[int, str]) -> dict[int, str]:
@@ -155,12 +157,13 @@ def _name_of_user(user: Op, names: Mapping[int, str]) -> str:
     return next((names[value.id].partition("#")[0] for value in user.results if value.id in names), user.name)
 
 
-def capture_labels(names: Mapping[int, str], problem: Problem) -> Labels:
+def capture_labels(names: Mapping[int, str], problem: Problem, aliases: Mapping[str, int] | None = None) -> Labels:
     """Return the labels of a problem, while its program still is as propagation saw it.
 
     Args:
         names: Value id to name, in the program as it was given and for copies.
         problem: The problem.
+        aliases: Other names, with the ids of their values.
     """
     slots = slots_by_name(names, problem)
     of_slot = names_by_slot(slots)
@@ -171,7 +174,8 @@ def capture_labels(names: Mapping[int, str], problem: Problem) -> Labels:
     of_step = {step: _label_of_step(problem, step, of_slot, slots_) for step, slots_ in results.items()}
     for number in range(len(problem.function_results)):
         of_step[-1 - number] = OpLabel("func.return", location=op_of_visit(problem, -1 - number).location)
-    return Labels(of_slot, of_step, slots, results)
+    others = {name: problem.slot_of[value] for name, value in (aliases or {}).items() if value in problem.slot_of}
+    return Labels(of_slot, of_step, slots, results, others)
 
 
 def _describe(value: Value, names: Mapping[int, str]) -> str:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from shardy_py.explain.aliases import native_names
 from shardy_py.explain.annotations import capture_annotations
 from shardy_py.explain.bare import capture_bare_ops
 from shardy_py.explain.labels import capture_labels, program_names, with_copies
 from shardy_py.explain.trace import Trace
-from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.schedule import Schedule
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import VisitLog
-
-
-def native_names(program: Program) -> dict[int, str]:
-    """Return the names that the text of a program gives to values, by value id; none for a built program."""
-    if program.origin is None:
-        return {}
-    return {value: name for value, (name, _) in frontend_of(program).printed_names(program).items()}
 
 
 class Recording:
@@ -29,7 +22,8 @@ class Recording:
     """
 
     def __init__(self, program: Program, main: Op) -> None:
-        self.names = program_names(program, main, native_names(program))
+        printed, self.aliases = native_names(program, main)
+        self.names = program_names(program, main, printed)
         self.given = dict(program.shardings)
         self.log = VisitLog()
 
@@ -45,7 +39,7 @@ class Recording:
             copies: Which copies of constants the passes before made.
         """
         problem = solution.problem
-        labels = capture_labels(with_copies(self.names, program, copies), problem)
+        labels = capture_labels(with_copies(self.names, program, copies), problem, self.aliases)
         annotations = capture_annotations(problem, labels, self.given)
         bare = capture_bare_ops(program, problem, labels.of_slot)
         return Trace(problem, self.log, solution, schedule, labels, annotations, bare)

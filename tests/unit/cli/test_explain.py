@@ -1,0 +1,101 @@
+"""``shardy explain``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Shardy = Callable[..., Any]
+
+
+@pytest.fixture
+def conflicting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file with a product whose operands want the same axis, in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dot.mlir").write_text(
+        """\
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>},
+                %w: tensor<16x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}]>}) -> tensor<8x4xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+      : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+"""
+    )
+    return "dot.mlir"
+
+
+def test_a_value_is_explained(shardy: Shardy, conflicting: str) -> None:
+    """By its name as MLIR prints the given module."""
+    done = shardy("explain", conflicting, "--value", "%0", "--dim", "1")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("%0: tensor<8x4xf32>, made by stablehlo.dot_general %0 at dot.mlir:4:8\n")
+    assert 'lost: "a" on %arg1 dim 1' in done.stdout
+    assert "dimension 0" not in done.stdout
+
+
+def test_the_json_of_a_value_has_the_same(shardy: Shardy, conflicting: str) -> None:
+    """The fields of the classes are the keys."""
+    done = shardy("explain", conflicting, "--value", "%0", "--json")
+    data = json.loads(done.stdout)
+    assert data["value"] == "%0"
+    present = data["dimensions"][0]["present"]
+    assert present[0]["origin"]["annotation"] == "function argument %arg0"
+    assert present[0]["moves"][0]["direction"] == "forward"
+    codes = [reason["code"] for one in data["dimensions"][1]["missing"] for reason in one["reasons"]]
+    assert "lost" in codes
+
+
+def test_an_op_is_explained(shardy: Shardy, conflicting: str) -> None:
+    """By its place, too."""
+    done = shardy("explain", conflicting, "--op", "dot.mlir:4")
+    assert done.exit_code == 0
+    assert "factor k of size 16, reduction: %arg0 dim 1, %arg1 dim 0" in done.stdout
+
+
+def test_the_options_of_a_run_count(shardy: Shardy, conflicting: str) -> None:
+    """Another sharding of an argument changes the explanation, and so does another order."""
+    done = shardy("explain", conflicting, "--value", "%0", "--in-sharding", "arg0=b,None")
+    assert '"b" comes from function argument %arg0' in done.stdout
+    done = shardy("explain", conflicting, "--value", "%0", "--schedule", "flat")
+    assert "level 0 (everything)" in done.stdout
+
+
+def test_reshards_are_listed_and_explained(shardy: Shardy, conflicting: str) -> None:
+    """With a table of what other annotations would change."""
+    listed = shardy("explain", conflicting, "--reshards")
+    assert listed.stdout.startswith("0: sdy.reshard of %arg1")
+    assert len(listed.stdout.splitlines()) == 1
+    done = shardy("explain", conflicting, "--reshard", "0")
+    assert done.exit_code == 0
+    assert 'loses "a", which it has from function argument %arg1' in done.stdout
+    assert "What another annotation would change" in done.stdout
+    assert "1 -> 0" in done.stdout
+    data = json.loads(shardy("explain", conflicting, "--reshard", "0", "--limit", "1", "--json").stdout)
+    (trial,) = data["trials"]
+    assert (trial["removes"], trial["before"], trial["after"]) == (True, {"sdy.reshard": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "there is nothing to explain"),
+        (("--value", "%0", "--op", "%0"), "--value and --op exclude each other"),
+        (("--op", "%0", "--dim", "0"), "--dim belongs to --value"),
+        (("--reshards", "--names", "result"), "names of the given module"),
+        (("--value", "%9"), "the program has no value %9"),
+        (("--reshard", "7"), "there is no reshard 7"),
+    ],
+)
+def test_what_makes_no_sense_is_an_error(
+    shardy: Shardy, conflicting: str, options: tuple[str, ...], message: str
+) -> None:
+    """With a message, and an exit code that is not 0."""
+    done = shardy("explain", conflicting, *options)
+    assert done.exit_code != 0
+    assert message in done.stderr
