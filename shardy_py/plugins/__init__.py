@@ -36,6 +36,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule, Selector
+from shardy_py.plugins.costs import BranchCost, CountedLoopCost
 from shardy_py.plugins.dialect import Dialect, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.loops import BranchDataFlow, LoopDataFlow
 from shardy_py.plugins.registry import PluginInfo, Registry
@@ -46,6 +47,7 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "PROJECT",
     "AsSdyConstant",
+    "BranchCost",
     "BranchDataFlow",
     "Broadcast",
     "Concatenation",
@@ -53,6 +55,7 @@ __all__ = [
     "ConstantLike",
     "Contraction",
     "CostOpInterface",
+    "CountedLoopCost",
     "CrossDeviceReduction",
     "DataFlowShardingTransformType",
     "Dialect",

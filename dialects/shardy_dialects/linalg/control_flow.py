@@ -8,7 +8,9 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import (
+    BranchCost,
     BranchDataFlow,
+    CountedLoopCost,
     Dialect,
     IsTerminator,
     LoopDataFlow,
@@ -74,13 +76,20 @@ def _terminator(op: Op, region: int) -> Op:
     return terminator
 
 
+def _constant(value: Value) -> int | None:
+    """Return the number of a constant."""
+    made = value.defining_op
+    found = made.attributes.get("value") if made is not None and not made.operands else None
+    return found if isinstance(found, int) else None
+
+
 def register(dialect: Dialect) -> None:
     """Define the ops with regions and their terminators."""
     # Bounds and step come before the initial values, the counter before the carried ones.
     counted = LoopDataFlow(first_operand=3, first_argument=1)
-    dialect.op("scf.for", traits=[RecursiveMemoryEffects], data_flow=counted)
+    dialect.op("scf.for", traits=[RecursiveMemoryEffects], data_flow=counted, cost=CountedLoopCost(_constant))
     dialect.op("scf.while", traits=[RecursiveMemoryEffects], data_flow=WhileDataFlow())
     for name in ("if", "index_switch", "execute_region"):
-        dialect.op(f"scf.{name}", traits=[RecursiveMemoryEffects], data_flow=BranchDataFlow())
+        dialect.op(f"scf.{name}", traits=[RecursiveMemoryEffects], data_flow=BranchDataFlow(), cost=BranchCost())
     dialect.op("scf.yield", traits=[IsTerminator, Pure])
     dialect.op("scf.condition", traits=[IsTerminator, Pure])

@@ -14,7 +14,7 @@ from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.mesh_references import REPLICA_GROUPS, ReplicaGroupMesh
 from shardy_py.ir.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph import Op, Value
-from shardy_py.plugins import CostOpInterface, Dialect, OwnCollective
+from shardy_py.plugins import BranchCost, CostOpInterface, Dialect, OwnCollective
 from shardy_py.sharding.mesh import Mesh
 
 KINDS = ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter")
@@ -29,15 +29,6 @@ class WhileCost(CostOpInterface):
         """Return the runs of the condition, one more than of the body, and those of the body."""
         trips = trip_count(op)
         return (None, None) if trips is None else (trips + 1, trips)
-
-
-@frozen
-class CaseCost(CostOpInterface):
-    """One of the branches runs; which one is not known, so that all are equally likely."""
-
-    def get_region_runs(self, op: Op) -> Sequence[float | None]:
-        """Return the same fraction for each branch."""
-        return [1 / len(op.regions)] * len(op.regions)
 
 
 @frozen
@@ -149,7 +140,7 @@ def _permuted(op: Op) -> tuple[int, ...]:
 
 def register(dialect: Dialect) -> None:
     """Tell ops that are defined already what they cost."""
-    costs: dict[str, CostOpInterface] = {"while": WhileCost(), "case": CaseCost(), "if": CaseCost()}
+    costs: dict[str, CostOpInterface] = {"while": WhileCost(), "case": BranchCost(), "if": BranchCost()}
     costs |= {kind: CollectiveCost(kind) for kind in KINDS}
     for definition in dialect.definitions:
         cost = costs.get(definition.name.removeprefix("stablehlo."))

@@ -67,7 +67,7 @@ class WorkCounter:
             return UNKNOWN if given is None else Work(given, given)
         values = (*op.operands, *op.results)
         shardings = tuple([self._sizes.sharding(value) for value in values])
-        key = (rule, shardings, Contraction in traits, bool(op.regions), given)
+        key = (rule, shardings, Contraction in traits, len(op.results), given)
         found = self._memo.get(key)
         if found is None:
             found = self._memo[key] = self._from_rule(op, rule, shardings, given)
@@ -97,11 +97,13 @@ class WorkCounter:
         return Work(per_point * whole, per_point * local)
 
     def _per_point(self, op: Op, rule: OpShardingRule) -> float:
+        if self._registry.has_trait(op, Contraction):
+            return 2.0
         if not rule.reduction_factors:
-            return 2.0 if self._registry.has_trait(op, Contraction) else 0.0
-        multiplied = [self._mentions(mapping, rule.reduction_factors) for mapping in rule.operand_mappings]
-        is_product = sum(multiplied) > 1 and not op.regions
-        return 2.0 if is_product or self._registry.has_trait(op, Contraction) else 1.0
+            return 0.0
+        summed = sum(self._mentions(mapping, rule.reduction_factors) for mapping in rule.operand_mappings)
+        # A reduction of several tensors at once sums one of them for each result; a product needs two for one.
+        return 2.0 if summed > len(op.results) else float(len(op.results))
 
     def _mentions(self, mapping: TensorMapping, factors: Sequence[int]) -> bool:
         return any(factor in dim for dim in mapping for factor in factors)

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.analysis.cost.runs import carries
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.ir.callgraph import callee_of
@@ -78,23 +79,15 @@ class Liveness:
             reused = min(made, freed) if self._traffic.may_overwrite(op) else 0
             inside = self._inside(op)
             # What a loop hands back lies where its initial values lay; elsewhere the results are made inside.
-            during = made - reused + inside if self._carries(op) else max(made - reused, inside)
+            during = made - reused + inside if carries(op, self._registry) else max(made - reused, inside)
             peak = max(peak, live + during)
             live += made - freed
             live -= sum(self._bytes(value) for value in op.results if not value.uses)
         return peak
 
-    def _carries(self, op: Op) -> bool:
-        """Return whether the results of an op start as its operands, as those of a loop do."""
-        data_flow = self._registry.get_data_flow(op) if op.regions else None
-        if data_flow is None:
-            return False
-        owners = data_flow.get_op_result_edge_owners(op)
-        return any(source.op is op for owner in owners for source in data_flow.get_edge_sources(op, owner))
-
     def _note_views(self, op: Op, dying: Sequence[Value]) -> None:
         """Find the results of a loop that it only reads: they are its operands, which others still need."""
-        data_flow = self._registry.get_data_flow(op) if self._carries(op) else None
+        data_flow = self._registry.get_data_flow(op) if carries(op, self._registry) else None
         if data_flow is None:
             return
         for owner in data_flow.get_op_result_edge_owners(op):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from attrs import frozen
@@ -89,9 +89,10 @@ class Runs:
 
     def _region_runs(self, op: Op) -> list[float]:
         cost = self._registry.get_cost(op)
-        if cost is None:
-            return [1.0] * len(op.regions)
-        runs = list(cost.get_region_runs(op))
+        if cost is not None:
+            runs = list(cost.get_region_runs(op))
+        else:
+            runs = [None if carries(op, self._registry) else 1.0] * len(op.regions)
         if any(number is None for number in runs):
             place = f" at {op.location}" if op.location else ""
             self.notes[f"how often {op.name}{place} runs its regions is not known: counted once"] = None
@@ -105,6 +106,21 @@ class Runs:
         mentioned = [item for name in _SHARDINGS if name in op.attributes for item in op.attributes[name].shardings]
         mesh = next((found for item in mentioned if (found := resolve_mesh(item.mesh, meshes)) is not None), None)
         return 1 if mesh is None else prod(mesh.axis_size(name) for name in op.attributes["manual_axes"].names)
+
+
+def carries(op: Op, registry: Registry) -> bool:
+    """Return whether the results of an op start as its operands, as those of a loop do."""
+    data_flow = registry.get_data_flow(op) if op.regions else None
+    if data_flow is None:
+        return False
+    owners = (*data_flow.get_op_result_edge_owners(op), *data_flow.get_block_argument_edge_owners(op))
+    return any(
+        _starts_as_operand(op, [source.op for source in data_flow.get_edge_sources(op, owner)]) for owner in owners
+    )
+
+
+def _starts_as_operand(op: Op, sources: Sequence[Op]) -> bool:
+    return op in sources and any(source is not op for source in sources)
 
 
 def _recursion(call: Op, callee: str) -> UnsupportedError:

@@ -9,6 +9,7 @@ pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 from shardy_py.analysis.machine import Link, Machine
 from shardy_py.analysis.session import Session
 from shardy_py.errors import OptionError
+from shardy_py.plugins import CostOpInterface, Dialect, IsTerminator, LoopDataFlow, Registry, hookimpl
 
 MACHINE = Machine(
     "test",
@@ -287,3 +288,133 @@ func.func @main(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
 """)
     # Both arguments, the carried value, and the product before it takes its place.
     assert _value(cost.peak_bytes) == 4 * 64
+
+
+SCF = """
+func.func @main(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %lower = arith.constant 1 : index
+  %upper = arith.constant 8 : index
+  %step = arith.constant 3 : index
+  %0 = scf.for %i = %lower to UPPER step %step iter_args(%y = %x) -> tensor<4xf32> {
+    %z = math.exp %y : tensor<4xf32>
+    scf.yield %z : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+def test_a_loop_of_another_dialect_counts_as_its_bounds_say():
+    """From 1 up to 8 by steps of 3 it runs three times; up to an argument it counts once, with a note."""
+    known, unknown = _cost(SCF.replace("UPPER", "%upper")), _cost(SCF.replace("UPPER", "%n"))
+    assert (_value(known.flops), known.notes) == (3 * 4, ())
+    assert _value(unknown.flops) == 4
+    assert unknown.notes[0].startswith("how often scf.for")
+
+
+def test_a_loop_whose_dialect_says_nothing_of_its_cost_counts_once_and_says_so():
+    """Its data flow shows that it is a loop, but not how often it runs."""
+    toy = Dialect("toy")
+    toy.op("toy.loop", data_flow=LoopDataFlow())
+    toy.op("toy.yield", traits=[IsTerminator])
+    registry = Registry.from_entry_points(plugins=[_Plugin(toy)])
+    text = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "toy.loop"(%x) ({
+  ^bb0(%y: tensor<4xf32>):
+    %z = stablehlo.exponential %y : tensor<4xf32>
+    "toy.yield"(%z) : (tensor<4xf32>) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+    cost = Session.open(text, registry=registry).evaluate().cost
+    assert _value(cost.flops) == 4
+    assert cost.notes[0].startswith("how often toy.loop")
+
+
+class _Plugin:
+    """A plugin with one dialect."""
+
+    __name__ = "toy_plugin"
+
+    def __init__(self, dialect):
+        self._dialect = dialect
+
+    @hookimpl
+    def shardy_register_dialects(self):
+        """Return the dialect."""
+        return [self._dialect]
+
+
+class _Flops(CostOpInterface):
+    def get_flops(self, op):
+        """Return a number that no rule gives."""
+        return 1000
+
+
+def test_what_a_dialect_says_of_an_op_comes_first():
+    """The operations are those of the whole op; a device does the part that its rows are."""
+    toy = Dialect("toy")
+    toy.op("toy.solve", rule="i j -> i j", cost=_Flops())
+    registry = Registry.from_entry_points(plugins=[_Plugin(toy)])
+    text = """
+sdy.mesh @mesh = <["a"=2, "b"=4]>
+func.func @main(%x: tensor<8x5xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>}) -> tensor<8x5xf32> {
+  %0 = "toy.solve"(%x) : (tensor<8x5xf32>) -> tensor<8x5xf32>
+  return %0 : tensor<8x5xf32>
+}
+"""
+    cost = Session.open(text, registry=registry).evaluate().cost
+    assert (_value(cost.total_flops), _value(cost.flops)) == (1000, 250)
+
+
+def test_a_product_of_any_dialect_is_told_from_reductions_by_its_rule():
+    """A product needs two operands for one sum, a reduction of two tensors one for each of its two results."""
+    toy = Dialect("toy")
+    toy.op("toy.generic", rule="i k, k j -> i j", reduction=("k",))
+    text = """
+func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x5xf32>) -> tensor<2x5xf32> {
+  %0 = "toy.generic"(%x, %w) ({
+  ^bb0(%p: f32, %q: f32):
+    "toy.yield"(%q) : (f32) -> ()
+  }) : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>
+  return %0 : tensor<2x5xf32>
+}
+"""
+    registry = Registry.from_entry_points(plugins=[_Plugin(toy)])
+    assert _value(Session.open(text, registry=registry).evaluate().cost.flops) == 2 * 2 * 3 * 5
+    reduction = _cost("""
+func.func @main(%x: tensor<6x4xf32>, %i: tensor<6x4xi32>, %a: tensor<f32>, %b: tensor<i32>)
+    -> (tensor<4xf32>, tensor<4xi32>) {
+  %0:2 = stablehlo.reduce(%x init: %a), (%i init: %b) across dimensions = [0]
+      : (tensor<6x4xf32>, tensor<6x4xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+    reducer(%p: tensor<f32>, %q: tensor<f32>) (%k: tensor<i32>, %l: tensor<i32>) {
+      stablehlo.return %p, %k : tensor<f32>, tensor<i32>
+    }
+  return %0#0, %0#1 : tensor<4xf32>, tensor<4xi32>
+}
+""")
+    assert _value(reduction.flops) == 2 * 6 * 4
+
+
+def test_a_collective_of_the_program_counts_with_the_devices_it_names():
+    """Devices 0 to 3 stand along the second link: each sends 2 * 3 / 4 of 16 bytes at 20 bytes per second."""
+    cost = _cost("""
+func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}, {"b"}]>] out_shardings=[<@mesh, [{"a"}, {"b"}]>]
+      manual_axes={"a", "b"} (%y: tensor<4x1xf32>) {
+    %1 = "stablehlo.all_reduce"(%y) <{replica_groups = dense<[[0, 1, 2, 3], [4, 5, 6, 7]]> : tensor<2x4xi64>,
+        channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<4x1xf32>) -> tensor<4x1xf32>
+    sdy.return %1 : tensor<4x1xf32>
+  } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+""")
+    (found,) = [item for item in cost.transfers if item.kind == "all_reduce"]
+    assert (found.devices, found.bytes) == (4, 24)
+    assert found.seconds == pytest.approx(24 / 20)
