@@ -13,6 +13,7 @@ from math import prod
 from attrs import frozen
 
 from shardy_py.analysis.cost.sizes import LocalSizes
+from shardy_py.api.sizes import local_shape
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Contraction, Elementwise
 from shardy_py.ir.types import TensorType, static_shape
@@ -74,14 +75,21 @@ class WorkCounter:
         return found
 
     def _elementwise(self, results: Sequence[Value]) -> Work:
-        whole = local = 0
-        for value in results:
+        if len(results) == 1:
+            return self._elements(results[0])
+        parts = [self._elements(value) for value in results]
+        return Work(sum(part.whole for part in parts), sum(part.local for part in parts))
+
+    def _elements(self, value: Value) -> Work:
+        """Return one operation for each element of a value."""
+        sharding = self._sizes.sharding(value)
+        key = (value.type, sharding)
+        found = self._memo.get(key)
+        if found is None:
             shape = static_shape(value.type) or ()
-            sharding = self._sizes.sharding(value)
             mesh = self._sizes.mesh(sharding) if sharding is not None else None
-            whole += prod(shape)
-            local += prod(sharding.local_shape(shape, mesh)) if sharding and mesh else prod(shape)  # type: ignore[arg-type]
-        return Work(whole, local)
+            found = self._memo[key] = Work(prod(shape), prod(local_shape(shape, sharding, mesh)))
+        return found
 
     def _from_rule(
         self, op: Op, rule: OpShardingRule, shardings: Sequence[TensorSharding | None], given: float | None
