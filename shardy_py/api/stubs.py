@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from keyword import iskeyword
 
@@ -80,11 +80,11 @@ def _line(dialect: str, op: Op) -> str:
     return f'\n{comment}\n{dialect}.op("{op.name}", rule="{text}"{kinds})\n'
 
 
-def _sides(op: Op) -> tuple[tuple[str, list[Value]], tuple[str, list[Value]]]:
+def _sides(op: Op) -> tuple[tuple[str, Sequence[Value]], tuple[str, Sequence[Value]]]:
     return ("operand", op.operands), ("result", op.results)
 
 
-def _tensors(kind: str, tensors: list[Value], letters: Mapping[_Place, str]) -> str:
+def _tensors(kind: str, tensors: Sequence[Value], letters: Mapping[_Place, str]) -> str:
     """Return one side of the arrow."""
     dims = [[letters[kind, number, dim] for dim in range(len(_sizes(value)))] for number, value in enumerate(tensors)]
     return ", ".join(map(" ".join, dims))

@@ -92,7 +92,7 @@ def _clone_shallow(op: Op, mapping: Mapping) -> Op:
     result.program = program
     result.id = program.next_op_id()
     result.name = op.name
-    result.operands = []
+    result.operands = ()
     result.results = _clone_values(program, op.results, result, mapping)
     result.attributes = copy(op.attributes)
     result.regions = result.function_results = ()
@@ -104,7 +104,7 @@ def _clone_shallow(op: Op, mapping: Mapping) -> Op:
 
 
 def _use_operands(op: Op, result: Op, mapping: Mapping) -> None:
-    operands = result.operands = [mapping.get(value.id, value) for value in op.operands]
+    operands = result.operands = tuple([mapping.get(value.id, value) for value in op.operands])
     for number, value in enumerate(operands):
         value.uses.append((result, number))
 

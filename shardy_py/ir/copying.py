@@ -57,7 +57,7 @@ class _Copier:
         result.program = self._result
         result.id = op.id
         result.name = op.name
-        result.operands = []
+        result.operands = ()
         result.results = self._copy_values(op.results, result)
         result.attributes = copy(op.attributes)
         result.regions = tuple([self._copy_region(region, result) for region in op.regions])
@@ -92,7 +92,7 @@ class _Copier:
         op = block.first
         while op is not None:
             new_op = ops[op.id]
-            new_op.operands = [values[value.id] for value in op.operands]
+            new_op.operands = tuple([values[value.id] for value in op.operands])
             self._connect_uses(op.results)
             self._connect_uses(op.function_results)
             for region in op.regions:

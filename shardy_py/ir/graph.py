@@ -99,7 +99,7 @@ class Value:
             if op is except_op:
                 kept.append((op, number))
                 continue
-            op.operands[number] = new
+            op.own_operands()[number] = new
             new.uses.append((op, number))
         kept.reverse()
         self.uses = kept
@@ -154,8 +154,10 @@ class Op:
         self.id = program.next_op_id()
         self.name = name
         program.op_names.add(name)
-        self.operands = list(operands)
-        self.results = [Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)]
+        self.operands: Sequence[Value] = tuple(operands)
+        self.results: Sequence[Value] = tuple(
+            [Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)]
+        )
         self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
         # Most ops have none, and an empty tuple takes no memory.
         self.regions: Sequence[Region] = tuple(regions)
@@ -193,7 +195,7 @@ class Op:
     def set_operand(self, number: int, value: Value) -> None:
         """Replace one operand, keeping the use lists right."""
         self.operands[number].uses.remove((self, number))
-        self.operands[number] = value
+        self.own_operands()[number] = value
         value.uses.append((self, number))
 
     def add_region(self, region: Region) -> Region:
@@ -206,6 +208,15 @@ class Op:
         """Leave the use lists of all operands."""
         for number, value in enumerate(self.operands):
             value.uses.remove((self, number))
+
+    def own_operands(self) -> list[Value]:
+        """Return the operands as a list to change; the use lists are the caller's to keep right.
+
+        Operands start as a tuple, which a frontend may share, and become a list when the first of them changes.
+        """
+        if not isinstance(self.operands, list):
+            self.operands = list(self.operands)
+        return self.operands
 
     def erase(self) -> None:
         """Take the op and everything in it out of the program, with the shardings of the values that go.
@@ -227,7 +238,7 @@ class Op:
                         value.uses.clear()
                     op.erase()
         self.drop_uses()
-        self.operands = []
+        self.operands = ()
         if self.parent:
             self.parent.remove(self)
 

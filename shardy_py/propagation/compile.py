@@ -136,7 +136,7 @@ class _Compiler:
                     group = plan.groups[has_multi_use(op)]
                     if group is None:
                         group = self._make_group(op, plan)
-                    slots = tuple([slot_of(value.id, NO_SLOT) for value in op.operands + op.results])
+                    slots = tuple([slot_of(value.id, NO_SLOT) for value in (*op.operands, *op.results)])
                     step_of[op.id] = add_step(op, slots, plan.rule, group)
                 elif plan.barrier:
                     self._add_barrier(op, facts.traits)

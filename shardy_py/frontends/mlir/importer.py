@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -27,7 +27,7 @@ class OpHandle:
 
     __slots__ = ("native", "operands")
 
-    def __init__(self, native: Any, operands: list[Value]) -> None:
+    def __init__(self, native: Any, operands: Sequence[Value]) -> None:
         self.native = native
         self.operands = operands
 
@@ -129,9 +129,9 @@ class _Importer:
         for native in islice(natives, len(native_block.operations)):
             native_operands = native.operands
             try:
-                operands = [values[operand] for operand in native_operands]
+                operands = tuple([values[operand] for operand in native_operands])
             except KeyError:
-                operands = [self._operand(operand) for operand in native_operands]
+                operands = tuple([self._operand(operand) for operand in native_operands])
             try:
                 base = sets[tuple(native.attributes.items())]
             except TypeError:

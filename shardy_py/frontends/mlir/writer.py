@@ -54,7 +54,7 @@ class _Writer:
         if ops != handle.ops:
             self._place(ops, handle)
         for op in ops:
-            if op.operands != op.handle.operands:
+            if op.operands is not op.handle.operands:
                 self._update_operands(op, op.handle)
             if op.regions:
                 self._sync_regions(op)
@@ -93,7 +93,8 @@ class _Writer:
 
     def _create(self, op: Op, native_block: ir.Block) -> None:
         native = self._clone(op, native_block) or self._make(op, native_block)
-        op.handle = OpHandle(native, list(op.operands))
+        op.operands = tuple(op.operands)
+        op.handle = OpHandle(native, op.operands)
         op.attributes = self._origin.attributes_of(native)
         for region in op.regions:
             region.handle = None
@@ -176,7 +177,7 @@ class _Writer:
         for number, new in enumerate(op.operands):
             if handle.operands[number] is not new:
                 native_operands[number] = native_value(new)
-        handle.operands = list(op.operands)
+        handle.operands = op.operands = tuple(op.operands)
 
     def _recreate(self, op: Op, handle: OpHandle) -> None:
         """Replace a native op by one with another number of operands; the bindings cannot resize it."""
@@ -192,7 +193,8 @@ class _Writer:
             for inner in region.blocks:
                 _move_block(inner, native_region)
         _forget(op)
-        op.handle = OpHandle(native, list(op.operands))
+        op.operands = tuple(op.operands)
+        op.handle = OpHandle(native, op.operands)
         op.attributes = self._origin.attributes_of(native)
         self._replaced.append(old)
 

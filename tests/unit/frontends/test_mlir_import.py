@@ -67,7 +67,7 @@ def test_a_value_may_be_used_before_its_op():
         '^bb2:\n  %1 = "t.def"() : () -> tensor<2xf32>\n  cf.br ^bb1\n}'
     )
     _, use, _, definition, _ = list(program.functions["f"].walk())[1:]
-    assert use.operands == [definition.result]
+    assert list(use.operands) == [definition.result]
     assert definition.result.uses == [(use, 0)]
 
 

@@ -211,7 +211,7 @@ def test_functions_are_created_with_their_bodies(program):
 def test_the_number_of_operands_may_change(program):
     """The native op is replaced, with its regions and attributes."""
     region, add = _find(program, "t.region"), _find(program, "stablehlo.add")
-    region.operands.append(add.result)
+    region.own_operands().append(add.result)
     add.result.uses.append((region, 1))
     region.attributes["k"] = 1
     text = _written(program)

@@ -21,7 +21,7 @@ def test_a_copy_uses_what_the_mapping_says_and_keeps_shardings():
         b.return_(z)
     mapping = {x.id: y}
     copied = clone_op(z.owner, mapping)
-    assert copied.operands == [y, y]
+    assert list(copied.operands) == [y, y]
     assert mapping[z.id] is copied.result
     assert sharding_of(b.program, copied.result) == '<@mesh, [{"a"}]>'
     copied.attributes["mark"] = "n"
@@ -39,8 +39,8 @@ def test_an_op_enters_its_uses_before_those_in_its_regions():
     copied = clone_op(loop, {})
     inner = copied.regions[0].block
     assert [op.name for op, _ in x.uses] == ["toy.add", "toy.loop", "toy.loop", "toy.add"]
-    assert inner.first.operands == [x, inner.arguments[0]]
-    assert inner.last.operands == [inner.first.result]
+    assert list(inner.first.operands) == [x, inner.arguments[0]]
+    assert list(inner.last.operands) == [inner.first.result]
 
 
 def test_a_copied_function_calls_copies():

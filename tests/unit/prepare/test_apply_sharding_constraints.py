@@ -72,8 +72,8 @@ def test_later_uses_go_through_the_last_constraint_of_a_chain() -> None:
         late = b.emit("toy.op", [x], [T])
         returned = b.return_(x, early.result, late.result)
     apply(b)
-    assert early.operands == [x]
-    assert late.operands == [last]
+    assert list(early.operands) == [x]
+    assert list(late.operands) == [last]
     assert returned.operands[0] is x
 
 
@@ -106,5 +106,5 @@ def test_users_of_an_edge_go_through_the_constraint_instead() -> None:
         b.return_(user.result, constraint)
     apply(b)
     assert text(b, edge.result) is None
-    assert user.operands == [constraint]
+    assert list(user.operands) == [constraint]
     assert edge.next is constraint.defining_op
