@@ -9,6 +9,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.ir import verify
 from shardy_py.ir.shardings import store_shardings
+from shardy_py.plugins import Registry
 from shardy_py.testing.generate import generate
 from tests.conformance.conformance_data import DATA
 from tests.unit.outline import listing
@@ -38,6 +39,12 @@ def _text(case):
     return gzip.decompress(path.read_bytes()).decode()
 
 
+@pytest.fixture(scope="module")
+def registry():
+    """What the installed plugins know."""
+    return Registry.from_entry_points()
+
+
 def _outcome(make):
     """Return what a function returns, or the errors it raises."""
     try:
@@ -48,9 +55,10 @@ def _outcome(make):
 
 @pytest.mark.parametrize("options", [{}, {"dedup_functions_fully": True}], ids=["copied", "shared"])
 @pytest.mark.parametrize("case", CASES)
-def test_solving_and_finishing_is_what_propagate_does(case, options):
+def test_solving_and_finishing_is_what_propagate_does(case, options, registry):
     """The program of ``finish(solve())`` is that of ``propagate``, op by op, every time; the session stays as it is."""
     text = _text(case)
+    options = {**options, "registry": registry}
     expected = _outcome(lambda: listing(propagate(text, explicit_collectives=True, **options).program))
     opened = _outcome(lambda: Session.open(text, **options))
     if isinstance(opened, list):
@@ -60,6 +68,23 @@ def test_solving_and_finishing_is_what_propagate_does(case, options):
     for _ in range(2):
         assert _outcome(lambda: _finished(opened)) == expected
     assert listing(opened.program) == before
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("options", [{}, {"dedup_functions_fully": True}], ids=["copied", "shared"])
+def test_every_shared_program_is_finished_as_propagate_does(options, registry):
+    """Likewise for all programs beside the project, each solved twice."""
+    names = sorted(path.name.removesuffix(".mlir.gz") for path in (DATA / "programs").glob("*.mlir.gz"))
+    if not names:
+        pytest.skip("the shared programs are not there")
+    different = []
+    for name in names:
+        text = _text(name)
+        expected = listing(propagate(text, explicit_collectives=True, registry=registry, **options).program)
+        session = Session.open(text, registry=registry, **options)
+        if [_finished(session), _finished(session)] != [expected, expected]:
+            different.append(name)
+    assert different == []
 
 
 def _finished(session, **options):
