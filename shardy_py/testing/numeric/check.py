@@ -18,7 +18,7 @@ from shardy_py.testing.numeric.bench import Arrays, Bench, Trial, call, takes_lo
 from shardy_py.testing.numeric.claims import judge
 from shardy_py.testing.numeric.data import make_operand
 from shardy_py.testing.numeric.missing import find_missing
-from shardy_py.testing.numeric.pieces import make_local, pieces_of
+from shardy_py.testing.numeric.pieces import Sizes, make_local, pieces_of
 from shardy_py.testing.numeric.report import RuleReport
 from shardy_py.testing.ops import TypeLike, to_type
 from shardy_py.testing.rules import RuleLike, resolve_rule
@@ -77,9 +77,7 @@ def check_rule_numerically(
     rule = _rule(subject, runs[0], given, sizes, attributes, registry, options)
     shapes = tuple(tuple(array.shape) for array in runs[0].operands + runs[0].results)
     count = len(runs[0].operands)
-    problems = verify_op_sharding_rule(rule, shapes[:count], shapes[count:])
-    if problems:
-        raise RuleError(*problems)
+    _verify(rule, shapes[:count], shapes[count:])
     bench = Bench(function, combine, runs, shapes, rtol)
     pieces = pieces_of(rule, shapes)
     checks = tuple(judge(bench, rule, pieces, factor) for factor in range(rule.num_factors))
@@ -160,8 +158,21 @@ def _rule(
     operands: Arrays | Sequence[Any] = given
     rule, _ = resolve_rule(subject, operands, types, attributes, registry=registry, options=options)
     if rule is None:
-        raise OptionError(Diagnostic("no-rule", "the op has no sharding rule to check", op=_op_name(subject)))
+        hint = "registry=... says which dialects are known; by default those of the installed plugins are"
+        raise OptionError(
+            Diagnostic("no-rule", "the op has no sharding rule to check", op=_op_name(subject), hint=hint)
+        )
     return evolve(rule, is_custom=False)
+
+
+def _verify(rule: OpShardingRule, operands: tuple[Sizes, ...], results: tuple[Sizes, ...]) -> None:
+    counts = len(rule.operand_mappings), len(rule.result_mappings)
+    if 0 in counts and counts == (len(operands), len(results)):
+        # A rule with nothing on one side is no attribute, but a rule all the same.
+        return
+    problems = verify_op_sharding_rule(rule, operands, results)
+    if problems:
+        raise RuleError(*problems)
 
 
 def _op_name(subject: RuleLike) -> str:

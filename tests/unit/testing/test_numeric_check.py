@@ -237,6 +237,19 @@ def test_ops_are_checked_through_the_registry():
         check_rule_numerically("toy.none", np.exp, [(4,)], registry=registry)
 
 
+def test_one_side_of_a_rule_may_be_empty():
+    """What has no operands can make any part of its results, and what has no results is right whatever it is given."""
+    assert_rule_holds("-> i j", lambda local: np.zeros(local.results[0].shape), [], [(4, 6)])
+    assert_rule_holds("i ->", lambda x: (), [(4,)])
+
+
+def test_functions_of_jax_are_functions():
+    """Arrays of JAX count as arrays; the numbers are of 32 bits then, and rounding does not matter."""
+    jax = pytest.importorskip("jax")
+    rule = sdy.rule("b (h d) -> b (h d)", h=3, need_replication="d")
+    assert_rule_holds(rule, lambda x: jax.nn.softmax(x.reshape(len(x), -1, 4)).reshape(x.shape), [(2, 12)])
+
+
 def test_rules_that_do_not_fit_are_errors():
     """A rule of another rank or number of results is no rule of the function; the whole run may fail, too."""
     with pytest.raises(sdy.RuleError, match="mapping rank must match"):
