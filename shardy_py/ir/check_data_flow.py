@@ -21,14 +21,15 @@ def check_data_flows(program: Program, semantics: OpSemantics) -> None:
     problems = []
     for op in data_flow_ops(program, semantics):
         data_flow = semantics.get_data_flow(op)
-        problem = next(_problems(op, data_flow), None) if data_flow is not None else None
+        problem = next(data_flow_problems(op, data_flow), None) if data_flow is not None else None
         if problem is not None:
             problems.append(problem)
     if problems:
         raise PluginError(*problems)
 
 
-def _problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
+def data_flow_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the edges of one op."""
     try:
         yield from _edge_problems(op, data_flow)
     except _Failed as failed:

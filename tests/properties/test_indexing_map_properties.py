@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("numpy")
 import numpy as np
 from attrs import frozen
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from shardy_py.sharding.indexing_maps import (
@@ -116,7 +116,7 @@ def loops(draw):
     return Loops(sizes, kinds, tuple(maps), tuple(shapes))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(loops())
 def test_derived_rules_hold(nest):
     """No factor of a derived rule is wrong, whatever the maps."""

@@ -63,35 +63,30 @@ def test_sources_in_the_wrong_order_are_found():
     ]
 
 
-def test_targets_that_lead_elsewhere_are_found():
-    """A target without an edge is named, with the method."""
+def test_what_propagation_would_refuse_is_found():
+    """What no program can be propagated with fails here, too, with the same words."""
     found = problems(
         get_edge_owner_from_target=lambda self, op, target: op.results[target.index] if target.owner is op else None
     )
-    assert found[0] == "  the edge of result 0: argument 0 of region 0 leads to no edge: get_edge_owner_from_target"
+    assert found[0].endswith("region argument 0, which is on the edge of result 0")
+    assert "has no" not in found[0]
+    (first, _) = problems(get_edge_sources=lambda self, op, owner: [OpOperand(op, owner.index)])
+    assert first == ("  get_edge_sources: tensor<8x4xf32> flows into tensor<8xf32>, result 0, which has another rank")
 
 
-def test_values_of_another_rank_are_found():
-    """A source of another rank than its owner cannot be sharded alike."""
-    found = problems(get_edge_sources=lambda self, op, owner: [OpOperand(op, owner.index)])
-    assert ("  the edge of result 0: operand 0 is a tensor<8x4xf32>, not a tensor<8xf32>: get_edge_sources") in found
-
-
-def test_what_does_not_exist_is_found():
-    """A source that is no operand, of another op, or missing is named; likewise a value of two edges."""
-    assert "  the edge of result 0: toy.reversed has no operand 7: get_edge_sources" in problems(
-        get_edge_sources=lambda self, op, owner: [OpOperand(op, 7)]
+def test_edges_without_sources_and_values_of_two_edges_are_found():
+    """An edge needs a source, and a value can be on one edge only."""
+    assert problems(get_edge_sources=lambda self, op, owner: []) == [
+        f"  the edge of result {number} has no source: get_edge_sources" for number in (0, 1)
+    ]
+    # Operand 1 is the only one of rank 1, and both owners are.
+    twice = problems(
+        get_edge_sources=lambda self, op, owner: [OpOperand(op, 1)],
+        get_op_result_edge_owners=lambda self, op: [op.results[0], op.regions[0].block.arguments[0]],
+        get_edge_owner_from_target=lambda self, op, target: target,
+        get_non_edge_owner_targets=lambda self, op, owner: [],
     )
-    other = make_other()
-    assert "  the edge of result 0: toy.other is neither the op nor a terminator in its regions: get_edge_sources" in (
-        problems(get_edge_sources=lambda self, op, owner: [OpOperand(other, 0)])
-    )
-    assert "  the edge of result 0 has no source: get_edge_sources" in problems(
-        get_edge_sources=lambda self, op, owner: []
-    )
-    assert "  argument 0 of region 0 is in the edge of result 0 and in the edge of result 1" in problems(
-        get_non_edge_owner_targets=lambda self, op, owner: [op.regions[0].block.arguments[0]]
-    )
+    assert "  operand 1 is in the edge of result 0 and in the edge of argument 0 of region 0" in twice
 
 
 def make_other():

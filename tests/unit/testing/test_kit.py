@@ -8,7 +8,7 @@ import sys
 import pytest
 
 pytest.importorskip("hypothesis")
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shardy_py import testing
@@ -16,7 +16,7 @@ from shardy_py.sharding.verify import verify_tensor_sharding
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 from shardy_py.testing import strategies
 
-FEW = settings(max_examples=50, deadline=None)
+FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def run(code):

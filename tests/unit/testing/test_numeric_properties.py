@@ -7,13 +7,13 @@ import pytest
 pytest.importorskip("numpy")
 import numpy as np
 from attrs import evolve, frozen
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.testing import check_rule_numerically
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @frozen
