@@ -25,6 +25,8 @@ from shardy_py.sharding.indexing_maps import (
     PARALLEL,
     REDUCTION,
     IndexingMap,
+    Linear,
+    Opaque,
     parse_indexing_map,
     rule_from_indexing_maps,
 )
@@ -63,7 +65,16 @@ CONTRACTIONS = {
     "linalg.batch_matvec": _named("ppr", "abc", "ac", "ab"),
     "linalg.dot": _named("r", "a", "a", ""),
     "linalg.batch_vecmat": _named("ppr", "ac", "acb", "ab"),
+    "linalg.matmul_transpose_a": _named("ppr", "ca", "cb", "ab"),
+    "linalg.matmul_transpose_b": _named("ppr", "ac", "bc", "ab"),
+    "linalg.batch_matmul_transpose_a": _named("pppr", "adb", "adc", "abc"),
+    "linalg.batch_matmul_transpose_b": _named("pppr", "abd", "acd", "abc"),
+    "linalg.batch_reduce_matmul": _named("pprr", "cad", "cdb", "ab"),
     "linalg.mmt4d": _named("pprppr", "acdf", "bcef", "abde"),
+    "linalg.batch_mmt4d": _named("ppprppr", "abdeg", "acdfg", "abcef"),
+    # The zero points of the two factors are scalars.
+    "linalg.quantized_matmul": _named("ppr", "ac", "cb", "", "", "ab"),
+    "linalg.quantized_batch_matmul": _named("pppr", "abd", "adc", "", "", "abc"),
 }
 ELEMENTWISE = (
     *("abs", "add", "ceil", "copy", "div", "div_unsigned", "erf", "exp", "floor", "log", "max", "min", "mul", "negf"),
@@ -88,6 +99,21 @@ def contraction_loops(op: Op) -> Loops:
     if not op.attributes.get("indexing_maps"):
         return known
     return Loops(generic_loops(op).maps, known.iterator_types)
+
+
+def contract_loops(op: Op) -> Loops:
+    """Return the loops of a general contraction: those that the output lacks are summed over."""
+    maps = generic_loops(op).maps
+    kept = {dim for result in maps[-1].results if isinstance(result, Linear) for dim, _ in result.terms}
+    return Loops(maps, tuple(PARALLEL if loop in kept else REDUCTION for loop in range(maps[-1].num_loops)))
+
+
+def softmax_loops(op: Op) -> Loops:
+    """Return one loop per dimension; along one of them each element depends on all."""
+    rank, along = len(tensor_shape(op.operands[0])), op.attributes["dimension"]
+    whole = IndexingMap.of_loops(rank, range(rank))
+    read = tuple(Opaque((dim,)) if dim == along else result for dim, result in enumerate(whole.results))
+    return Loops((IndexingMap(rank, read), whole), (PARALLEL,) * rank)
 
 
 def elementwise_loops(op: Op) -> Loops:
@@ -155,6 +181,8 @@ def register(dialect: Dialect) -> None:
     for short in ELEMENTWISE:
         define(f"linalg.{short}", elementwise_loops, Elementwise)
     define("linalg.map", elementwise_loops, Elementwise)
+    define("linalg.contract", contract_loops, Contraction)
+    define("linalg.softmax", softmax_loops)
     define("linalg.fill", elementwise_loops, Elementwise, ConstantFoldable)
     define("linalg.transpose", transpose_loops, PassThrough)
     define("linalg.broadcast", broadcast_loops, Broadcast)

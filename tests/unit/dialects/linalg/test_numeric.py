@@ -82,6 +82,50 @@ CASES = [
         lambda x, out: x.transpose(2, 0, 1),
     ),
     ("linalg.reduce", [(4, 6, 2), (4, 2)], (4, 2), {"dimensions": (1,)}, rows),
+    ("linalg.matmul_transpose_a", [(6, 4), (6, 8), (4, 8)], (4, 8), {}, lambda x, y, out: x.T @ y),
+    ("linalg.matmul_transpose_b", [(4, 6), (8, 6), (4, 8)], (4, 8), {}, lambda x, y, out: x @ y.T),
+    (
+        "linalg.batch_matmul_transpose_a",
+        [(2, 6, 4), (2, 6, 8), (2, 4, 8)],
+        (2, 4, 8),
+        {},
+        lambda x, y, out: np.einsum("bkm,bkn->bmn", x, y),
+    ),
+    (
+        "linalg.batch_matmul_transpose_b",
+        [(2, 4, 6), (2, 8, 6), (2, 4, 8)],
+        (2, 4, 8),
+        {},
+        lambda x, y, out: np.einsum("bmk,bnk->bmn", x, y),
+    ),
+    (
+        "linalg.batch_reduce_matmul",
+        [(2, 4, 6), (2, 6, 8), (4, 8)],
+        (4, 8),
+        {},
+        lambda x, y, out: np.einsum("bmk,bkn->mn", x, y),
+    ),
+    (
+        "linalg.batch_mmt4d",
+        [(2, 2, 4, 2, 6), (2, 4, 4, 2, 6), (2, 2, 4, 2, 2)],
+        (2, 2, 4, 2, 2),
+        {},
+        lambda x, y, out: np.einsum("zacdf,zbcef->zabde", x, y),
+    ),
+    (
+        "linalg.quantized_matmul",
+        [(4, 6), (6, 8), (), (), (4, 8)],
+        (4, 8),
+        {},
+        lambda x, y, p, q, out: (x - p) @ (y - q),
+    ),
+    (
+        "linalg.contract",
+        [(6, 4), (8, 6), (8, 4)],
+        (8, 4),
+        {"indexing_maps": tuple(f"(a, b, c) -> ({text})" for text in ("c, b", "a, c", "a, b"))},
+        lambda x, y, out: y @ x,
+    ),
     ("linalg.add", [(4, 6)] * 3, (4, 6), {}, lambda x, y, out: x + y),
     ("math.exp", [(4, 6)], (4, 6), {}, np.exp),
     ("tensor.extract_slice", [(8, 6)], (4, 6), {"static_sizes": (4, 6)}, lambda x: x[:4]),
@@ -112,3 +156,14 @@ def test_regrouping(name, operand, result, groups) -> None:
 
     op = make_op(name, [operand], [result], {"reassociation": groups})
     assert_rule_holds(op, reshape, registry=REGISTRY)
+
+
+def test_softmax() -> None:
+    """Rows are free; along a row everything depends on everything."""
+
+    def softmax(x, out):
+        return np.exp(x) / np.exp(x).sum(1, keepdims=True)
+
+    op = make_op("linalg.softmax", [(4, 6), (4, 6)], [(4, 6)], {"dimension": 1})
+    report = assert_rule_holds(op, softmax, registry=REGISTRY, allow_missing=True)
+    assert str(report.rule) == "<([i, k], [i, j])->([i, j]) {i=4, j=6, k=1} need_replication={j}>"
