@@ -11,6 +11,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.explain.labels import Labels
 from shardy_py.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.finish.reshards.insertion import RESHARD
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.tensor import TensorSharding
@@ -55,7 +56,7 @@ def list_communications(session: Session, solution: Solution, labels: Labels) ->
         labels: What to call things.
     """
     program = session.finish(solution, last_pass=InsertExplicitReshardsPass.name)
-    return list(_Lister(session, program, labels).run())
+    return list(_Lister(session, solution, program, labels).run())
 
 
 def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
@@ -64,8 +65,9 @@ def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
 
 
 class _Lister:
-    def __init__(self, session: Session, program: Program, labels: Labels) -> None:
-        self._session, self._program, self._labels = session, program, labels
+    def __init__(self, session: Session, solution: Solution, program: Program, labels: Labels) -> None:
+        self._session, self._solution, self._program, self._labels = session, solution, program, labels
+        self._table = solution.problem.table.values
         self._steps: Mapping[int, int] = {op.id: step for step, op in enumerate(session.problem.step_ops)}
         self._constraints = _constrained(session)
 
@@ -101,13 +103,17 @@ class _Lister:
             return f"written in the program as {self._labels.of_step[self._steps[op.id]]}"
         dims = None if after is None else tuple(dim.axes for dim in after.dim_shardings)
         constraint = self._constraints.get((slot, dims))
-        if constraint is not None and op.name == "sdy.reshard":
+        if constraint is not None and op.name == RESHARD:
             return f"sharding constraint {self._labels.value(constraint)}"
-        source = op.operands[0].defining_op
-        uses = op.results[0].uses
-        if source is not None and len(source.results) and op.prev is source and len(uses) != 1:
-            return f"result of {self._name(source)}"
-        return ", ".join(f"operand {number} of {self._name(user)}" for user, number in uses) or "nothing"
+        maker = self._labels.maker(slot)
+        if maker is not None and (op.name != RESHARD or self._is_found(slot, after)):
+            return f"result of {self._labels.of_step[maker]}"
+        return ", ".join(f"operand {number} of {self._name(user)}" for user, number in op.results[0].uses) or "nothing"
+
+    def _is_found(self, slot: int, sharding: TensorSharding | None) -> bool:
+        """Return whether a tensor is moved to what propagation found for it: the op computes it in another way."""
+        found = self._table[self._solution.shardings[slot]]
+        return found is not None and sharding is not None and found.is_equivalent(sharding)
 
     def _name(self, op: Op) -> str:
         step = self._steps.get(op.id)

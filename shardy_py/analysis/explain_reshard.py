@@ -60,8 +60,9 @@ class Difference:
         gone: How the axes that it loses got there.
         stopped: Why the other tensors of the op have not got these axes.
         come: The axes that it gets.
-        wanted: How these got onto the other tensors of the op.
+        wanted: How these got onto the tensor while shardings propagated, or onto the other tensors of the op.
         reasons: Why they are not on the tensor itself.
+        rivals: How the axes that it loses or gets came onto other factors of the op.
     """
 
     dimension: int
@@ -70,6 +71,7 @@ class Difference:
     come: tuple[str, ...]
     wanted: tuple[AxisChain, ...]
     reasons: tuple[WhyNot, ...]
+    rivals: tuple[AxisChain, ...]
 
 
 @frozen
@@ -191,8 +193,9 @@ class _Survey:
                 tuple(self._chains((self.one.slot, dimension), gone)),
                 tuple(self._stopped(dimension, gone)),
                 tuple(map(str, come)),
-                tuple(self._wanted(dimension, come)),
+                (*self._chains((self.one.slot, dimension), _within(come, own)), *self._wanted(dimension, come)),
                 tuple(self._reasons(dimension, _without(come, own))),
+                tuple(self._rivals(dimension, (*gone, *come))),
             )
 
     def reduced(self) -> Iterator[AxisChain]:
@@ -226,19 +229,32 @@ class _Survey:
                     yield self.describer.reason(reason)
 
     def _wanted(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[AxisChain]:
-        """Yield how axes got onto the tensors of the op along the factors of the dimension."""
+        """Yield how axes got onto the other tensors of the op along the factors of the dimension."""
+        for spot in self._spots_of_ops(dimension, same=True):
+            yield from self._chains(spot, _within(axes, self._axes(*spot)))
+
+    def _rivals(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[AxisChain]:
+        """Yield how axes got onto the tensors of the op along other factors than those of the dimension."""
+        for spot in self._spots_of_ops(dimension, same=False):
+            own = self._axes(*spot)
+            yield from self._chains(spot, tuple(axis for axis in own if any_overlap((axis,), axes)))
+
+    def _spots_of_ops(self, dimension: int, *, same: bool) -> Iterator[Spot]:
+        """Yield the dimensions at the op that share a factor with the dimension, or those that share none."""
         for step in self.steps:
             slots, mappings = self.trace.shape_of(step)
+            tensors = list(zip(slots, mappings, strict=True))
             factors = {
                 factor
-                for slot, mapping in zip(slots, mappings, strict=True)
+                for slot, mapping in tensors
                 if slot == self.one.slot and dimension < len(mapping)
                 for factor in mapping[dimension]
             }
-            for slot, mapping in zip(slots, mappings, strict=True):
+            for slot, mapping in tensors:
                 for other, own in enumerate(mapping):
-                    if slot >= 0 and slot != self.one.slot and factors.intersection(own):
-                        yield from self._chains((slot, other), _within(axes, self._axes(slot, other)))
+                    is_same = bool(factors.intersection(own))
+                    if slot >= 0 and is_same is same and not (same and slot == self.one.slot):
+                        yield slot, other
 
     def _axes(self, slot: int, dimension: int) -> tuple[AxisRef, ...]:
         sharding = self.trace.history.last(slot)

@@ -65,7 +65,10 @@ def _difference_lines(value: str, difference: Difference) -> Iterator[str]:
     if difference.come:
         yield f"  gets {', '.join(difference.come)}"
     for chain in difference.wanted:
-        yield f"  {chain.axis} is next to it, from {chain.origin.annotation}"
+        yield f"  {chain.axis} is on {chain_start(chain)}, from {chain.origin.annotation}"
+        yield from (f"    {line}" for line in chain_lines(chain))
+    for chain in difference.rivals:
+        yield f"  the op has {chain.axis} along another factor: {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
     if difference.reasons:
         yield "  it has not got it before:"

@@ -112,3 +112,22 @@ def test_a_number_that_does_not_exist_is_an_error() -> None:
     """The numbers there are are named."""
     with pytest.raises(OptionError, match="the numbers are 0 to 1"):
         product().explain(2)
+
+
+def test_an_axis_that_two_factors_of_an_op_have_is_named_with_both() -> None:
+    """The op sums over the part of the weights that it has; leaving the axis off the weights saves most."""
+    one = explainer(
+        f"""func.func @main(%arg0: tensor<32x64xf32> {sharded('[{"a"}, {}]')},
+                            %arg1: tensor<64x128xf32> {sharded('[{"a"}, {}]')}) -> tensor<32x128xf32> {{
+          %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
+              : (tensor<32x64xf32>, tensor<64x128xf32>) -> tensor<32x128xf32>
+          return %0 : tensor<32x128xf32>
+        }}"""
+    )
+    why = one.explain([line.where for line in one.lines()].index("operand 0 of stablehlo.dot_general %0"))
+    (lost, got) = why.differences
+    assert [chain.origin.annotation for chain in lost.rivals] == ["function argument %arg1"]
+    assert [chain.origin.annotation for chain in got.wanted] == ["function argument %arg1"]
+    assert why.trials[0].removes
+    assert why.trials[0].text == 'leave "a" off dimension 0 of the function argument %arg1'
+    assert why.trials[0].total_after == 0
