@@ -17,7 +17,8 @@ from shardy_py.explain.chains import find_chains
 from shardy_py.explain.describe import Describer
 from shardy_py.explain.explanation import AxisChain, WhyNot
 from shardy_py.explain.labels import EDGE_SUFFIX
-from shardy_py.explain.missing import Reason, Search, Spot
+from shardy_py.explain.missing import Search
+from shardy_py.explain.reason import Reason, Spot
 from shardy_py.explain.recording import Recording
 from shardy_py.explain.trace import Trace
 from shardy_py.finish.reshards.insertion import RESHARD

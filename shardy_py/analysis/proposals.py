@@ -13,7 +13,7 @@ from shardy_py.api.schedules import ScheduleLike
 from shardy_py.errors import ShardyError
 from shardy_py.explain.annotations import Annotation
 from shardy_py.explain.labels import Labels
-from shardy_py.explain.missing import Spot
+from shardy_py.explain.reason import Spot
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 

@@ -13,7 +13,8 @@ from shardy_py.explain.explanation import (
     WhyNot,
 )
 from shardy_py.explain.labels import Labels
-from shardy_py.explain.missing import Reason, Spot, find_missing
+from shardy_py.explain.missing import find_missing
+from shardy_py.explain.reason import Reason, Spot
 from shardy_py.explain.reasons import MEANINGS, Code
 from shardy_py.explain.trace import Trace
 from shardy_py.ir.types import static_shape

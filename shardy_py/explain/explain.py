@@ -57,6 +57,8 @@ def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | Non
     mesh = _mesh(trace, sharding)
     describer = Describer(trace, labels)
     dimensions = [describer.dimension(slot, index, mesh) for index in (range(rank) if dim is None else (dim,))]
+    if labels.value(slot) != subject.name:
+        dimensions = [_of_edge(one, subject.name, labels.value(slot)) for one in dimensions]
     maker = labels.maker(slot)
     op = None if maker is None else labels.of_step[maker]
     return ValueExplanation(
@@ -69,6 +71,16 @@ def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | Non
         "" if labels.value(slot) == subject.name else labels.value(slot),
         tuple(_with_final(dimensions, subject, sharding, mesh)),
     )
+
+
+def _of_edge(one: DimensionExplanation, name: str, carrier: str) -> DimensionExplanation:
+    """Add to what a tensor has not got that it takes its sharding from another one of its data-flow edge."""
+    missing = []
+    for axis in one.missing:
+        text = f"{name} takes the sharding of the data-flow edge of {carrier}, which has not got it"
+        owner = WhyNot(Code.EDGE_OWNER.value, axis.axis, text, name, one.dimension)
+        missing.append(evolve(axis, reasons=(owner, *axis.reasons)))
+    return evolve(one, missing=tuple(missing))
 
 
 def _mesh(trace: Trace, sharding: TensorSharding | None) -> Mesh:

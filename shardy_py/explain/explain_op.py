@@ -9,7 +9,8 @@ from shardy_py.explain.chains import Link, direction_of
 from shardy_py.explain.describe import Describer
 from shardy_py.explain.explanation import FactorExplanation, OpExplanation, TensorOfOp
 from shardy_py.explain.labels import Labels
-from shardy_py.explain.missing import Reason, Search, spot_of
+from shardy_py.explain.missing import Search
+from shardy_py.explain.reason import Reason, spot_of
 from shardy_py.explain.reasons import Code, Refusal
 from shardy_py.explain.trace import Trace
 from shardy_py.propagation.factors import Direction

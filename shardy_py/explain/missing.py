@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from attrs import frozen
-
+from shardy_py.explain.bystanders import Bystanders
 from shardy_py.explain.chains import find_chains
+from shardy_py.explain.reason import Reason, Spot, axes_of, overlapping, spot_of, spots_with
 from shardy_py.explain.reasons import Code, Refusal
 from shardy_py.explain.trace import Trace
-from shardy_py.propagation.trace import Place, rule_of_visit, slots_of_visit
+from shardy_py.propagation.trace import rule_of_visit, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.tensor import TensorSharding
-
-Spot = tuple[int, int]
-"""A slot and one of its dimensions."""
 
 _NOT_YET = frozenset((Code.DIRECTION, Code.FACTOR_KIND, Code.PRIORITY))
-
-
-@frozen
-class Reason:
-    """One reason why an axis, or a part of it, is not on a dimension.
-
-    Args:
-        code: The kind of reason.
-        axis: What is missing.
-        spot: The dimension where the axis stopped; not the one in question where that is further away.
-        distance: How many ops lie between the two.
-        step: The step at which it stopped; None where the tensor itself is the reason.
-        visit: The number of the visit that decided; -1 for none.
-        place: The user priority, the level and the strategy of that visit.
-        source: The losing candidate: a dimension that has the axis.
-        factor: The factor along which the axis would have come; -1 for none.
-        obstacle: The dimension that stood in the way, where there is one.
-        by: The axes in the way.
-        earlier: Why it did not come at earlier levels.
-        detail: More about it.
-    """
-
-    code: Code
-    axis: AxisRef
-    spot: Spot
-    distance: int = 0
-    step: int | None = None
-    visit: int = -1
-    place: Place | None = None
-    source: Spot | None = None
-    factor: int = -1
-    obstacle: Spot | None = None
-    by: tuple[AxisRef, ...] = ()
-    earlier: tuple[tuple[int, Code], ...] = ()
-    detail: str = ""
 
 
 def find_missing(trace: Trace, slot: int, dimension: int, mesh: Mesh) -> Iterator[tuple[AxisRef, tuple[Reason, ...]]]:
@@ -69,7 +30,7 @@ def find_missing(trace: Trace, slot: int, dimension: int, mesh: Mesh) -> Iterato
     search = Search(trace)
     for axis in mesh.axes:
         whole = AxisRef(axis.name)
-        for part in axis_set_difference((whole,), _axes(trace.history.last(slot), dimension), mesh):
+        for part in axis_set_difference((whole,), axes_of(trace.history.last(slot), dimension), mesh):
             yield part, tuple(search.reasons((slot, dimension), part))
 
 
@@ -80,6 +41,7 @@ class Search:
         self.trace = trace
         self.problem = trace.problem
         self.last = trace.history.last
+        self.bystanders = Bystanders(trace)
 
     def reasons(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
         """Yield why a dimension has not got an axis: the tensor itself first, then candidates, the closest first."""
@@ -98,12 +60,12 @@ class Search:
             return
         for code, axes in ((Code.REPLICATED, sharding.replicated_axes), (Code.UNREDUCED, sharding.unreduced_axes)):
             if any_overlap((axis,), axes):
-                yield Reason(code, axis, spot, by=_overlapping(axis, axes))
+                yield Reason(code, axis, spot, by=overlapping(axis, axes))
         if sharding.dim_shardings[dimension].is_closed:
             yield Reason(Code.CLOSED, axis, spot)
         for other, dim in enumerate(sharding.dim_shardings):
             if other != dimension and any_overlap((axis,), dim.axes):
-                yield Reason(Code.OVERLAP, axis, spot, obstacle=(slot, other), by=_overlapping(axis, dim.axes))
+                yield Reason(Code.OVERLAP, axis, spot, obstacle=(slot, other), by=overlapping(axis, dim.axes))
 
     def _nearest(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
         """Yield where an axis stopped on its way here: at the closest dimensions that correspond and have it not."""
@@ -125,10 +87,11 @@ class Search:
         """Yield the refusals of an axis at one dimension, one per step and candidate."""
         slot, dimension = spot
         for member, _ in self.problem.tied.get(slot, ()):
-            if any_overlap((axis,), _axes(self.last(member), dimension)):
+            if any_overlap((axis,), axes_of(self.last(member), dimension)):
                 yield Reason(Code.GROUP, axis, spot, distance, source=(member, dimension))
         done = set()
         for step, position in self.trace.steps_at.get(slot, ()):
+            yield from self.bystanders.over_other_meshes(spot, step, position, axis, distance)
             for number, refusal in self._last_refusals(step, position, dimension, axis):
                 key = (step, refusal.source, refusal.factor, refusal.axis)
                 if key not in done:
@@ -235,7 +198,7 @@ class Search:
     def _priority(self, spot: Spot, axis: AxisRef, time: int) -> int:
         moment = self.trace.history.before(spot[0], time)
         mesh = self._mesh(spot[0])
-        present = _axes(self.trace.history.sharding(moment), spot[1])
+        present = axes_of(self.trace.history.sharding(moment), spot[1])
         parts = axis_set_difference((axis,), axis_set_difference((axis,), present, mesh), mesh)
         chains = [chain for part in parts for chain in find_chains(self.trace, *spot, part, time)]
         return max([chain.priority for chain in chains], default=0)
@@ -251,58 +214,13 @@ class Search:
         for step, position in self.trace.steps_at.get(slot, ()):
             slots, mappings = self.trace.shape_of(step)
             for factor in mappings[position][dimension] if mappings else ():
-                for other in range(len(slots)):
-                    neighbour = spot_of(slots, mappings, other, factor)
-                    if neighbour is not None:
-                        yield neighbour
+                yield from spots_with(slots, mappings, factor)
         for member, _ in self.problem.tied.get(slot, ()):
             yield member, dimension
 
     def _without_candidate(self, spot: Spot, axis: AxisRef, *, has_own: bool) -> Iterator[Reason]:
         """Yield why nobody could bring an axis: next to the tensor, it is on no dimension that corresponds."""
-        found = [*self._elsewhere(spot, axis), *self._behind_bare_ops(spot, axis)]
+        found = [*self.bystanders.along_other_factors(spot, axis), *self.bystanders.behind_bare_ops(spot, axis)]
         yield from found
         if not found and not has_own:
             yield Reason(Code.NOT_OFFERED, axis, spot)
-
-    def _elsewhere(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
-        """Yield the dimensions next to the tensor that have an axis along a factor that the tensor has not."""
-        for step, position in self.trace.steps_at.get(spot[0], ()):
-            slots, mappings = self.trace.shape_of(step)
-            own = {factor for factors in mappings[position] for factor in factors}
-            for other, mapping in enumerate(mappings):
-                for dimension, factors in enumerate(mapping):
-                    if slots[other] < 0 or own.intersection(factors):
-                        continue
-                    if any_overlap((axis,), _axes(self.last(slots[other]), dimension)):
-                        source = (slots[other], dimension)
-                        yield Reason(Code.NO_DIMENSION, axis, spot, step=step, source=source, factor=factors[0])
-
-    def _behind_bare_ops(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
-        """Yield the tensors that have an axis on the other side of an op without a rule."""
-        for op, slots in self.trace.bare.get(spot[0], ()):
-            for slot in dict.fromkeys(slots):
-                sharding = self.last(slot) if slot not in (-1, spot[0]) else None
-                for dimension, dim in enumerate(sharding.dim_shardings if sharding else ()):
-                    if any_overlap((axis,), dim.axes):
-                        yield Reason(Code.NO_RULE, axis, spot, source=(slot, dimension), detail=str(op))
-
-
-def spot_of(
-    slots: Sequence[int], mappings: Sequence[Sequence[Sequence[int]]], position: int, factor: int
-) -> Spot | None:
-    """Return the dimension of a tensor of a step that has a factor, or None."""
-    if slots[position] < 0:
-        return None
-    for dimension, factors in enumerate(mappings[position]):
-        if factor in factors:
-            return slots[position], dimension
-    return None
-
-
-def _axes(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, ...]:
-    return () if sharding is None else sharding.dim_shardings[dimension].axes
-
-
-def _overlapping(axis: AxisRef, axes: Sequence[AxisRef]) -> tuple[AxisRef, ...]:
-    return tuple(one for one in axes if one.overlaps(axis))

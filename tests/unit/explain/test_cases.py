@@ -379,3 +379,47 @@ def test_a_constraint_stops_what_comes_from_before_it() -> None:
     assert way(result, "%2", 0, '"b"') == ["%2 dim 0", "sharding constraint %1"]
     (reason,) = why_not(result, "%2", 0, '"a"')
     assert (reason.code, reason.value, reason.distance) == ("conflict", "%1", 1)
+
+
+def test_ops_over_several_meshes_pass_nothing_on() -> None:
+    """The tensor over the other mesh is named."""
+    result = traced(
+        f"""sdy.mesh @other = <["a"=2, "c"=4]>
+        func.func @main(%arg0: tensor<8xf32> {sharded('[{"a"}]')},
+                        %arg1: tensor<8xf32> {{sdy.sharding = #sdy.sharding<@other, [{{?}}]>}}) -> tensor<8xf32> {{
+          %0 = stablehlo.add %arg0, %arg1 : tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }}"""
+    )
+    assert losers(result, "%arg1", 0, '"a"') == [("mesh", "%arg0 dim 0")]
+
+
+def test_a_value_without_an_edge_of_its_own_names_the_one_it_has() -> None:
+    """The argument of a loop's body has the sharding of the loop's result."""
+    result = loop(strategy="basic")
+    owner, refused = why_not(result, "%iterArg_0", 0, '"a"')
+    assert (owner.code, refused.code) == ("edge-owner", "closed")
+    assert "%0#1" in owner.text
+    assert result.explain("%iterArg_0", names="input").carrier == "%0#1"
+
+
+def test_what_an_op_cannot_compute_is_resharded_behind_it() -> None:
+    """The axis is there after propagation, and the explanation says why the result's op has it not."""
+    body = f"""func.func @main(%arg0: tensor<32x64xf32> {sharded('[{"a"}, {}]')},
+                               %arg1: tensor<64x128xf32> {sharded('[{"a"}, {}]')}) -> tensor<32x128xf32> {{
+      %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
+          : (tensor<32x64xf32>, tensor<64x128xf32>) -> tensor<32x128xf32>
+      return %0 : tensor<32x128xf32>
+    }}"""
+    result = traced(body, explicit_collectives=True)
+    assert way(result, "%0", 0, '"a"') == ["%0 dim 0", "function argument %arg0"]
+    assert [one.code for one in why_not(result, "%0", 0, '"a"')] == ["reshard"]
+
+
+def test_a_conservative_run_names_what_it_kept_out() -> None:
+    """No sub-axis is introduced."""
+    module = f"""func.func @main(%arg0: tensor<8xf32> {sharded('[{"b"}]')}) -> tensor<2x4xf32> {{
+      %0 = stablehlo.reshape %arg0 : (tensor<8xf32>) -> tensor<2x4xf32>
+      return %0 : tensor<2x4xf32>
+    }}"""
+    assert losers(traced(module, conservative=True), "%0", 0, '"b"') == [("conservative", "%arg0 dim 0")]

@@ -1,0 +1,53 @@
+"""Tensors with an axis that they cannot offer: over other meshes, along other factors, behind ops without a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardy_py.explain.reason import Reason, Spot, axes_of, spots_with
+from shardy_py.explain.reasons import Code
+from shardy_py.explain.trace import Trace
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axis_lists import any_overlap
+
+
+class Bystanders:
+    """Looks for such tensors in a trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.last = trace.history.last
+
+    def over_other_meshes(self, spot: Spot, step: int, position: int, axis: AxisRef, distance: int) -> Iterator[Reason]:
+        """Yield the tensors that have an axis, at a step that sees several meshes and so does nothing."""
+        numbers = self.trace.visits_of.get(step)
+        visit = self.trace.log.visits[numbers[-1]] if numbers else None
+        if visit is None or self.trace.explain_visit(visit) is not None:
+            return
+        slots, mappings = self.trace.shape_of(step)
+        for factor in mappings[position][spot[1]]:
+            for source in spots_with(slots, mappings, factor):
+                if source != spot and any_overlap((axis,), axes_of(self.last(source[0]), source[1])):
+                    yield Reason(Code.MESH, axis, spot, distance, step, source=source, factor=factor)
+
+    def along_other_factors(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
+        """Yield the dimensions next to the tensor that have an axis along a factor that the tensor has not."""
+        for step, position in self.trace.steps_at.get(spot[0], ()):
+            slots, mappings = self.trace.shape_of(step)
+            own = {factor for factors in mappings[position] for factor in factors}
+            for other, mapping in enumerate(mappings):
+                for dimension, factors in enumerate(mapping):
+                    if slots[other] < 0 or own.intersection(factors):
+                        continue
+                    if any_overlap((axis,), axes_of(self.last(slots[other]), dimension)):
+                        source = (slots[other], dimension)
+                        yield Reason(Code.NO_DIMENSION, axis, spot, step=step, source=source, factor=factors[0])
+
+    def behind_bare_ops(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
+        """Yield the tensors that have an axis on the other side of an op without a rule."""
+        for op, slots in self.trace.bare.get(spot[0], ()):
+            for slot in dict.fromkeys(slots):
+                sharding = self.last(slot) if slot not in (-1, spot[0]) else None
+                for dimension, dim in enumerate(sharding.dim_shardings if sharding else ()):
+                    if any_overlap((axis,), dim.axes):
+                        yield Reason(Code.NO_RULE, axis, spot, source=(slot, dimension), detail=str(op))
