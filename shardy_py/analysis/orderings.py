@@ -17,7 +17,6 @@ from shardy_py.propagation.schedule_text import format_schedule
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.sharding.rule import FactorKind
 
-NO_PLUGINS = Registry()
 EVERYTHING = Level("everything", (Entry(Selector()),))
 """The last level of every ordering that is made here: nothing is left out."""
 
@@ -86,20 +85,21 @@ def op_kinds(problem: Problem) -> tuple[OpKind, ...]:
 
 
 def named_schedules(
-    schedules: Iterable[ScheduleLike | NamedSchedule], registry: Registry = NO_PLUGINS
+    schedules: Iterable[ScheduleLike | NamedSchedule], registry: Registry | None = None
 ) -> tuple[NamedSchedule, ...]:
     """Return schedules with names: that of a built-in one, the path of a file, or ``schedule N``.
 
     Args:
         schedules: The schedules as a caller gives them.
-        registry: What the plugins say of the order of their ops, and their traits.
+        registry: What the plugins say of the order of their ops, and their traits; nothing by default.
 
     Raises:
         OptionError: there is no such schedule, one cannot be written as TOML, or two have the same name.
     """
+    known = registry or Registry()
     found: list[NamedSchedule] = []
     for number, item in enumerate(schedules):
-        named = item if isinstance(item, NamedSchedule) else _named(item, number, registry)
+        named = item if isinstance(item, NamedSchedule) else _named(item, number, known)
         if any(named.name == other.name for other in found):
             message = f"two schedules are named {named.name!r}"
             raise OptionError(Diagnostic("duplicate-schedule", message, hint="give each schedule once"))
