@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from enum import IntFlag
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import define, field, frozen
 from attrs.validators import ge
@@ -153,6 +153,16 @@ class Schedule:
     def entries(self) -> tuple[tuple[int, Entry], ...]:
         """Every entry with the index of its level."""
         return tuple((index, entry) for index, level in enumerate(self.levels) for entry in level.entries)
+
+    @cached_property
+    def is_predicated(self) -> bool:
+        """Whether functions of ops narrow a choice."""
+        return any(entry.selector.is_predicated for _, entry in self.entries)
+
+    @cached_property
+    def derived(self) -> dict[Hashable, Any]:
+        """What has been derived from the schedule, so that it is derived once for all programs."""
+        return {}
 
     def __str__(self) -> str:
         return "\n".join(f"{index}. {level}" for index, level in enumerate(self.levels))

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
-from shardy_py.propagation.schedule import Schedule, kind_directions, matching_entries
-from shardy_py.propagation.transitions import FACTOR_KINDS, Directions
-
-Vector = tuple[int, ...]
-"""The direction of every kind of factor, in the order of `FACTOR_KINDS`; last that of blocked factors, none."""
+from shardy_py.propagation.schedule import FACTOR_KINDS, Schedule, Vector, matching_entries, vectors_of_levels
+from shardy_py.propagation.transitions import Directions
 
 _BOTH: Vector = (int(Direction.BOTH),) * len(FACTOR_KINDS) + (0,)
 
@@ -42,9 +39,7 @@ class Cohorts:
         self._entries: dict[object, tuple[int, ...]] = {}
         self._cohort_ids: dict[tuple[int, tuple[int, ...]], int] = {}
         self._directions: dict[tuple[tuple[int, ...], Vector], Directions] = {}
-        self._is_predicated = schedule is not None and any(
-            entry.selector.is_predicated for _, entry in schedule.entries
-        )
+        self._is_predicated = schedule is not None and schedule.is_predicated
         if self._is_predicated:
             self._divide()
         else:
@@ -138,11 +133,7 @@ class Cohorts:
             return ((int(group.fixed),) * len(FACTOR_KINDS) + (0,),) * self.num_levels
         if schedule is None:
             return (_BOTH,)
-        entries = self._entries_of(group, step)
-        levels = (
-            kind_directions(schedule, entries, level, multi_use=group.multi_use) for level in range(self.num_levels)
-        )
-        return tuple((*(int(level[kind]) for kind in FACTOR_KINDS), 0) for level in levels)
+        return vectors_of_levels(schedule, self._entries_of(group, step), multi_use=group.multi_use)
 
     def _entries_of(self, group: StepGroup, step: int) -> tuple[int, ...]:
         """Return the entries of the schedule that select a group, or one of its steps."""

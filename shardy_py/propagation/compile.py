@@ -67,21 +67,30 @@ _ELSEWHERE = frozenset((FUNCTION, "sdy.mesh", DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDG
 
 
 class _Plan:
-    """What the steps of all ops with the same facts have in common.
+    """What the steps of all ops about which the same is known have in common.
 
     Attributes:
-        facts: The facts.
+        traits: The traits of the ops.
         rule: The rule, or None where there is no step.
-        barrier: Whether the op is a propagation barrier, which directs its step itself.
+        fixed: The direction that overrides the schedule, or None.
+        conservative: Whether conservative propagation applies.
         groups: The step group of ops whose operands have one use each, then of the others; None until it is needed.
     """
 
-    __slots__ = ("barrier", "facts", "groups", "rule")
+    __slots__ = ("conservative", "fixed", "groups", "rule", "traits")
 
-    def __init__(self, facts: OpFacts, *, barrier: bool) -> None:
-        self.facts = facts
-        self.rule = None if barrier else facts.rule
-        self.barrier = barrier
+    def __init__(
+        self,
+        traits: frozenset[Trait],
+        rule: OpShardingRule | None,
+        *,
+        fixed: Direction | None = None,
+        conservative: bool = False,
+    ) -> None:
+        self.traits = traits
+        self.rule = rule
+        self.fixed = fixed
+        self.conservative = conservative
         self.groups: list[int | None] = [None, None]
 
 
@@ -97,7 +106,7 @@ class _Compiler:
         self.problem = Problem(transitions, self.slots.values, [], {}, slot_of=self.slots.of_value)
         self.step_of: dict[int, int] = {}
         self._plans: dict[OpFacts, _Plan] = {}
-        self._identities: dict[tuple[tuple[int, ...], int], OpShardingRule] = {}
+        self._identities: dict[tuple[object, ...], _Plan] = {}
         self._has_transform: dict[type, bool] = {}
 
     def run(self) -> Problem:
@@ -138,62 +147,57 @@ class _Compiler:
                         group = self._make_group(op, plan)
                     slots = tuple([slot_of(value.id, NO_SLOT) for value in (*op.operands, *op.results)])
                     step_of[op.id] = add_step(op, slots, plan.rule, group)
-                elif plan.barrier:
-                    self._add_barrier(op, facts.traits)
+                elif PropagationBarrier in plan.traits:
+                    direction = parse_direction(op.attributes.get("allowed_direction"))
+                    self._add_identity(op, op.operands, op.results[0], fixed=direction)
             if removable and op.id in removable and op.id not in step_of:
-                self._append(op, (), None, StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
+                group = self.problem.intern_group(StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
+                step_of[op.id] = add_step(op, (), None, group)
 
     def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
-        plan = self._plans[facts] = _Plan(facts, barrier=PropagationBarrier in facts.traits)
-        if plan.rule is not None:
-            _check_arity(op, plan.rule, len(op.operands) + len(op.results))
+        # A barrier directs its step itself, whatever its rule.
+        rule = None if PropagationBarrier in facts.traits else facts.rule
+        if rule is not None:
+            _check_arity(op, rule, len(op.operands) + len(op.results))
+        plan = self._plans[facts] = _Plan(facts.traits, rule, conservative=self.conservative)
         return plan
 
     def _make_group(self, op: Op, plan: _Plan) -> int:
         """Return the step group of an op, and let its plan know it."""
-        rule, traits, multi_use = plan.rule, plan.facts.traits, has_multi_use(op)
-        assert rule is not None, "only asked for ops with a rule"
-        rule_id = self.problem.transitions.intern_rule(rule)
-        group = StepGroup(op.name, traits, rule_id, multi_use, None, Elementwise in traits, self.conservative)
+        assert plan.rule is not None, "only asked for ops with a rule"
+        multi_use, is_elementwise = has_multi_use(op), Elementwise in plan.traits
+        rule_id = self.problem.transitions.intern_rule(plan.rule)
+        group = StepGroup(op.name, plan.traits, rule_id, multi_use, plan.fixed, is_elementwise, plan.conservative)
         found = plan.groups[multi_use] = self.problem.intern_group(group)
         return found
 
     def _add_edge(self, op: Op) -> None:
         if op.name == DATA_FLOW_EDGE:
-            self._add_data_flow_edge(op, self.semantics.get_traits(op))
+            self._add_data_flow_edge(op)
         elif op.name == FUNC_DATA_FLOW_EDGE:
-            owner = op.operands[0]
-            self._add_identity(op, self.semantics.get_traits(op), list(self._func_edge_sources(owner)), op.results[0])
-
-    def _add_barrier(self, op: Op, traits: frozenset[Trait]) -> None:
-        direction = parse_direction(op.attributes.get("allowed_direction"))
-        self._add_identity(op, traits, op.operands, op.results[0], fixed=direction)
+            self._add_identity(op, list(self._func_edge_sources(op.operands[0])), op.results[0])
 
     def _add_identity(
-        self,
-        op: Op,
-        traits: frozenset[Trait],
-        sources: Sequence[Value],
-        result: Value,
-        *,
-        fixed: Direction | None = None,
-    ) -> None:
-        """Add a step that shards all sources like the result."""
+        self, op: Op, sources: Sequence[Value], result: Value, *, fixed: Direction | None = None
+    ) -> int | None:
+        """Add a step that shards all sources like the result, and return it; None where there is nothing to shard."""
         shape = static_shape(result.type)
         if shape is None or not sources:
-            return
-        rule = self._identities.get((shape, len(sources)))
-        if rule is None:
-            rule = self._identities[shape, len(sources)] = identity_rule(shape, num_operands=len(sources))
-        get = self.slots.of_value.get
-        rule_id = self.problem.transitions.intern_rule(rule)
-        group = StepGroup(op.name, traits, rule_id, has_multi_use(op), fixed, Elementwise in traits)
-        self._append(op, tuple([get(value.id, NO_SLOT) for value in (*sources, result)]), rule, group)
+            return None
+        key = (op.name, shape, len(sources), fixed)
+        plan = self._identities.get(key)
+        if plan is None:
+            rule = identity_rule(shape, num_operands=len(sources))
+            plan = self._identities[key] = _Plan(self.semantics.get_traits(op), rule, fixed=fixed)
+        group = plan.groups[has_multi_use(op)]
+        if group is None:
+            group = self._make_group(op, plan)
+        slot_of = self.slots.of_value.get
+        slots = tuple([slot_of(value.id, NO_SLOT) for value in (*sources, result)])
+        step = self.step_of[op.id] = self.problem.add_step(op, slots, plan.rule, group)
+        return step
 
-    def _append(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: StepGroup) -> None:
-        self.step_of[op.id] = self.problem.add_step(op, slots, rule, self.problem.intern_group(group))
-
-    def _add_data_flow_edge(self, op: Op, traits: frozenset[Trait]) -> None:
+    def _add_data_flow_edge(self, op: Op) -> None:
         info = self.slots.edges.get(op.id)
         if info is None:
             raise UnsupportedError(
@@ -206,9 +210,9 @@ class _Compiler:
                 )
             )
         sources = [source.value for source in info.data_flow.get_edge_sources(info.owner_op, info.owner)]
-        self._add_identity(op, traits, sources, op.results[0])
-        if op.id in self.step_of and self._transforms(info.data_flow):
-            self.problem.transforms[self.step_of[op.id]] = _edge_transform(info.data_flow, info.owner_op, info.owner)
+        step = self._add_identity(op, sources, op.results[0])
+        if step is not None and self._transforms(info.data_flow):
+            self.problem.transforms[step] = _edge_transform(info.data_flow, info.owner_op, info.owner)
 
     def _transforms(self, data_flow: ShardableDataFlowOpInterface) -> bool:
         """Return whether the interface has a transform of its own."""

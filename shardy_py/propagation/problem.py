@@ -139,9 +139,9 @@ class Problem:
         found = self.followers[slot]
         if found is None:
             found = self.followers[slot] = self.notifications(self.slot_values[slot])
-            strays = tuple([step for step in self.steps_at(slot) if step not in found])
-            if strays:
-                self.strays[slot] = strays
+            steps = self.steps_at(slot)
+            if not all(map(found.__contains__, steps)):
+                self.strays[slot] = tuple([step for step in steps if step not in found])
                 self.special.add(slot)
         return found
 

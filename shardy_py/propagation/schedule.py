@@ -21,7 +21,32 @@ __all__ = [
 
 def matching_entries(schedule: Schedule, op: Op, traits: frozenset[Trait]) -> tuple[int, ...]:
     """Return the indices into `Schedule.entries` that select an op, uses and factors aside."""
-    return tuple(index for index, (_, entry) in enumerate(schedule.entries) if entry.selector.matches_op(op, traits))
+    key = (op.name, traits)
+    found: tuple[int, ...] | None = None if schedule.is_predicated else schedule.derived.get(key)
+    if found is None:
+        entries = enumerate(schedule.entries)
+        found = tuple([index for index, (_, entry) in entries if entry.selector.matches_op(op, traits)])
+        if not schedule.is_predicated:
+            schedule.derived[key] = found
+    return found
+
+
+FACTOR_KINDS = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION, FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
+Vector = tuple[int, ...]
+"""The direction of every kind of factor, in the order of `FACTOR_KINDS`; last that of blocked factors, none."""
+
+
+def vectors_of_levels(schedule: Schedule, entries: tuple[int, ...], *, multi_use: bool) -> tuple[Vector, ...]:
+    """Return the vector of every level; see `kind_directions`."""
+    key = (entries, multi_use)
+    found: tuple[Vector, ...] | None = schedule.derived.get(key)
+    if found is None:
+        levels = [
+            kind_directions(schedule, entries, level, multi_use=multi_use) for level in range(len(schedule.levels))
+        ]
+        found = tuple([(*[int(level[kind]) for kind in FACTOR_KINDS], 0) for level in levels])
+        schedule.derived[key] = found
+    return found
 
 
 def kind_directions(

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import define, evolve, field
 
-from shardy_py.propagation.cohorts import Cohorts, Vector
+from shardy_py.propagation.cohorts import Cohorts
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.factors import Direction, Strategy
 from shardy_py.propagation.problem import NO_RULE, Problem
 from shardy_py.propagation.removal import Removal
-from shardy_py.propagation.schedule import Schedule
+from shardy_py.propagation.schedule import Schedule, Vector
 from shardy_py.propagation.sharding_table import NO_SHARDING
 from shardy_py.propagation.trace import Observer, Recorder, VisitLog
 from shardy_py.propagation.transitions import NOTHING, Directions, Outcome

@@ -16,10 +16,11 @@ from shardy_py.propagation.aggressive import propagate_aggressive
 from shardy_py.propagation.basic import propagate_basic
 from shardy_py.propagation.factors import Projection, StepContext, Strategy, Updates
 from shardy_py.propagation.plain import Frame, PlainTensor, plain_frame, propagate_plain
+from shardy_py.propagation.schedule import FACTOR_KINDS
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
-from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
 Directions = tuple[int, ...]
@@ -28,7 +29,6 @@ Directions = tuple[int, ...]
 Outcome = tuple[tuple[int, int], ...]
 """The (slot position in the step, new sharding id) of every tensor that changes, operands first."""
 
-FACTOR_KINDS = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION, FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 BLOCKED = len(FACTOR_KINDS)
 """Stands for the kind of a blocked factor, behind the numbers of the kinds."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import evolve, frozen
 
 from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import CLOSED, DimensionSharding, TensorSharding
 
@@ -31,15 +32,28 @@ def start_priorities(problem: Problem, current: list[int]) -> list[PriorityRound
     """
     table = problem.table
     pending: dict[int, list[tuple[int, Callable[[TensorSharding], TensorSharding]]]] = {}
-    for slot in range(len(current) - 1):
-        original = table.values[current[slot]]
-        if original is None:
+    entries: dict[int, tuple[int, list[tuple[int, Callable[[TensorSharding], TensorSharding]]]]] = {}
+    for slot, sharding_id in enumerate(current):
+        if sharding_id == NO_SHARDING:
             continue
-        current[slot] = table.intern(_initial(original, table.mesh_of(original)))
-        for priority in sorted({dim.priority_or_default for dim in original.dim_shardings}):
-            if priority > 0:
-                pending.setdefault(priority, []).append((slot, _reveal(original, priority)))
+        entry = entries.get(sharding_id)
+        if entry is None:
+            entry = entries[sharding_id] = _enter(table, sharding_id)
+        current[slot], later = entry
+        for priority, update in later:
+            pending.setdefault(priority, []).append((slot, update))
     return [PriorityRound(priority, tuple(pending[priority])) for priority in sorted(pending)]
+
+
+def _enter(
+    table: ShardingTable, sharding_id: int
+) -> tuple[int, list[tuple[int, Callable[[TensorSharding], TensorSharding]]]]:
+    """Return the id of what a sharding is in the first round, and what comes into play later, by priority."""
+    original = table.values[sharding_id]
+    assert original is not None, "a slot without a sharding has nothing to enter"
+    priorities = sorted({dim.priority_or_default for dim in original.dim_shardings} - {0})
+    later = [(priority, _reveal(original, priority)) for priority in priorities]
+    return table.intern(_initial(original, table.mesh_of(original))), later
 
 
 def _initial(original: TensorSharding, mesh: Mesh) -> TensorSharding:

@@ -45,14 +45,14 @@ class OpShardingRuleBuilder:
     '<([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}>'
     """
 
-    __slots__ = ("_blocked", "_by_kind", "_operands", "_results", "_sizes")
+    __slots__ = ("_blocked", "_operands", "_results", "_sizes", "_special")
 
     def __init__(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> None:
         self._operands: list[list[list[int]]] = [[[] for _ in shape] for shape in operand_shapes]
         self._results: list[list[list[int]]] = [[[] for _ in shape] for shape in result_shapes]
         self._sizes: list[int] = []
         self._blocked: list[int] = []
-        self._by_kind: dict[FactorKind, list[int]] = {kind: [] for kind in FactorKind}
+        self._special: list[tuple[int, FactorKind]] = []
 
     @classmethod
     def for_op(cls, op: HasShardableValues) -> OpShardingRuleBuilder:
@@ -156,23 +156,27 @@ class OpShardingRuleBuilder:
             custom: Whether the rule counts as given by a user.
         """
         sizes = list(self._sizes)
-        operands = tuple(_filled(mapping, sizes) for mapping in self._operands)
-        results = tuple(_filled(mapping, sizes) for mapping in self._results)
+        operands = tuple([_filled(mapping, sizes) for mapping in self._operands])
+        results = tuple([_filled(mapping, sizes) for mapping in self._results])
         return OpShardingRule(
             factor_sizes=tuple(sizes),
             operand_mappings=operands,
             result_mappings=results,
-            reduction_factors=tuple(self._by_kind[FactorKind.REDUCTION]),
-            need_replication_factors=tuple(self._by_kind[FactorKind.NEED_REPLICATION]),
-            permutation_factors=tuple(self._by_kind[FactorKind.PERMUTATION]),
+            reduction_factors=self._of_kind(FactorKind.REDUCTION),
+            need_replication_factors=self._of_kind(FactorKind.NEED_REPLICATION),
+            permutation_factors=self._of_kind(FactorKind.PERMUTATION),
             blocked_propagation_factors=tuple(self._blocked),
             is_custom=custom,
         )
 
+    def _of_kind(self, kind: FactorKind) -> tuple[int, ...]:
+        return tuple([factor for factor, own in self._special if own is kind]) if self._special else ()
+
     def _new_factor(self, size: int, kind: FactorKind, blocked: bool) -> int:
         factor = len(self._sizes)
         self._sizes.append(size)
-        self._by_kind[kind].append(factor)
+        if kind is not FactorKind.PASS_THROUGH:
+            self._special.append((factor, kind))
         if blocked:
             self._blocked.append(factor)
         return factor
