@@ -377,6 +377,7 @@ class Program:
         shardings: Value id to tensor sharding. Results of functions have ids, too (`Op.function_results`).
         rules: Op id to the rule that propagation used. It takes the place of the attribute ``sdy.sharding_rule`` until
             the program is written back, as most pipelines drop the rules again before that.
+        facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
         edits: Grows whenever an op enters or leaves a block.
         found: What `shardy_py.ir.finding` found since the last edit, with the number of edits then.
@@ -395,6 +396,7 @@ class Program:
         self.attributes: MutableMapping[str, Attribute] = {}
         self.shardings: dict[int, TensorSharding] = {}
         self.rules: dict[int, OpShardingRule] = {}
+        self.facts: dict[object, Callable[[Op], Any]] = {}
         self.origin: Any = None
         self.originals: dict[int, int] = {}
         self.locate: Callable[[Op], str] = lambda op: ""

@@ -6,13 +6,13 @@ registers for an op name implements them; the op concerned is the first argument
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
@@ -234,6 +234,10 @@ class OpSemantics(Protocol):
         """Return traits and rule of an op at once; the same object for ops of one name, with the same types and
         attributes, unless what is said about them depends on more.
         """
+        ...
+
+    def facts_of(self, program: Program) -> Callable[[Op], OpFacts]:
+        """Return `get_facts` for the ops of one program, for whoever asks about many."""
         ...
 
     def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:

@@ -35,7 +35,8 @@ def store_rules(program: Program) -> None:
 
 def drop_rules(program: Program) -> None:
     """Take all rules from the ops but those the user wrote, which are marked as custom."""
-    program.rules = {op: rule for op, rule in program.rules.items() if rule.is_custom}
+    for op_id in [op_id for op_id, rule in program.rules.items() if not rule.is_custom]:
+        del program.rules[op_id]
     without: set[int] = set()
     for op in all_ops(program):
         # Ops share their attributes; the program keeps the sets alive, so that their ids stay their own.

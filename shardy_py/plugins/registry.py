@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
@@ -32,6 +32,7 @@ from shardy_py.sharding.rule_builder import pointwise_rule
 
 DEFAULT_OPTIONS = RuleOptions()
 _T = TypeVar("_T")
+_TYPE = attrgetter("type")
 
 
 @frozen
@@ -83,27 +84,10 @@ class _Resolved:
     sharding_attribute: str = "sdy.sharding"
     mesh_reference: MeshReferenceOpInterface | None = None
     cost: CostOpInterface | None = None
+    facts: OpFacts = field(init=False)
 
-
-class _FactsMemo:
-    """What is already known about the ops of one program.
-
-    It forgets that with the program: attribute keys may hold a frontend's native objects alive.
-    """
-
-    __slots__ = ("_program", "facts")
-
-    def __init__(self) -> None:
-        self._program: weakref.ref[Program] | None = None
-        self.facts: dict[Any, tuple[OpFacts, Any]] = {}
-
-    def of(self, program: Program) -> dict[Any, tuple[OpFacts, Any]]:
-        """Return what is known about the ops of a program: their facts, and what the key refers to."""
-        if self._program is None or self._program() is not program:
-            facts: dict[Any, tuple[OpFacts, Any]] = {}
-            self._program = weakref.ref(program, lambda _: facts.clear())
-            self.facts = facts
-        return self.facts
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "facts", OpFacts(self.traits, None))
 
 
 @frozen
@@ -125,7 +109,7 @@ class Registry:
     passes: Mapping[str, type[Pass]] = field(factory=dict)
     _resolved: dict[str, _Resolved] = field(factory=dict, init=False, eq=False, repr=False)
     _by_name: dict[str, OpDefinition] = field(init=False, eq=False, repr=False)
-    _memo: _FactsMemo = field(factory=_FactsMemo, init=False, eq=False, repr=False)
+    _token: object = field(factory=object, init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {item.name: item for item in self.definitions})
@@ -293,32 +277,45 @@ class Registry:
         Raises:
             RuleError: the plugin's function fails or returns a rule that does not fit the op.
         """
-        resolved = self._resolved.get(op.name) or self._resolve(op.name)
-        program = op.program
-        if program.rules and op.id in program.rules:
-            return OpFacts(self.get_traits(op), program.rules[op.id])
-        if resolved.contextual:
-            return OpFacts(self.get_traits(op), self._make_rule(op, resolved))
-        types = [value.type for value in op.operands]
-        types += [value.type for value in op.results]
-        attributes = getattr(op.attributes, "key", None) or freeze(op.attributes)
-        # Types are mostly the same objects where they are equal, and identities are hashed much faster.
-        key = (op.name, attributes, len(op.operands), *map(id, types))
-        known = self._memo.of(program).get(key)
-        if known is None:
-            known = self._find_facts(op, key, (*key[:3], *types))
-        return OpFacts(self.get_traits(op), known[0].rule) if resolved.predicates else known[0]
+        return self.facts_of(op.program)(op)
 
-    def _find_facts(self, op: Op, key: tuple[Any, ...], key_of_values: tuple[Any, ...]) -> tuple[OpFacts, Any]:
-        """Return the facts known of an op with equal types, or new ones, and enter them under the types' identities."""
-        memo = self._memo.of(op.program)
-        known = memo.get(key_of_values)
-        if known is None:
-            resolved = self._resolve(op.name)
-            known = memo[key_of_values] = (OpFacts(resolved.traits, self._make_rule(op, resolved)), None)
-        # The types stay alive with the entry, or others could get their identities.
-        memo[key] = (known[0], key_of_values)
-        return memo[key]
+    def facts_of(self, program: Program) -> Callable[[Op], OpFacts]:
+        """Return the function that returns the facts of an op of a program, for whoever asks about many."""
+        found = program.facts.get(self._token)
+        if found is None:
+            # What it knows goes with the program: attribute keys may hold a frontend's native objects alive.
+            found = program.facts[self._token] = self._make_facts_of(program.rules)
+        return found
+
+    def _make_facts_of(self, rules: Mapping[int, OpShardingRule]) -> Callable[[Op], OpFacts]:
+        all_resolved, resolve = self._resolved, self._resolve
+        memo: dict[Any, tuple[OpFacts, Any]] = {}
+
+        def facts_of_op(op: Op) -> OpFacts:
+            name = op.name
+            resolved = all_resolved.get(name) or resolve(name)
+            if rules and op.id in rules:
+                return OpFacts(self.get_traits(op), rules[op.id])
+            if resolved.contextual:
+                return OpFacts(self.get_traits(op), self._make_rule(op, resolved))
+            attributes, operands = op.attributes, op.operands
+            if resolved.rule is None and RULE_ATTRIBUTE not in attributes:
+                return OpFacts(self.get_traits(op), None) if resolved.predicates else resolved.facts
+            attributes_key = getattr(attributes, "key", None)
+            # Identities are hashed much faster. A frontend with keys of its own has one object for equal types.
+            types = map(_TYPE, (*operands, *op.results))
+            if attributes_key is None:
+                key = (name, freeze(attributes), len(operands), *types)
+            else:
+                key = (name, attributes_key, len(operands), *map(id, types))
+            known = memo.get(key)
+            if known is None:
+                # The types stay alive with the entry, or others could get their identities.
+                types = map(_TYPE, (*operands, *op.results))
+                known = memo[key] = (OpFacts(resolved.traits, self._make_rule(op, resolved)), tuple(types))
+            return OpFacts(self.get_traits(op), known[0].rule) if resolved.predicates else known[0]
+
+        return facts_of_op
 
     def _make_rule(self, op: Op, resolved: _Resolved) -> OpShardingRule | None:
         written = op.attributes.get(RULE_ATTRIBUTE)

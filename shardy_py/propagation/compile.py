@@ -105,6 +105,7 @@ class _Compiler:
         transitions = Transitions(ShardingTable(program.meshes))
         self.problem = Problem(transitions, self.slots.values, [], {}, slot_of=self.slots.of_value)
         self.step_of: dict[int, int] = {}
+        self._rows: list[tuple[Op, tuple[int, ...], OpShardingRule | None, int]] = []
         self._plans: dict[OpFacts, _Plan] = {}
         self._identities: dict[tuple[object, ...], _Plan] = {}
         self._has_transform: dict[type, bool] = {}
@@ -133,26 +134,30 @@ class _Compiler:
         Args:
             removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
         """
-        get_facts, plans, slot_of = self.semantics.get_facts, self._plans, self.slots.of_value.get
-        step_of, add_step = self.step_of, self.problem.add_step
+        facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.get
+        rows = self._rows
         for op in all_ops(self.program):
             if op.name in _ELSEWHERE:
                 self._add_edge(op)
             else:
-                facts = get_facts(op)
+                facts = facts_of(op)
                 plan = plans.get(facts) or self._make_plan(op, facts)
                 if plan.rule is not None:
-                    group = plan.groups[has_multi_use(op)]
+                    operands = op.operands
+                    reused = [value for value in operands if len(value.uses) != 1]
+                    group = plan.groups[bool(reused) and not all(is_scalar(value.type) for value in reused)]
                     if group is None:
                         group = self._make_group(op, plan)
-                    slots = tuple([slot_of(value.id, NO_SLOT) for value in (*op.operands, *op.results)])
-                    step_of[op.id] = add_step(op, slots, plan.rule, group)
+                    slots = tuple([slot_of(value.id, NO_SLOT) for value in (*operands, *op.results)])
+                    rows.append((op, slots, plan.rule, group))
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
-            if removable and op.id in removable and op.id not in step_of:
+            if removable and op.id in removable and not (rows and rows[-1][0] is op):
                 group = self.problem.intern_group(StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
-                step_of[op.id] = add_step(op, (), None, group)
+                rows.append((op, (), None, group))
+        self.problem.set_steps(rows)
+        self.step_of = {row[0].id: step for step, row in enumerate(rows)}
 
     def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
         # A barrier directs its step itself, whatever its rule.
@@ -194,8 +199,8 @@ class _Compiler:
             group = self._make_group(op, plan)
         slot_of = self.slots.of_value.get
         slots = tuple([slot_of(value.id, NO_SLOT) for value in (*sources, result)])
-        step = self.step_of[op.id] = self.problem.add_step(op, slots, plan.rule, group)
-        return step
+        self._rows.append((op, slots, plan.rule, group))
+        return len(self._rows) - 1
 
     def _add_data_flow_edge(self, op: Op) -> None:
         info = self.slots.edges.get(op.id)

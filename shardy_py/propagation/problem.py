@@ -120,16 +120,15 @@ class Problem:
             self.group_steps.append([])
         return found
 
-    def add_step(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: int) -> int:
-        """Add a step and return its number."""
-        step = len(self.step_ops)
-        self.step_ops.append(op)
-        self.step_slots.append(slots)
-        self.step_rules.append(rule)
-        self.step_groups.append(group)
-        self.group_steps[group].append(step)
-        self.shardings_of.append(itemgetter(*slots) if len(slots) > 1 else _of_few(slots))
-        return step
+    def set_steps(self, rows: Sequence[tuple[Op, tuple[int, ...], OpShardingRule | None, int]]) -> None:
+        """Set all steps: the op, the slots, the rule and the group of each."""
+        self.step_ops = [row[0] for row in rows]
+        self.step_slots = [row[1] for row in rows]
+        self.step_rules = [row[2] for row in rows]
+        self.step_groups = [row[3] for row in rows]
+        self.shardings_of = [itemgetter(*slots) if len(slots) > 1 else _of_few(slots) for slots in self.step_slots]
+        for step, group in enumerate(self.step_groups):
+            self.group_steps[group].append(step)
 
     def find_followers(self, slot: int) -> tuple[int, ...]:
         """Return the followers of a slot; finds its strays, too.

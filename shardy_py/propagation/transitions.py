@@ -40,14 +40,18 @@ def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
     tensor is larger than which.
     """
     sizes, mappings = rule.factor_sizes, rule.mappings
-    volumes = [prod([sizes[factor] for factor in set(chain.from_iterable(mapping))]) for mapping in mappings]
-    ranks = {volume: rank for rank, volume in enumerate(sorted(set(volumes)))}
+    distinct = set(mappings)
+    volumes = {
+        mapping: prod([sizes[factor] for factor in set(chain.from_iterable(mapping))])
+        for mapping in (distinct if len(distinct) > 1 else ())
+    }
+    ranks = {volume: rank for rank, volume in enumerate(sorted(set(volumes.values())))}
     shared = [factor for mapping in mappings for dim in mapping if len(dim) > 1 for factor in dim]
     return (
         len(sizes),
         len(rule.operand_mappings),
         mappings,
-        tuple([ranks[volume] for volume in volumes]),
+        tuple([ranks[volumes[mapping]] for mapping in mappings]) if volumes else (),
         tuple([sizes[factor] for factor in shared]),
         rule.reduction_factors,
         rule.need_replication_factors,
@@ -132,7 +136,7 @@ class Transitions:
         self.table = table
         self.rules: list[OpShardingRule] = []
         self.kinds: list[tuple[int, ...]] = []
-        self.frames: list[Frame | None] = []
+        self.frames: dict[int, Frame | None] = {}
         self._rule_ids: dict[OpShardingRule, int] = {}
         self._class_ids: dict[tuple[object, ...], int] = {}
         self._views: dict[tuple[int, int, int], TensorFactorShardings] = {}
@@ -146,7 +150,6 @@ class Transitions:
             if found == len(self.rules):
                 self.rules.append(rule)
                 self.kinds.append(factor_kinds(rule))
-                self.frames.append(plain_frame(rule))
         return found
 
     def memo(
@@ -243,6 +246,8 @@ class Transitions:
 
     def _plain_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[PlainTensor] | None:
         """Return the tensors of a step if it is plain."""
+        if rule_id not in self.frames:
+            self.frames[rule_id] = plain_frame(self.rules[rule_id])
         frame = self.frames[rule_id]
         if frame is None:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
@@ -188,7 +189,7 @@ def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: i
     >>> str(identity_rule((8, 4), num_operands=2))
     '<([i, j], [i, j])->([i, j]) {i=8, j=4}>'
     """
-    mapping = tuple((dim,) for dim in range(len(shape)))
+    mapping = _one_to_one(len(shape))
     return OpShardingRule(tuple(shape), (mapping,) * num_operands, (mapping,) * num_results)
 
 
@@ -206,14 +207,17 @@ def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
     if not op.results or not hasattr(op.results[0].type, "shape"):
         return None
     shape = tensor_shape(op.results[0])
-    operand_ranks = [len(tensor_shape(value)) for value in op.operands]
-    result_ranks = [len(tensor_shape(value)) for value in op.results]
-    if max(operand_ranks + result_ranks) > len(shape):
+    operands = tuple([_one_to_one(len(tensor_shape(value))) for value in op.operands])
+    results = tuple([_one_to_one(len(tensor_shape(value))) for value in op.results])
+    if max(map(len, operands + results)) > len(shape):
         return None
-    mappings = [tuple((dim,) for dim in range(rank)) for rank in range(len(shape) + 1)]
-    return OpShardingRule(
-        shape, tuple(mappings[rank] for rank in operand_ranks), tuple(mappings[rank] for rank in result_ranks)
-    )
+    return OpShardingRule(shape, operands, results)
+
+
+@cache
+def _one_to_one(rank: int) -> TensorMapping:
+    """Return the mapping that gives each dimension the factor of its own number."""
+    return tuple([(dim,) for dim in range(rank)])
 
 
 def _append_everywhere(mappings: Iterable[list[list[int]]], dim: int, factor: int) -> None:

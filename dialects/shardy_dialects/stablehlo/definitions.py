@@ -8,7 +8,6 @@ from typing import Any
 from attrs import field, frozen
 
 from shardy_py.ir.graph import Op
-from shardy_py.ir.types import TensorType
 from shardy_py.plugins import Dialect, Pure, RuleOptions, Trait, TraitsOf
 from shardy_py.sharding.rule import OpShardingRule
 
@@ -43,9 +42,11 @@ class StaticRule:
 
 def has_static_shapes(op: Op) -> bool:
     """Return whether no operand or result has a dynamic dimension; values without a shape do not count."""
-    return not any(
-        isinstance(value.type, TensorType) and not value.type.is_static for value in (*op.operands, *op.results)
-    )
+    for values in (op.operands, op.results):
+        for value in values:
+            if None in getattr(value.type, "shape", ()):
+                return False
+    return True
 
 
 def define(
