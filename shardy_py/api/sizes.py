@@ -12,7 +12,8 @@ from shardy_py.sharding.tensor import TensorSharding
 
 def local_shape(shape: tuple[int, ...], sharding: TensorSharding | None, mesh: Mesh | None) -> tuple[int, ...]:
     """Return the sizes of the largest shard: every dimension divided by its axes, rounded up."""
-    if sharding is None or mesh is None:
+    # A sharding over a single device has no dimensions, whatever the tensor has.
+    if sharding is None or mesh is None or mesh.is_maximal:
         return shape
     return tuple(-(-size // axes_size(dim.axes, mesh)) for size, dim in zip(shape, sharding.dim_shardings, strict=True))
 

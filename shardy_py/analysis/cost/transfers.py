@@ -132,8 +132,9 @@ class TransferPricer:
         return sent, seconds if group.parts is not None else None
 
     def _sdy_group(self, op: Op, before: TensorSharding | None, after: TensorSharding | None) -> Group:
-        sharding = after or before
-        mesh = self.sizes.mesh(sharding) if sharding is not None else None
+        meshes = [self.sizes.mesh(sharding) for sharding in (after, before) if sharding is not None]
+        # Between a mesh and one of its devices the mesh decides.
+        mesh = max((item for item in meshes if item is not None), key=lambda item: item.total_size, default=None)
         if mesh is None or op.name in LOCAL:
             return Group("", 1, () if self.placement is not None else None)
         axes = tuple(dict.fromkeys(_axes_of(op, before, after, mesh)))

@@ -33,3 +33,9 @@ def test_bytes_are_rounded_up_once() -> None:
 def test_unknown_sizes(type_: object) -> None:
     """A type whose size is not known has no number of bytes."""
     assert tensor_bytes(type_) is None  # type: ignore[arg-type]
+
+
+def test_a_single_device_holds_all_of_a_tensor() -> None:
+    """A sharding over one device has no dimensions, and divides nothing."""
+    sharding, mesh = parse_tensor_sharding("<@one, []>"), Mesh(device_ids=(3,))
+    assert tensor_bytes(tensor(8, 4), sharding, mesh) == 128

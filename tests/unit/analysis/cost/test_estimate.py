@@ -418,3 +418,16 @@ func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
     (found,) = [item for item in cost.transfers if item.kind == "all_reduce"]
     assert (found.devices, found.bytes) == (4, 24)
     assert found.seconds == pytest.approx(24 / 20)
+
+
+def test_a_value_on_a_single_device_is_sent_there():
+    """A sharding over one device has no dimensions; the reshard to it goes over all devices of the other mesh."""
+    cost = _cost("""
+sdy.mesh @one = <[], device_ids=[0]>
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>}) -> tensor<8x4xf32> {
+  %0 = sdy.reshard %x <@one, []> : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+""")
+    (found,) = cost.transfers
+    assert (found.kind, found.devices, found.bytes) == ("reshard", 8, 128)
