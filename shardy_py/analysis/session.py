@@ -17,6 +17,7 @@ from shardy_py.api.entry import find_main
 from shardy_py.api.in_shardings import InShardings
 from shardy_py.api.options import Strategy, propagation_options
 from shardy_py.api.pipelines import PropagationPipeline
+from shardy_py.api.plugin_passes import with_plugin_passes
 from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
@@ -123,7 +124,7 @@ class Session:
         pipeline = PropagationPipeline(
             dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
         )
-        before, rest = split_at_propagation(pipeline.passes)
+        before, rest = split_at_propagation(with_plugin_passes(pipeline.passes, semantics))
         with no_garbage_collection(), refuse_deep_nesting(main):
             for item in before:
                 item.run(program, context)

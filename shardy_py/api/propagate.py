@@ -14,6 +14,7 @@ from shardy_py.api.in_shardings import InShardings
 from shardy_py.api.options import EnginePass, Strategy, propagation_options
 from shardy_py.api.pipeline import snapshot_writer
 from shardy_py.api.pipelines import PropagationPipeline
+from shardy_py.api.plugin_passes import with_plugin_passes
 from shardy_py.api.result import Result
 from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
@@ -139,7 +140,7 @@ def propagate(
     )
     after_pass = _after_pass(semantics, dump_directory, on_pass)
     with no_garbage_collection(), refuse_deep_nesting(main):
-        for item in pipeline.passes:
+        for item in with_plugin_passes(pipeline.passes, semantics):
             if isinstance(item, SaveModulePass):
                 continue
             is_engine = isinstance(item, UserPriorityPropagationPass)

@@ -59,6 +59,8 @@ class PassContext:
 class Pass(Protocol):
     """One rewrite of a program; an attrs class whose fields are the options.
 
+    A pass of a plugin may also have ``runs_before``: the name of the pass of `propagate` that it runs before.
+
     Attributes:
         name: The name in pipelines, the same as upstream's, for example ``sdy-add-data-flow-edges``.
     """
