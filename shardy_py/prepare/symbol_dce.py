@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from attrs import frozen
@@ -12,7 +12,8 @@ from shardy_py.ir.attributes import Attribute, RawAttribute, SymbolRef
 from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_function
+from shardy_py.ir.shardings import distinct
+from shardy_py.ir.symbols import FUNCTION, SYMBOL_NAME, calls_by_function
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 VISIBILITY = "sym_visibility"
@@ -53,9 +54,9 @@ class SymbolDcePass:
         calls = calls_by_function(program)
         _revive(alive, dead, lambda op: filter(None, map(callee_of, calls.get(op, ()))))
         if dead:
-            _revive(alive, dead, _References(program).of)
+            _revive(alive, dead, _References(program, dead).of)
         for op in dead.values():
-            op.erase()
+            _erase(program, op)
 
 
 def _revive(alive: list[Op], dead: dict[str, Op], references: Callable[[Op], Iterable[str]]) -> None:
@@ -69,33 +70,53 @@ def _revive(alive: list[Op], dead: dict[str, Op], references: Callable[[Op], Ite
                 alive.append(op)
 
 
+def _erase(program: Program, symbol: Op) -> None:
+    """Erase a symbol; of a function, which uses nothing from outside, the ops inside need not be taken apart."""
+    if symbol.name != FUNCTION:
+        symbol.erase()
+        return
+    table = program.shardings
+    for op in symbol.walk():
+        for value in (*op.results, *op.function_results, *_arguments(op)) if op.regions else op.results:
+            table.pop(value.id, None)
+    program.body.remove(symbol)
+
+
 class _References:
-    """Finds the symbols to which ops refer; equal attributes and shardings are looked at once."""
+    """Finds the symbols to which ops refer; equal attributes are looked at once."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, wanted: Container[str]) -> None:
+        """Prepare to find the symbols of some names; others may be found, too."""
+        self._table = program.shardings
         self._seen: dict[tuple[int, int], tuple[object, tuple[str, ...]]] = {}
+        meshes = {sharding.mesh for sharding in distinct(self._table.values())}
+        self._by_shardings = any(mesh in wanted for mesh in meshes if isinstance(mesh, str))
 
-    def of(self, root: Op) -> Iterator[str]:
-        """Yield the names of all symbols to which an op and those inside refer, some of them more than once."""
-        table = self._program.shardings
+    def of(self, root: Op) -> set[str]:
+        """Return the names of the symbols to which an op and those inside refer."""
+        names: set[str] = set()
+        seen = self._seen
         for op in root.walk():
-            yield from self._in_attributes(op.attributes)
-            values = [*op.results, *op.function_results, *_arguments(op)] if op.regions else op.results
-            for value in values:
-                sharding = table.get(value.id)
-                if sharding is not None and type(sharding.mesh) is str:
-                    yield sharding.mesh
+            parts = getattr(op.attributes, "parts", None)
+            if parts is None:
+                names.update(_distinct(op.attributes.values()))
+                continue
+            key = id(parts[0]), id(parts[1])
+            found = seen.get(key)
+            if found is None:
+                found = seen[key] = parts, _distinct(op.attributes.values())
+            if found[1]:
+                names.update(found[1])
+        if self._by_shardings:
+            names.update(self._in_shardings(root))
+        return names
 
-    def _in_attributes(self, attributes: Mapping[str, Attribute]) -> Iterable[str]:
-        parts = getattr(attributes, "parts", None)
-        if parts is None:
-            return _distinct(attributes.values())
-        key = id(parts[0]), id(parts[1])
-        found = self._seen.get(key)
-        if found is None:
-            found = self._seen[key] = parts, _distinct(attributes.values())
-        return found[1]
+    def _in_shardings(self, root: Op) -> Iterator[str]:
+        for op in root.walk():
+            for value in (*op.results, *op.function_results, *_arguments(op)):
+                sharding = self._table.get(value.id)
+                if sharding is not None and isinstance(sharding.mesh, str):
+                    yield sharding.mesh
 
 
 def _distinct(values: Iterable[Attribute]) -> tuple[str, ...]:
