@@ -83,6 +83,5 @@ def _is_empty(info: str, value: Attribute) -> bool:
 
 def replace_by_owner(program: Program, edge: Op) -> None:
     """Take out an edge; its users use the owner, whose sharding stays as it is."""
-    program.shardings.pop(edge.results[0].id, None)
     edge.results[0].replace_all_uses_with(edge.operands[0])
     edge.erase()

@@ -26,7 +26,8 @@ class SymbolTable:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._counter = 0
-        self._ops = {op.attributes[SYMBOL_NAME]: op for op in program.body.ops if SYMBOL_NAME in op.attributes}
+        named = [(op.attributes.get(SYMBOL_NAME), op) for op in program.body.ops]
+        self._ops: dict[str, Op] = {name: op for name, op in named if name is not None}
 
     def get(self, name: str) -> Op | None:
         """Return the op of a name, or None."""

@@ -8,15 +8,19 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.attributes import Attribute, RawAttribute, SymbolRef
+from shardy_py.ir.attributes import Attribute, DenseElements, OpaqueElements, RawAttribute, SymbolRef
 from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.symbols import FUNCTION, SYMBOL_NAME, calls_by_function
+from shardy_py.ir.types import OpaqueType, TensorType
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 VISIBILITY = "sym_visibility"
+
+_PLAIN = frozenset((bool, int, float, str, DenseElements, OpaqueElements, TensorType, OpaqueType))
+"""The classes of most attributes, none of which refers to a symbol."""
 
 _SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))')
 
@@ -128,6 +132,8 @@ def _arguments(op: Op) -> Iterator[Value]:
 
 
 def _in_attribute(value: Attribute) -> Iterator[str]:
+    if type(value) in _PLAIN:
+        return
     if isinstance(value, (SymbolRef, RawAttribute)):
         for quoted, bare in _SYMBOL.findall(str(value)):
             yield quoted or bare
