@@ -78,8 +78,7 @@ def _has_unreduced_axes(program: Program) -> bool:
 
 def _names_of_interest(program: Program, semantics: OpSemantics) -> set[str]:
     """Return the names of the ops that the minimal version looks at where nothing is unreduced."""
-    names = names_with_trait(program, semantics, Contraction, Concatenation)
-    return names.union((_CALL,), semantics.names_with_data_flow(program.op_names))
+    return {_CALL, *names_with_trait(program, semantics, Contraction, Concatenation)}
 
 
 class _Planner:

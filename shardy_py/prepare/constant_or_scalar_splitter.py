@@ -7,7 +7,6 @@ for all that is computed from constants alone, and for scalars blown up to tenso
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from copy import copy
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
@@ -70,18 +69,19 @@ class ConstantOrScalarSplitterPass:
 def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | None = None) -> None:
     """Turn constants of dialects into ``sdy.constant``, which no folding merges again."""
     table = program.shardings
+    program.op_names.add(CONSTANT)
     for op in ops_among(program, names_with_trait(program, semantics, AsSdyConstant)):
         block = op.parent
         if block is None or AsSdyConstant not in semantics.get_traits(op):
             continue
-        constant = Op(program, CONSTANT, (), [value.type for value in op.results], copy(op.attributes))
+        constant = clone_op(op, {})
+        constant.name = CONSTANT
         if log is not None:
             log.converted(op, constant)
         block.insert_after(op.prev, constant)
         for old, new in zip(op.results, constant.results, strict=True):
             old.replace_all_uses_with(new)
-            if old.id in table:
-                table[new.id] = table.pop(old.id)
+            table.pop(old.id, None)
         block.remove(op)
 
 

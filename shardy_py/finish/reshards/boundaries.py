@@ -45,8 +45,10 @@ def reshard_call(resharder: Resharder, call: Op) -> None:
     """
     targets = _argument_shardings(resharder, call)
     for number, target in enumerate(targets):
-        use = OpOperand(call, number)
-        _bring_to(resharder, use, target, Place.after_value(use.value), full=True)
+        value = call.operands[number]
+        # Nearly always it is sharded that way already, and by the same object.
+        if resharder.sharding(value) is not target or target.unreduced_axes:
+            _bring_to(resharder, OpOperand(call, number), target, Place.after_value(value), full=True)
 
 
 def _argument_shardings(resharder: Resharder, call: Op) -> Sequence[TensorSharding]:
