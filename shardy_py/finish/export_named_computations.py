@@ -17,6 +17,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.regions import move_region
 from shardy_py.ir.shardings import complete, set_shardings
+from shardy_py.ir.stand_ins import bring_back, kept_for
 from shardy_py.ir.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
 from shardy_py.ir.types import function_type
 from shardy_py.sharding.tensor import symbol
@@ -54,8 +55,10 @@ def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLo
         sink_shardings(program, owners, [edge_user(owner) for owner in owners])
         set_shardings(program, owners, complete(program.shardings, owners))
     _remove_edges(program, arguments)
-    name = symbols.insert(_new_function(program, computation))
-    call = _new_call(program, computation, name)
+    # The call and the function from before, where there were any: nothing new has to be made for them.
+    old_call, old_function = kept_for(computation) or (None, None)
+    name = symbols.insert(_new_function(program, computation, old_function))
+    call = _new_call(program, computation, name, old_call)
     for result, new_result in zip(computation.results, call.results, strict=True):
         result.replace_all_uses_with(new_result)
     if log is not None:
@@ -64,7 +67,7 @@ def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLo
     return call
 
 
-def _new_function(program: Program, computation: Op) -> Op:
+def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
     """Return a function with the body of a computation, in no block yet."""
     attributes = computation.attributes
     arguments = [value.type for value in computation.regions[0].block.arguments]
@@ -77,20 +80,27 @@ def _new_function(program: Program, computation: Op) -> Op:
     }
     if EXECUTION_THREAD in attributes:
         made[EXECUTION_THREAD] = attributes[EXECUTION_THREAD]
-    function = Op(program, "func.func", attributes=made)
-    program.new_function_results(function, results)
+    if old is not None:
+        function = bring_back(old, (), {**made, "function_type": old.attributes["function_type"]})
+    else:
+        function = Op(program, "func.func", attributes=made)
+        program.new_function_results(function, results)
     move_region(computation, function, terminator="func.return")
     return function
 
 
-def _new_call(program: Program, computation: Op, callee: str) -> Op:
+def _new_call(program: Program, computation: Op, callee: str, old: Op | None) -> Op:
     """Insert the call before a computation, with its attributes and the shardings of its results."""
     attributes = copy(computation.attributes)
     for name in _OF_THE_COMPUTATION:
         if name in attributes:
             del attributes[name]
     attributes["callee"] = SymbolRef(callee, symbol(callee))
-    call = Op(program, "func.call", computation.operands, [value.type for value in computation.results], attributes)
+    if old is not None:
+        call = bring_back(old, computation.operands, attributes)
+    else:
+        types = [value.type for value in computation.results]
+        call = Op(program, "func.call", computation.operands, types, attributes)
     computation.parent.insert_before(computation, call)  # type: ignore[union-attr]
     table = program.shardings
     for result, new_result in zip(computation.results, call.results, strict=True):

@@ -382,6 +382,7 @@ class Program:
         edits: Grows whenever an op enters or leaves a block.
         found: What `shardy_py.ir.finding` found since the last edit, with the number of edits then.
         next_op_id, next_value_id: Return a new id.
+        stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.stand_ins`.
         origin: Whatever the frontend needs to write the program back.
         originals: The ids of values that are copies, to those of what they are copies of.
     """
@@ -397,6 +398,7 @@ class Program:
         self.shardings: dict[int, TensorSharding] = {}
         self.rules: dict[int, OpShardingRule] = {}
         self.facts: dict[object, Callable[[Op], Any]] = {}
+        self.stand_ins: dict[int, tuple[Op, ...]] = {}
         self.origin: Any = None
         self.originals: dict[int, int] = {}
         self.locate: Callable[[Op], str] = lambda op: ""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from shardy_py.ir.graph import Op, Region
+from shardy_py.ir.stand_ins import bring_back, keep_for, kept_for
 
 
 def move_region(source: Op, target: Op, *, terminator: str) -> Region:
     """Move the only region of an op to one that has none yet; ``source`` is left with an empty one.
+
+    When a region comes back to where it was, so do the ops that ended its blocks there.
 
     Args:
         source: The op that loses its region.
@@ -21,6 +24,15 @@ def move_region(source: Op, target: Op, *, terminator: str) -> Region:
         old = block.terminator
         if old is not None:
             # As in the reference, the new op enters the use lists before the old one leaves them.
-            block.append(Op(old.program, terminator, old.operands))
+            block.append(_new_terminator(old, terminator))
             old.erase()
     return region
+
+
+def _new_terminator(old: Op, name: str) -> Op:
+    for kept in kept_for(old):
+        if kept.name == name:
+            return bring_back(kept, old.operands, {})
+    new = Op(old.program, name, old.operands)
+    keep_for(new, old)
+    return new

@@ -15,6 +15,7 @@ from shardy_py.ir.graph import Op, Program, Region
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.regions import move_region
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
+from shardy_py.ir.stand_ins import keep_for
 from shardy_py.ir.symbols import (
     EXECUTION_THREAD,
     SymbolTable,
@@ -98,6 +99,8 @@ class _Importer:
             result.replace_all_uses_with(new_result)
         if self._context.copies is not None:
             self._context.copies.replaced(call, computation)
+        elif region is imported.region:
+            keep_for(computation, call, function)
         call.erase()
 
     def _new_computation(self, call: Op, function: Op) -> Op:

@@ -1,0 +1,34 @@
+"""Ops that another op stands in for, for a while, and that come back as they were.
+
+Calls and functions become named computations for propagation, and calls and functions again afterwards. An op that
+comes back is still the one the frontend knows, so that writing the program back need not make a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.graph import Op, Value
+
+
+def keep_for(stand_in: Op, *ops: Op) -> None:
+    """Keep ops, which are about to be erased, for the time when their stand-in goes."""
+    stand_in.program.stand_ins[stand_in.id] = ops
+
+
+def kept_for(stand_in: Op) -> tuple[Op, ...]:
+    """Return the ops that were kept for the time when their stand-in goes; () if there are none."""
+    return stand_in.program.stand_ins.pop(stand_in.id, ())
+
+
+def bring_back(op: Op, operands: Iterable[Value], attributes: Mapping[str, Attribute]) -> Op:
+    """Make an op that was erased as good as a new one: with operands and attributes, and without regions."""
+    for name in [name for name in op.attributes if name not in attributes]:
+        del op.attributes[name]
+    for name, value in attributes.items():
+        op.attributes[name] = value
+    op.operands = list(operands)
+    op.register_uses()
+    op.regions = ()
+    return op
