@@ -14,8 +14,8 @@ from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins import specs
+from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.dialect import Dialect
-from shardy_py.plugins.registry import PluginInfo
 
 Owned = list[tuple[str, Dialect]]
 OwnedPasses = list[tuple[str, type[Pass]]]

@@ -25,6 +25,7 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.rules import RULE_ATTRIBUTE
 from shardy_py.ir.schedule import OpPriority
+from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, pass_clash, with_problems
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
@@ -33,42 +34,6 @@ from shardy_py.sharding.rule_builder import pointwise_rule
 DEFAULT_OPTIONS = RuleOptions()
 _T = TypeVar("_T")
 _TYPE = attrgetter("type")
-
-
-@frozen
-class PluginInfo:
-    """What became of one plugin.
-
-    Args:
-        name: The name of its entry point, or the one it was given.
-        origin: The distribution and version it comes from, or "".
-        dialects: The names of its dialects.
-        ops: How many op definitions it has.
-        status: ``loaded``, ``blocked`` or ``broken``.
-        problems: Why it is broken, or which of its ops and passes others define, too.
-        passes: The names of its passes.
-        source: The file it was read from, or "".
-        op_names: The names and globs it defines, sorted.
-        traits: The names of the traits it gives by name, sorted.
-        priorities: The op priorities of its ops.
-    """
-
-    name: str
-    origin: str = ""
-    dialects: tuple[str, ...] = ()
-    ops: int = 0
-    status: str = "loaded"
-    problems: tuple[Diagnostic, ...] = ()
-    passes: tuple[str, ...] = ()
-    source: str = ""
-    op_names: tuple[str, ...] = ()
-    traits: tuple[str, ...] = ()
-    priorities: tuple[OpPriority, ...] = ()
-
-    @property
-    def owner(self) -> str:
-        """The words that name the plugin in errors."""
-        return f"plugin {self.name!r}" + (f" ({self.origin})" if self.origin else "")
 
 
 @frozen
@@ -153,12 +118,12 @@ class Registry:
         """
         definitions = [(owner, item.name, item) for owner, dialect in owned for item in dialect.definitions]
         classes = [(owner, class_.name, class_) for owner, class_ in passes]
-        by_name, op_clashes = _first_of_each(definitions, _clash)
-        by_pass, pass_clashes = _first_of_each(classes, _pass_clash)
+        by_name, op_clashes = first_of_each(definitions, clash)
+        by_pass, pass_clashes = first_of_each(classes, pass_clash)
         clashes = [*op_clashes, *pass_clashes]
         if clashes and not skip_broken:
             raise PluginError(*(problem for _, problem in clashes))
-        infos = (_with_problems(info, clashes) for info in plugins)
+        infos = (with_problems(info, clashes) for info in plugins)
         return cls(
             definitions=tuple(by_name[name][1] for name in sorted(by_name)),
             owners={name: by_name[name][0] for name in sorted(by_name)},
@@ -391,44 +356,6 @@ class Registry:
             own.mesh_reference,
             own.cost,
         )
-
-
-def _first_of_each(
-    claims: Iterable[tuple[str, str, _T]], clash: Callable[[str, list[str]], Diagnostic]
-) -> tuple[dict[str, tuple[str, _T]], list[tuple[list[str], Diagnostic]]]:
-    """Return the first owner and thing of each name, and the names that several things have with their owners."""
-    found: dict[str, list[tuple[str, _T]]] = {}
-    for owner, name, thing in claims:
-        if all(thing is not other for _, other in found.setdefault(name, [])):
-            found[name].append((owner, thing))
-    clashes = []
-    for name in sorted(found):
-        owners = [owner for owner, _ in found[name]]
-        if len(owners) > 1:
-            clashes.append((owners, clash(name, owners)))
-    return {name: things[0] for name, things in found.items()}, clashes
-
-
-def _with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnostic]]) -> PluginInfo:
-    """Return what became of a plugin, with the clashes it is part of."""
-    own = tuple(
-        problem for owners, problem in clashes if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
-    )
-    return evolve(info, problems=info.problems + own) if own else info
-
-
-def _clash(name: str, owners: list[str]) -> Diagnostic:
-    return Diagnostic(
-        "op-clash",
-        f"the op is defined by {' and by '.join(sorted(owners))}",
-        op=name,
-        hint="block one of the plugins by its name, or uninstall it",
-    )
-
-
-def _pass_clash(name: str, owners: list[str]) -> Diagnostic:
-    message = f"the pass {name!r} is defined by {' and by '.join(owners)}"
-    return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
 
 
 def _takes_options(rule: Any) -> bool:

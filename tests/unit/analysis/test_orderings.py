@@ -15,8 +15,7 @@ from shardy_py.ir.builder import Builder
 from shardy_py.ir.interfaces import Broadcast, Contraction, Elementwise
 from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule, Selector
 from shardy_py.ir.types import tensor
-from shardy_py.plugins import Registry
-from shardy_py.plugins.registry import PluginInfo
+from shardy_py.plugins import PluginInfo, Registry
 from shardy_py.propagation import DEFAULT, compile_program
 from shardy_py.propagation.op_priorities import order_ops
 from shardy_py.propagation.schedule_text import parse_schedule

@@ -1,0 +1,89 @@
+"""What became of each plugin, and things that several of them define."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from attrs import evolve, frozen
+
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.schedule import OpPriority
+
+_T = TypeVar("_T")
+
+
+@frozen
+class PluginInfo:
+    """What became of one plugin.
+
+    Args:
+        name: The name of its entry point, or the one it was given.
+        origin: The distribution and version it comes from, or "".
+        dialects: The names of its dialects.
+        ops: How many op definitions it has.
+        status: ``loaded``, ``blocked`` or ``broken``.
+        problems: Why it is broken, or which of its ops and passes others define, too.
+        passes: The names of its passes.
+        source: The file it was read from, or "".
+        op_names: The names and globs it defines, sorted.
+        traits: The names of the traits it gives by name, sorted.
+        priorities: The op priorities of its ops.
+    """
+
+    name: str
+    origin: str = ""
+    dialects: tuple[str, ...] = ()
+    ops: int = 0
+    status: str = "loaded"
+    problems: tuple[Diagnostic, ...] = ()
+    passes: tuple[str, ...] = ()
+    source: str = ""
+    op_names: tuple[str, ...] = ()
+    traits: tuple[str, ...] = ()
+    priorities: tuple[OpPriority, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """The words that name the plugin in errors."""
+        return f"plugin {self.name!r}" + (f" ({self.origin})" if self.origin else "")
+
+
+def first_of_each(
+    claims: Iterable[tuple[str, str, _T]], clash: Callable[[str, list[str]], Diagnostic]
+) -> tuple[dict[str, tuple[str, _T]], list[tuple[list[str], Diagnostic]]]:
+    """Return the first owner and thing of each name, and the names that several things have with their owners."""
+    found: dict[str, list[tuple[str, _T]]] = {}
+    for owner, name, thing in claims:
+        if all(thing is not other for _, other in found.setdefault(name, [])):
+            found[name].append((owner, thing))
+    clashes = []
+    for name in sorted(found):
+        owners = [owner for owner, _ in found[name]]
+        if len(owners) > 1:
+            clashes.append((owners, clash(name, owners)))
+    return {name: things[0] for name, things in found.items()}, clashes
+
+
+def with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnostic]]) -> PluginInfo:
+    """Return what became of a plugin, with the clashes it is part of."""
+    own = tuple(
+        problem for owners, problem in clashes if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
+    )
+    return evolve(info, problems=info.problems + own) if own else info
+
+
+def clash(name: str, owners: list[str]) -> Diagnostic:
+    """Return what to say of an op that several define."""
+    return Diagnostic(
+        "op-clash",
+        f"the op is defined by {' and by '.join(sorted(owners))}",
+        op=name,
+        hint="block one of the plugins by its name, or uninstall it",
+    )
+
+
+def pass_clash(name: str, owners: list[str]) -> Diagnostic:
+    """Return what to say of a pass that several define."""
+    message = f"the pass {name!r} is defined by {' and by '.join(owners)}"
+    return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
