@@ -53,11 +53,14 @@ def result_labels(result: Result) -> Labels:
     names = program_names(result.program, result.main, native_names(result.program)[0])
     living = {value.id: value for function in result.program.functions.values() for value in _all_values(function)}
     slots: dict[str, int] = {}
+    others: set[str] = set()
     for value_id, name in names.items():
         slot = _slot(result.program, trace, living[value_id])
-        if slot is not None:
+        if slot is None:
+            others.add(name)
+        else:
             slots[name] = slot
-    return trace.labels.renamed(slots)
+    return trace.labels.renamed(slots, frozenset(others))
 
 
 def _all_values(function: Any) -> list[Value]:
@@ -82,11 +85,11 @@ def _slot(program: Program, trace: Trace, value: Value) -> int | None:
 
 
 def _returned(program: Program, value: Value) -> Value | None:
-    """Return what the callee returns for a result of a call."""
+    """Return what a function returns, for a result of it or of a call of it."""
     op = value.defining_op
-    if op is None or op.name != "func.call":
+    if op is None or op.name not in (FUNCTION, "func.call"):
         return None
-    callee = program.functions.get(op.attributes["callee"].name)
+    callee = op if op.name == FUNCTION else program.functions.get(op.attributes["callee"].name)
     block = next((block for region in callee.regions for block in region.blocks), None) if callee else None
     return block.last.operands[value.index] if block and block.last else None
 

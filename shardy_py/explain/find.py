@@ -26,11 +26,14 @@ def find_slot(labels: Labels, key: int | str) -> int:
         OptionError: there is no such value, or several.
     """
     text = f"arg{key}" if isinstance(key, int) else key.strip()
+    unseen = {one for one in labels.unseen if not any(name.startswith(f"{one} for ") for name in labels.slots)}
     function, colon, name = text.rpartition(":") if text.startswith("@") else ("", "", text)
     for candidate in (name, f"%{name.removeprefix('%')}"):
         found = labels.slots.get(f"{function}{colon}{candidate}", labels.aliases.get(candidate))
         if found is not None:
             return found
+        if f"{function}{colon}{candidate}" in unseen:
+            raise _unseen(key)
     copies = [one for one in labels.slots if one.startswith((f"{text} for ", f"%{text} for "))]
     if len(copies) > 1:
         message = f"{key} was copied, one for each use"
@@ -85,6 +88,11 @@ def _find_step(labels: Labels, key: str) -> int | None:
 def _is_part(key: str, location: str) -> bool:
     """Return whether a location has a part that ends where the key does, so that line 1 is not line 12."""
     return re.search(rf"{re.escape(key)}(?!\d)", location) is not None
+
+
+def _unseen(key: object) -> OptionError:
+    hint = "arguments of the body of a reduction have no sharding, nor has what nobody uses"
+    return OptionError(Diagnostic("unsharded-value", f"{key} takes no part in propagation", hint=hint))
 
 
 def _unknown(key: object, what: str, known: Iterable[str]) -> OptionError:

@@ -46,6 +46,7 @@ class Labels:
         slots: Name to slot, with all names that values in the text have.
         results: Step to the slots of the results of its op.
         aliases: Other names of arguments and results of the main function to their slots.
+        unseen: The names of values in the text that propagation does not see.
     """
 
     of_slot: Mapping[int, str]
@@ -53,6 +54,7 @@ class Labels:
     slots: Mapping[str, int]
     results: Mapping[int, tuple[int, ...]]
     aliases: Mapping[str, int] = field(factory=dict)
+    unseen: frozenset[str] = frozenset()
 
     def value(self, slot: int) -> str:
         """Return the name of a slot; of a value that cannot be sharded, a dash."""
@@ -62,11 +64,12 @@ class Labels:
         """Return the step of the op that makes a value, or None."""
         return next((step for step, slots in self.results.items() if slot in slots), None)
 
-    def renamed(self, slots: Mapping[str, int]) -> Labels:
+    def renamed(self, slots: Mapping[str, int], unseen: frozenset[str]) -> Labels:
         """Return labels by other names; what these do not name keeps its name, in parentheses.
 
         Args:
             slots: Name to slot.
+            unseen: See above.
         """
         kept = {slot: f"({name})" if name.startswith(("%", "@")) else name for slot, name in self.of_slot.items()}
         of_slot = {**kept, **names_by_slot(slots)}
@@ -74,7 +77,7 @@ class Labels:
             step: evolve(label, results=_join(of_slot, self.results.get(step, ())))
             for step, label in self.of_step.items()
         }
-        return Labels(of_slot, of_step, slots, self.results, self.aliases)
+        return Labels(of_slot, of_step, slots, self.results, self.aliases, unseen)
 
 
 def program_names(program: Program, main: Op, printed: Mapping[int, str]) -> dict[int, str]:
@@ -175,7 +178,8 @@ def capture_labels(names: Mapping[int, str], problem: Problem, aliases: Mapping[
     for number in range(len(problem.function_results)):
         of_step[-1 - number] = OpLabel("func.return", location=op_of_visit(problem, -1 - number).location)
     others = {name: problem.slot_of[value] for name, value in (aliases or {}).items() if value in problem.slot_of}
-    return Labels(of_slot, of_step, slots, results, others)
+    unseen = frozenset(names.values()) - slots.keys()
+    return Labels(of_slot, of_step, slots, results, others, unseen)
 
 
 def _describe(value: Value, names: Mapping[int, str]) -> str:

@@ -150,3 +150,39 @@ def test_the_trace_lists_updates_and_refusals(result: Result) -> None:
 def test_every_reason_has_a_meaning() -> None:
     """One line for each code."""
     assert set(MEANINGS) == set(Code)
+
+
+@pytest.mark.parametrize("names", ["input", "result"])
+def test_a_value_that_cannot_be_sharded_is_an_error_of_its_own(names: str) -> None:
+    """Such as an argument of the body of a reduction."""
+    result = traced(
+        f"""func.func @main(%arg0: tensor<8x8xf32> {sharded('[{"a"}, {?}]')}) -> tensor<8xf32> {{
+          %cst = stablehlo.constant dense<0.0> : tensor<f32>
+          %0 = stablehlo.reduce(%arg0 init: %cst) across dimensions = [1] : (tensor<8x8xf32>, tensor<f32>)
+              -> tensor<8xf32> reducer(%arg1: tensor<f32>, %arg2: tensor<f32>) {{
+            %1 = stablehlo.add %arg1, %arg1 : tensor<f32>
+            stablehlo.return %1 : tensor<f32>
+          }}
+          return %0 : tensor<8xf32>
+        }}"""
+    )
+    assert "%arg1: tensor<f32>" in result.text
+    with pytest.raises(OptionError) as error:
+        result.explain("%arg1", names=names)
+    assert error.value.diagnostics[0].code == "unsharded-value"
+
+
+def test_a_result_of_another_function_is_what_it_returns() -> None:
+    """By the name that the function gives it."""
+    result = traced(
+        f"""func.func @main(%arg0: tensor<8xf32> {sharded('[{"a"}]')}) -> tensor<8xf32> {{
+          %0 = call @f(%arg0) : (tensor<8xf32>) -> tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }}
+        func.func private @f(%arg0: tensor<8xf32>) -> tensor<8xf32> {{
+          %0 = stablehlo.negate %arg0 : tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }}"""
+    )
+    assert result.explain("@f:result0").sharding == result.explain("@f:%0").sharding != ""
+    assert result.explain("%0").dimensions[0].present[0].origin.annotation == "function argument %arg0"
