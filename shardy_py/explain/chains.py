@@ -9,8 +9,7 @@ from attrs import frozen
 from shardy_py.explain.annotations import Annotation
 from shardy_py.explain.history import Cause, Moment
 from shardy_py.explain.labels import OpLabel
-from shardy_py.explain.step import StepExplanation
-from shardy_py.explain.trace import Trace, dimension_of
+from shardy_py.explain.trace import Trace, dimension_of, direction_of
 from shardy_py.propagation.trace import Place, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
@@ -170,11 +169,3 @@ def _axes(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, ...
 def _common(first: tuple[AxisRef, ...], second: tuple[AxisRef, ...], mesh: Mesh) -> tuple[AxisRef, ...]:
     """Return what both lists have."""
     return axis_set_difference(first, axis_set_difference(first, second, mesh), mesh)
-
-
-def direction_of(explanation: StepExplanation, source: int, target: int) -> str:
-    """Return which way an axis goes from one tensor of a step to another."""
-    split = len(explanation.old.operands)
-    if (source < split) == (target < split):
-        return "sideways"
-    return "forward" if source < split else "backward"

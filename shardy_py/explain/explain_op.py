@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.chains import Link, direction_of
+from shardy_py.explain.chains import Link
 from shardy_py.explain.describe import Describer
 from shardy_py.explain.explanation import FactorExplanation, OpExplanation, TensorOfOp
 from shardy_py.explain.labels import Labels
@@ -76,19 +76,12 @@ def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> I
 
 
 def _moves(trace: Trace, step: int) -> Iterator[Link]:
-    slots = slots_of_visit(trace.problem, step)
+    slot_of, op = trace.problem.slot_of, trace.labels.of_step[step]
     for number in trace.visits_of.get(step, ()):
-        visit = trace.log.visits[number]
-        explanation = trace.explain_visit(visit) if visit.outcome else None
-        for one in explanation.accepted if explanation else ():
-            mappings = explanation.rule.mappings  # type: ignore[union-attr]
-            target = spot_of(slots, mappings, one.target, one.factor)
-            source = spot_of(slots, mappings, one.source, one.factor)
-            if target is not None and source is not None:
-                place = trace.log.places[visit.place]
-                direction = direction_of(explanation, one.source, one.target)  # type: ignore[arg-type]
-                op = trace.labels.of_step[step]
-                yield Link(*target, *source, one.axis, number, place, op, one.factor, direction)
+        for one in trace.moves_of(number):
+            target, source = slot_of[one.value.id], slot_of[one.source.id]
+            ends = (target, one.dimension, source, one.source_dimension)
+            yield Link(*ends, one.axis, number, one.place, op, one.factor, one.direction)
 
 
 def _refusals(trace: Trace, step: int) -> Iterator[Reason]:

@@ -18,6 +18,7 @@ from shardy_py.ir.schedule import Schedule
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import (
+    Change,
     Place,
     Update,
     Visit,
@@ -28,6 +29,7 @@ from shardy_py.propagation.trace import (
     slots_of_visit,
 )
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.rule import TensorMapping
 
 
@@ -62,6 +64,35 @@ class TracedRefusal:
         return self.refusal.code
 
 
+@frozen(eq=False)
+class TracedMove:
+    """An axis that an accepted update brought onto a dimension.
+
+    Args:
+        visit: The number of the visit.
+        op: The op; the function for a function result.
+        value: The value that carries the sharding that got the axis.
+        dimension: The dimension that got it.
+        source: The value it came from.
+        source_dimension: The dimension it came from.
+        axis: The axis, or the part of it that came.
+        factor: The factor of the op's rule; -1 for a sharding group, which follows one of its members.
+        direction: ``forward``, ``backward``, ``sideways``, or ``group``.
+        place: The user priority, the level, and the strategy.
+    """
+
+    visit: int
+    op: Op
+    value: Value
+    dimension: int
+    source: Value
+    source_dimension: int
+    axis: AxisRef
+    factor: int
+    direction: str
+    place: Place
+
+
 @define(eq=False, slots=False)
 class Trace:
     """What a run did.
@@ -94,6 +125,46 @@ class Trace:
     def updates(self) -> tuple[Update, ...]:
         """The accepted updates, in order."""
         return tuple([update for _, update in self.history.updates])
+
+    def moves(self) -> Iterator[TracedMove]:
+        """Yield the axes that the accepted updates brought, in order."""
+        for number, update in self.history.updates:
+            yield from self.moves_of(number)
+            for change in update.changes:
+                if change.is_tied:
+                    yield from self._group_moves(number, update, change)
+
+    def moves_of(self, number: int) -> Iterator[TracedMove]:
+        """Yield the axes that came in one visit; what sharding groups got with them aside."""
+        visit = self.log.visits[number]
+        explanation = self.explain_visit(visit) if visit.outcome else None
+        slots, values = slots_of_visit(self.problem, visit.step), self.problem.slot_values
+        for one in explanation.accepted if explanation else ():
+            if slots[one.target] >= 0 and slots[one.source] >= 0:
+                yield TracedMove(
+                    number,
+                    op_of_visit(self.problem, visit.step),
+                    values[slots[one.target]],
+                    dimension_of(explanation, one.target, one.factor),  # type: ignore[arg-type]
+                    values[slots[one.source]],
+                    dimension_of(explanation, one.source, one.factor),  # type: ignore[arg-type]
+                    one.axis,
+                    one.factor,
+                    direction_of(explanation, one.source, one.target),  # type: ignore[arg-type]
+                    self.log.places[visit.place],
+                )
+
+    def _group_moves(self, number: int, update: Update, change: Change) -> Iterator[TracedMove]:
+        """Yield the axes that a member of a sharding group got as another one changed."""
+        source = update.values[change.position]
+        old = change.old.dim_shardings if change.old is not None else ()
+        for dimension, dim in enumerate(change.new.dim_shardings):
+            had = old[dimension].axes if old else ()
+            for axis in axis_set_difference(dim.axes, had, update.mesh):
+                if source is not None:
+                    place = Place(update.user_priority, update.level, update.strategy)
+                    args = (update.op, change.value, dimension, source, dimension, axis, -1, "group", place)
+                    yield TracedMove(number, *args)
 
     def refusals(self) -> Iterator[TracedRefusal]:
         """Yield the refusals of all visits, in order; one that is met again in another visit comes again."""
@@ -172,6 +243,14 @@ class Trace:
 def _flags(problem: Problem, step: int, is_elementwise: bool, conservative: bool) -> dict[str, bool]:
     # An edge whose target looks different from its sources is never conservative.
     return {"is_elementwise": is_elementwise, "conservative": conservative and step not in problem.transforms}
+
+
+def direction_of(explanation: StepExplanation, source: int, target: int) -> str:
+    """Return which way an axis goes from one tensor of a step to another."""
+    split = len(explanation.old.operands)
+    if (source < split) == (target < split):
+        return "sideways"
+    return "forward" if source < split else "backward"
 
 
 def dimension_of(explanation: StepExplanation, position: int, factor: int) -> int:

@@ -147,6 +147,24 @@ def test_the_trace_lists_updates_and_refusals(result: Result) -> None:
     assert lost[0].value is not None
 
 
+def test_the_trace_lists_every_axis_that_moved(result: Result) -> None:
+    """With value, dimension, op, factor, direction and place; the changes of the updates are made of these."""
+    trace = result.trace
+    assert trace is not None
+    moves = list(trace.moves())
+    names = trace.labels
+    first = moves[0]
+    assert (names.value(trace.problem.slot_of[first.value.id]), first.dimension, str(first.axis)) == ("%0", 0, '"a"')
+    assert (first.op.name, first.factor, first.direction) == ("stablehlo.dot_general", 0, "forward")
+    assert (first.place.user_priority, first.place.level, first.place.strategy.value) == (0, 2, "aggressive")
+    gained = 0
+    for update in trace.updates:
+        for change in update.changes:
+            before = sum(len(dim.axes) for dim in change.old.dim_shardings) if change.old else 0
+            gained += sum(len(dim.axes) for dim in change.new.dim_shardings) - before
+    assert len(moves) == gained > 0
+
+
 def test_every_reason_has_a_meaning() -> None:
     """One line for each code."""
     assert set(MEANINGS) == set(Code)
