@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+from array import array
 from functools import cached_property
+from hashlib import sha256
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from shardy_py.analysis.changes import changed_slots
 from shardy_py.analysis.machine import Machine
@@ -40,6 +41,8 @@ class Setting:
 class SessionEvaluator:
     """Evaluates schedules on an open session.
 
+    Many schedules lead to the same shardings; these are finished and priced once.
+
     Args:
         session: The program.
         setting: What with.
@@ -47,6 +50,7 @@ class SessionEvaluator:
 
     session: Session
     setting: Setting
+    _known: dict[bytes, Outcome] = field(factory=dict, init=False)
 
     @cached_property
     def first_solution(self) -> Solution:
@@ -61,25 +65,30 @@ class SessionEvaluator:
         """
         # One pause for all stages: at its end the finished program is garbage, which is found before it grows old.
         with no_garbage_collection():
-            return self._evaluate(schedule)
+            solution = self.session.solve(schedule.schedule)
+            key = sha256(array("l", solution.shardings).tobytes()).digest()
+            outcome = self._known.get(key)
+            if outcome is None:
+                outcome = self._known[key] = self._price(solution)
+        return evolve(outcome, name=schedule.name, schedule=schedule.text)
 
-    def _evaluate(self, schedule: NamedSchedule) -> Outcome:
+    def _price(self, solution: Solution) -> Outcome:
+        """Return the outcome of a solution, without the name of a schedule."""
         setting = self.setting
         try:
-            found = self.session.evaluate(schedule.schedule, setting.machine, axes=setting.axes, layout=setting.layout)
+            found = self.session.price(solution, setting.machine, axes=setting.axes, layout=setting.layout)
         except OptionError:
             raise
         except ShardyError as error:
-            return Refusal(schedule.name, schedule.text, tuple(str(item) for item in error.diagnostics))
-        changed = len(changed_slots(self.first_solution, found.solution))
-        return _row(schedule, found, changed)
+            return Refusal("", "", tuple(str(item) for item in error.diagnostics))
+        return _row(found, len(changed_slots(self.first_solution, solution)))
 
 
-def _row(schedule: NamedSchedule, found: Evaluation, changed: int) -> Row:
+def _row(found: Evaluation, changed: int) -> Row:
     cost = found.cost
     return Row(
-        name=schedule.name,
-        schedule=schedule.text,
+        name="",
+        schedule="",
         values_changed=changed,
         collectives=[Collectives(item.kind, item.count, item.bytes) for item in cost.kinds],
         communication_bytes=cost.communication_bytes.value or 0,
@@ -107,7 +116,7 @@ class EvaluatorSource:
     @property
     def key(self) -> str:
         """A text that is equal for equal sources."""
-        return hashlib.sha256(f"{self.program.key} {self.setting!r}".encode()).hexdigest()
+        return sha256(f"{self.program.key} {self.setting!r}".encode()).hexdigest()
 
     def open(self) -> SessionEvaluator:
         """Open the program."""

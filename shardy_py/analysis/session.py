@@ -228,8 +228,22 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
+        return self.price(self.solve(schedule, op_priorities=op_priorities), machine, axes=axes, layout=layout)
+
+    def price(
+        self,
+        solution: Solution,
+        machine: MachineLike | None = None,
+        *,
+        axes: AxisLinks | None = None,
+        layout: str | LayoutPolicy | None = None,
+    ) -> Evaluation:
+        """Return what a solution leads to, and what that costs; the arguments are those of `evaluate`.
+
+        Raises:
+            ShardyError: an option is not valid, or a pass cannot handle the program.
+        """
         found = None if machine is None else get_machine(machine)
-        solution = self.solve(schedule, op_priorities=op_priorities)
         program = self.finish(solution)
         with no_garbage_collection():
             cost = estimate(

@@ -10,6 +10,7 @@ import click
 from shardy_py.analysis.compare import compare_schedules
 from shardy_py.analysis.machine_text import get_machine
 from shardy_py.analysis.rows import Comparison
+from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -32,6 +33,8 @@ def run_compare(
     plot: str | None,
     save: str | None,
     machine: str | None,
+    axes: tuple[str, ...],
+    layout: str | None,
     store: str | None,
     backend: str | None,
     dask_address: str | None,
@@ -40,6 +43,7 @@ def run_compare(
     """Compare schedules on one file; write nothing but the store unless all of it succeeded."""
     check_plot(plot)
     known = None if machine is None else get_machine(machine)
+    links = parse_axis_links(axes) or None
     program = GivenProgram.of(**session_options)
     with (
         stoppable(store),
@@ -51,6 +55,8 @@ def run_compare(
             [schedule_argument(item) for item in schedules] or None,
             program.mesh,
             machine=known,
+            axes=links,
+            layout=layout,
             random=random,
             seed=seed,
             in_shardings=program.in_shardings,

@@ -71,6 +71,14 @@ def sweep_options(command: Command) -> Command:
         click.option("--dask-address", metavar="URL", help="The scheduler of a dask cluster; with --backend dask."),
         click.option("--backend", metavar="NAME", help="Another backend of joblib than processes: dask, ray, ..."),
         click.option("--store", metavar="FILE", type=click.Path(), help="Save what is done here; go on from it."),
+        click.option("--layout", metavar="POLICY", help="Count bytes with these layouts: tpu-v5e or row-major."),
+        click.option(
+            "--axis",
+            "axes",
+            multiple=True,
+            metavar="AXIS=LINK,..",
+            help="The links of the machine that an axis of the mesh runs over. May be repeated; then for all axes.",
+        ),
         click.option("--machine", metavar="NAME|FILE", help="What the program runs on; without, there are no times."),
     ):
         command = option(command)

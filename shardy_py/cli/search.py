@@ -10,6 +10,7 @@ import click
 from shardy_py.analysis.machine_text import get_machine
 from shardy_py.analysis.search import require_optuna, search_schedule
 from shardy_py.cli.compare import STDOUT, check_plot, write_comparison
+from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import joblib_backend, stoppable, sweep_progress
@@ -27,6 +28,8 @@ def run_search(
     json_file: str | None,
     plot: str | None,
     machine: str | None,
+    axes: tuple[str, ...],
+    layout: str | None,
     store: str | None,
     backend: str | None,
     dask_address: str | None,
@@ -36,6 +39,7 @@ def run_search(
     require_optuna()
     check_plot(plot)
     known = None if machine is None else get_machine(machine)
+    links = parse_axis_links(axes) or None
     program = GivenProgram.of(**session_options)
     with (
         stoppable(store),
@@ -46,6 +50,8 @@ def run_search(
             program.module,
             program.mesh,
             machine=known,
+            axes=links,
+            layout=layout,
             minimise=minimise,
             budget=budget,
             seed=seed,

@@ -18,6 +18,7 @@ from shardy_py.analysis.program_source import PluginFile, ProgramSource, Session
 from shardy_py.analysis.rows import Outcome, Refusal, make_comparison
 from shardy_py.analysis.session import Session
 from shardy_py.errors import OptionError, ShardyError
+from shardy_py.propagation.schedule_text import format_schedule
 from shardy_py.propagation.schedules import BUILTIN
 from tests.unit.analysis.programs import BARE, LAYER, MLP, TOY_PLUGIN
 
@@ -161,20 +162,45 @@ def test_a_session_may_be_given() -> None:
         compare_schedules(session, machine=MACHINE, store="s.jsonl")
 
 
+def refuse_flat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the result of the flat ordering be refused, and so that of all orderings with the same shardings."""
+    price = Session.price
+
+    def refuse(self: Session, solution: Any, *rest: Any, **options: Any) -> Any:
+        if solution.shardings == self.solve("flat").shardings:
+            raise ShardyError(sdy.Diagnostic("odd", "it is odd"))
+        return price(self, solution, *rest, **options)
+
+    monkeypatch.setattr(Session, "price", refuse)
+
+
 def test_a_schedule_without_result_does_not_end_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a later pass refuses is listed with the reason; all others have rows."""
-    evaluate = Session.evaluate
-
-    def refuse(self: Session, schedule: Any, *rest: Any, **options: Any) -> Any:
-        if schedule == BUILTIN["flat"]:
-            raise ShardyError(sdy.Diagnostic("odd", "it is odd"))
-        return evaluate(self, schedule, *rest, **options)
-
-    monkeypatch.setattr(Session, "evaluate", refuse)
+    refuse_flat(monkeypatch)
     found = compare_schedules(LAYER, machine=MACHINE)
-    assert len(found.rows) == len(BUILTIN) - 1
-    assert [(item.name, item.problems) for item in found.refused] == [("flat", ("error: it is odd [odd]",))]
+    assert {row.name for row in found.rows} == {"default", "elementwise-first", "forward-only"}
+    assert [item.name for item in found.refused] == ["flat", "contractions-first", "reversed"]
+    assert {item.problems for item in found.refused} == {("error: it is odd [odd]",)}
+    assert found.refused[0].schedule == format_schedule(BUILTIN["flat"])
     assert found.sorted("bytes").refused == found.refused
+
+
+def test_equal_solutions_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every schedule is solved, but only those with shardings of their own are finished and priced."""
+    session = Session.open(MLP)
+    priced: list[tuple[int, ...]] = []
+    price = Session.price
+
+    def count(self: Session, solution: Any, *rest: Any, **options: Any) -> Any:
+        priced.append(tuple(solution.shardings))
+        return price(self, solution, *rest, **options)
+
+    monkeypatch.setattr(Session, "price", count)
+    found = compare_schedules(session, machine=MACHINE, random=20)
+    solutions = {tuple(session.solve(row.parsed_schedule()).shardings) for row in found.rows}
+    assert len(found.rows) == 26
+    assert len(priced) == len(set(priced)) == len(solutions)
+    assert set(priced) == solutions
 
 
 def test_a_machine_that_does_not_fit_is_an_error() -> None:
