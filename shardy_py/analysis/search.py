@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import frozen
 
@@ -20,7 +20,7 @@ from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.analysis.workers import require_joblib
 from shardy_py.api.in_shardings import InShardings
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.schedule import Entry, Level, Schedule, Selector
+from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.sharding.rule import FactorKind
 
@@ -35,15 +35,20 @@ _Evaluate = Callable[[Sequence[NamedSchedule], int], tuple[Outcome, ...]]
 """Evaluates schedules, given how many trials are done."""
 
 _REST = "-"
+_ALL = "all"
 _THEN = "then"
+_USES: tuple[Uses, ...] = get_args(Uses)
+_DIRECTIONS = {"both": Direction.BOTH, "forward": Direction.FORWARD, "backward": Direction.BACKWARD}
+_DRAWN = 4
+"""One of so many trials is drawn at random; the optimiser learns from them what to look at."""
 
 
 @frozen
 class SearchSpace:
     """All orderings that a search can find: a built-in one, with some ops taken out to come first.
 
-    Every op kind, or where its factors are of several kinds each of these, is put into one of a few first levels or
-    left to the built-in ordering that follows them. With everything left to it, it is that ordering itself.
+    Every kind of ops is put into one of a few first levels, with a direction, the uses and the factors that the level
+    speaks of, or it is left to the built-in ordering that follows. With everything left to it, it is that ordering.
 
     Args:
         kinds: What can be put in order.
@@ -54,34 +59,41 @@ class SearchSpace:
     bases: tuple[NamedSchedule, ...]
 
     @property
-    def parts(self) -> dict[str, Selector]:
-        """What each parameter, but the last, places."""
-        found = {}
+    def parameters(self) -> dict[str, tuple[str, ...]]:
+        """The parameters by name, each with its values; the first one leaves the ordering to begin with as it is."""
+        found: dict[str, tuple[str, ...]] = {}
         for kind in self.kinds:
-            for factors in _kinds_apart(kind.factor_kinds):
-                name = " ".join((kind.name, *(item.value for item in factors)))
-                found[name] = Selector(names=(kind.name,), factor_kinds=factors)
-        return found
+            found[kind.name] = (_REST, *map(str, range(MAX_LEVELS)))
+            found[f"{kind.name} direction"] = tuple(_DIRECTIONS)
+            found[f"{kind.name} uses"] = _USES
+            if len(kind.factor_kinds) > 1:
+                found[f"{kind.name} factors"] = (_ALL, *(item.value for item in kind.factor_kinds))
+        return {**found, _THEN: tuple(item.name for item in self.bases)}
 
     def start(self, base: NamedSchedule) -> dict[str, str]:
         """Return the parameters that stand for one of the orderings to begin with."""
-        return {**dict.fromkeys(self.parts, _REST), _THEN: base.name}
+        return {**{name: values[0] for name, values in self.parameters.items()}, _THEN: base.name}
 
     def suggest(self, trial: Trial) -> dict[str, str]:
         """Let the optimiser choose the parameters of a trial."""
-        places = (*map(str, range(MAX_LEVELS)), _REST)
-        chosen = {name: trial.suggest_categorical(name, places) for name in self.parts}
-        return {**chosen, _THEN: trial.suggest_categorical(_THEN, [item.name for item in self.bases])}
+        return {name: str(trial.suggest_categorical(name, values)) for name, values in self.parameters.items()}
 
     def schedule(self, chosen: Mapping[str, str]) -> Schedule:
         """Return the ordering that parameters stand for."""
         levels: list[list[Entry]] = [[] for _ in range(MAX_LEVELS)]
-        for name, selector in self.parts.items():
-            if chosen[name] != _REST:
-                levels[int(chosen[name])].append(Entry(selector))
+        for kind in self.kinds:
+            if chosen[kind.name] != _REST:
+                levels[int(chosen[kind.name])].append(_entry(kind, chosen))
         first = [tuple(entries) for entries in levels if entries]
         base = next(item for item in self.bases if item.name == chosen[_THEN])
         return Schedule((*(Level(f"level {i}", entries) for i, entries in enumerate(first)), *base.schedule.levels))
+
+
+def _entry(kind: OpKind, chosen: Mapping[str, str]) -> Entry:
+    factors = chosen.get(f"{kind.name} factors", _ALL)
+    uses = next(item for item in _USES if item == chosen[f"{kind.name} uses"])
+    selector = Selector(names=(kind.name,), factor_kinds=() if factors == _ALL else (FactorKind(factors),), uses=uses)
+    return Entry(selector, _DIRECTIONS[chosen[f"{kind.name} direction"]])
 
 
 @frozen
@@ -186,7 +198,7 @@ def _run_trials(
 ) -> tuple[Outcome, ...]:
     """Return the outcomes of all trials; those of a batch are chosen before any of them is evaluated."""
     outcomes: list[Outcome] = []
-    with _quiet_study(seed, at_once) as study:
+    with _quiet_study(seed, at_once, budget // _DRAWN + len(space.bases)) as study:
         for base in space.bases:
             study.enqueue_trial(space.start(base))
         while len(outcomes) < budget:
@@ -215,7 +227,7 @@ def _tell(study: Study, trial: Trial, outcome: Outcome, minimise: Measure) -> No
 
 
 @contextmanager
-def _quiet_study(seed: int, at_once: int) -> Iterator[Study]:
+def _quiet_study(seed: int, at_once: int, drawn: int) -> Iterator[Study]:
     """Provide a study that neither logs nor warns of options that may change."""
     import optuna
 
@@ -223,7 +235,9 @@ def _quiet_study(seed: int, at_once: int) -> Iterator[Study]:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=at_once > 1)
+        sampler = optuna.samplers.TPESampler(
+            seed=seed, multivariate=True, constant_liar=at_once > 1, n_startup_trials=drawn
+        )
         try:
             yield optuna.create_study(sampler=sampler)
         finally:
@@ -246,8 +260,3 @@ def _at_once(jobs: int | None) -> int:
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(jobs))
-
-
-def _kinds_apart(kinds: tuple[FactorKind, ...]) -> list[tuple[FactorKind, ...]]:
-    """Return the kinds of factors one by one; () where there is only one, which stands for all."""
-    return [(kind,) for kind in kinds] if len(kinds) > 1 else [()]

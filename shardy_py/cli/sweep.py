@@ -50,7 +50,9 @@ def joblib_backend(name: str | None, dask_address: str | None) -> Iterator[None]
             stack.enter_context(parallel_config(backend=name))
         except (ImportError, OSError, ValueError) as error:
             message = f"the backend {name!r} cannot be used: {error}"
-            raise OptionError(Diagnostic("backend", message, hint="install it, or leave out --backend")) from None
+            raise OptionError(
+                Diagnostic("backend", message, hint="install it, check the address, or leave out --backend")
+            ) from None
         yield
 
 

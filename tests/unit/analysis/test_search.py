@@ -17,7 +17,7 @@ from shardy_py.analysis.search import SearchSpace, search_schedule
 from shardy_py.analysis.session import Session
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.ir.interfaces import Contraction
-from shardy_py.ir.schedule import Entry, Level, Schedule, Selector
+from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.sharding.rule import FactorKind
 from tests.unit.analysis.programs import LAYER, MLP
@@ -37,13 +37,22 @@ def test_the_space_holds_the_orderings_to_begin_with() -> None:
 
 
 def test_ops_move_to_the_front_as_chosen() -> None:
-    """Each op, or each kind of factors of it, gets its level; empty levels are left out."""
+    """Each op gets its level, its direction, its uses and its factors; empty levels are left out."""
     space = SearchSpace(KINDS, named_schedules(["flat"]))
-    chosen = {"toy.add": "2", "toy.matmul pass_through": "-", "toy.matmul reduction": "0", "then": "flat"}
-    assert set(space.parts) == set(chosen) - {"then"}
-    reduction = Selector(names=("toy.matmul",), factor_kinds=(FactorKind.REDUCTION,))
+    assert "toy.add factors" not in space.parameters
+    assert space.parameters["toy.matmul factors"] == ("all", "pass_through", "reduction")
+    chosen = {
+        **space.start(space.bases[0]),
+        "toy.add": "2",
+        "toy.add direction": "forward",
+        "toy.matmul": "0",
+        "toy.matmul factors": "reduction",
+        "toy.matmul uses": "single",
+    }
+    assert set(chosen) == set(space.parameters)
+    reduction = Selector(names=("toy.matmul",), factor_kinds=(FactorKind.REDUCTION,), uses="single")
     first = Level("level 0", (Entry(reduction),))
-    second = Level("level 1", (Entry(Selector(names=("toy.add",))),))
+    second = Level("level 1", (Entry(Selector(names=("toy.add",)), Direction.FORWARD),))
     assert space.schedule(chosen) == Schedule((first, second, *BUILTIN["flat"].levels))
 
 
