@@ -32,6 +32,17 @@ class Notifications:
 
     def of(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of ``value`` changes, in order."""
+        return self._of_plain(value) or self._of_any(value)
+
+    def _of_plain(self, value: Value) -> tuple[int, ...] | None:
+        """Return the steps of the result of an op that has one, like all its users, which is the case of nearly all."""
+        owner, step_of = value.owner, self._step_of.get
+        if not isinstance(owner, Op) or owner.name == DATA_FLOW_EDGE:
+            return None
+        steps = [step_of(owner.id), *[step_of(user.id) for user, _ in reversed(value.uses)]]
+        return None if None in steps else tuple(dict.fromkeys(steps))  # type: ignore[arg-type]
+
+    def _of_any(self, value: Value) -> tuple[int, ...]:
         steps: dict[int, None] = {}
         op = value.defining_op
         if op is not None and op.name == DATA_FLOW_EDGE and op.id in self._slots.edges:

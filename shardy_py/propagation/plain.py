@@ -49,13 +49,17 @@ class Frame:
         num_operands: How many of the tensors are operands.
         places: Factor to the tensors that have it, operands first, with the dimension.
         dim_of: Tensor to its dimensions by factor.
+        ranks: Tensor to its number of dimensions.
         sizes: Tensor to its number of elements.
+        is_pointwise: Whether all tensors have the same factors in the same order.
     """
 
     num_operands: int
     places: tuple[tuple[tuple[int, int], ...], ...]
     dim_of: tuple[Mapping[int, int], ...]
+    ranks: tuple[int, ...]
     sizes: tuple[int, ...]
+    is_pointwise: bool
 
 
 def plain_frame(rule: OpShardingRule) -> Frame | None:
@@ -70,7 +74,9 @@ def plain_frame(rule: OpShardingRule) -> Frame | None:
             places[factor].append((tensor, dim))
         dim_of.append(dims)
     sizes = tuple([prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of])
-    return Frame(len(rule.operand_mappings), tuple(map(tuple, places)), tuple(dim_of), sizes)
+    ranks = tuple(map(len, dim_of))
+    is_pointwise = len(set(rule.mappings)) == 1
+    return Frame(len(rule.operand_mappings), tuple(map(tuple, places)), tuple(dim_of), ranks, sizes, is_pointwise)
 
 
 def plain_tensor(sharding: TensorSharding) -> PlainTensor | None:
@@ -106,6 +112,8 @@ def propagate_plain(
         mesh: The common mesh.
         is_elementwise: Whether the op counts as elementwise.
     """
+    if frame.is_pointwise and all(tensor.dims == tensors[0].dims for tensor in tensors):
+        return {}
     wanted = {}
     for factor, direction in enumerate(directions):
         if direction:

@@ -21,9 +21,10 @@ class ShardingTable:
         meshes: The meshes by name.
         values: Id to sharding.
         spreads: Id to whether a dimension has an axis: without one there is nothing to propagate.
+        plains: Plain tensors (see `plain`) by the id of the sharding, those of missing ones by minus the rank.
     """
 
-    __slots__ = ("_dims", "_ids", "_open", "_plain", "meshes", "spreads", "values")
+    __slots__ = ("_dims", "_ids", "_meshes_of", "_open", "meshes", "plains", "spreads", "values")
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self.meshes = meshes
@@ -31,7 +32,8 @@ class ShardingTable:
         self.spreads = [False]
         self._ids: dict[TensorSharding, int] = {}
         self._open: dict[tuple[str | Mesh, int], int] = {}
-        self._plain: dict[int, PlainTensor | None] = {}
+        self.plains: dict[int, PlainTensor | None] = {}
+        self._meshes_of: dict[int, tuple[str | Mesh, Mesh]] = {}
         self._dims: dict[tuple[Names, bool], DimensionSharding] = {}
 
     def intern(self, sharding: TensorSharding | None) -> int:
@@ -69,10 +71,10 @@ class ShardingTable:
     def plain(self, sharding_id: int, rank: int) -> PlainTensor | None:
         """Return a sharding as a plain tensor, one of some rank where it is missing; None where it is not plain."""
         key = sharding_id or -rank
-        if key not in self._plain:
+        if key not in self.plains:
             sharding = self.values[sharding_id]
-            self._plain[key] = open_tensor(rank) if sharding is None else plain_tensor(sharding)
-        return self._plain[key]
+            self.plains[key] = open_tensor(rank) if sharding is None else plain_tensor(sharding)
+        return self.plains[key]
 
     def dimension(self, names: Names, is_closed: bool) -> DimensionSharding:
         """Return the sharding of a dimension along whole axes, the same object for the same axes."""
@@ -87,17 +89,20 @@ class ShardingTable:
 
         Shardings on empty meshes agree with any other.
         """
-        name: str | Mesh | None = None
-        mesh: Mesh | None = None
+        common: tuple[str | Mesh, Mesh] | None = None
         for sharding_id in ids:
-            sharding = self.values[sharding_id]
-            if sharding is None:
+            if sharding_id == NO_SHARDING:
                 continue
-            other = self.mesh_of(sharding)
-            if mesh is None or mesh.is_empty:
-                name, mesh = sharding.mesh, other
-            elif not other.is_empty and other != mesh:
+            own = self._meshes_of.get(sharding_id) or self._find_mesh(sharding_id)
+            if common is None or common[1].is_empty:
+                common = own
+            elif own[1] is not common[1] and not own[1].is_empty and own[1] != common[1]:
                 return None
-        if name is None or mesh is None:
-            return None
-        return name, mesh
+        return common
+
+    def _find_mesh(self, sharding_id: int) -> tuple[str | Mesh, Mesh]:
+        """Return the mesh of a sharding, as written and itself."""
+        sharding = self.values[sharding_id]
+        assert sharding is not None, "a missing sharding has no mesh"
+        found = self._meshes_of[sharding_id] = (sharding.mesh, self.mesh_of(sharding))
+        return found

@@ -251,10 +251,13 @@ class Transitions:
         frame = self.frames[rule_id]
         if frame is None:
             return None
-        tensors = []
-        for dims, sharding_id in zip(frame.dim_of, ids, strict=True):
-            tensor = self.table.plain(sharding_id, len(dims))
-            if tensor is None or len(tensor.dims) != len(dims):
+        plains, tensors = self.table.plains, []
+        for rank, sharding_id in zip(frame.ranks, ids, strict=True):
+            try:
+                tensor = plains[sharding_id or -rank]
+            except KeyError:
+                tensor = self.table.plain(sharding_id, rank)
+            if tensor is None or len(tensor.dims) != rank:
                 return None
             tensors.append(tensor)
         return tensors
