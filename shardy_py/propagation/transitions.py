@@ -40,13 +40,13 @@ def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
     tensor is larger than which.
     """
     sizes, mappings = rule.factor_sizes, rule.mappings
-    distinct = set(mappings)
+    distinct = dict.fromkeys(mappings)
     volumes = {
         mapping: prod([sizes[factor] for factor in set(chain.from_iterable(mapping))])
         for mapping in (distinct if len(distinct) > 1 else ())
     }
     ranks = {volume: rank for rank, volume in enumerate(sorted(set(volumes.values())))}
-    shared = [factor for mapping in mappings for dim in mapping if len(dim) > 1 for factor in dim]
+    shared = [factor for mapping in distinct for dim in mapping if len(dim) > 1 for factor in dim]
     return (
         len(sizes),
         len(rule.operand_mappings),
