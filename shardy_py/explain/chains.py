@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from shardy_py.explain.annotations import Annotation
+from shardy_py.explain.events import dimension_of, direction_of
 from shardy_py.explain.history import Cause, Moment
 from shardy_py.explain.labels import OpLabel
-from shardy_py.explain.trace import Trace, dimension_of, direction_of
+from shardy_py.explain.trace import Trace
 from shardy_py.propagation.trace import Place, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference

@@ -157,6 +157,8 @@ class Describer:
                 return f"{self.labels.value(slot)} has {by} {what}{self._annotated(slot)}"
             case Code.DIRECTION if self._is_barrier(reason):
                 return f"the propagation barrier lets shardings through {reason.detail.removesuffix(' at this level')}"
+            case Code.PRIORITY if not reason.by:
+                return f"{self._closed(reason)} is {reason.detail}"
             case Code.PRIORITY:
                 return f"{other} had {by} already{detail}"
             case Code.GROUP:

@@ -90,8 +90,7 @@ def _refusals(trace: Trace, step: int) -> Iterator[Reason]:
     slots, mappings = trace.shape_of(step)
     seen: set[Refusal] = set()
     for number in numbers:
-        explanation = trace.explain_visit(trace.log.visits[number])
-        for refusal in explanation.refused if explanation else ():
+        for refusal in trace.refused(trace.log.visits[number]):
             is_news = refusal not in seen and (number == numbers[-1] or refusal.code is Code.LOST)
             spot = spot_of(slots, mappings, refusal.target, refusal.factor)
             if is_news and spot is not None:

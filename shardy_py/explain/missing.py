@@ -101,9 +101,8 @@ class Search:
     def refusals_from(self, source: Spot, step: int) -> Iterator[Reason]:
         """Yield why the axes of a dimension did not go on through a step, as of its last visit."""
         numbers = self.trace.visits_of.get(step, [])
-        explanation = self.trace.explain_visit(self.trace.log.visits[numbers[-1]]) if numbers else None
         slots, mappings = self.trace.shape_of(step)
-        for refusal in explanation.refused if explanation else ():
+        for refusal in self.trace.refused(self.trace.log.visits[numbers[-1]]) if numbers else ():
             if spot_of(slots, mappings, refusal.source, refusal.factor) != source:
                 continue
             target = spot_of(slots, mappings, refusal.target, refusal.factor)
@@ -125,7 +124,7 @@ class Search:
         if explanation is None:
             return
         factors = explanation.rule.mappings[position][dimension]
-        for refusal in explanation.refused:
+        for refusal in self.trace.refused(visit):
             if refusal.target == position and refusal.factor in factors:
                 yield refusal
 

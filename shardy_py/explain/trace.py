@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field
 
 from shardy_py.explain.annotations import Annotation
 from shardy_py.explain.bare import Bare
+from shardy_py.explain.events import TracedMove, TracedRefusal, dimension_of, direction_of
 from shardy_py.explain.history import History, replay
 from shardy_py.explain.labels import Labels
 from shardy_py.explain.reasons import Code, Refusal
 from shardy_py.explain.step import StepExplanation, explain_step
-from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.schedule import Schedule
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
@@ -28,69 +28,8 @@ from shardy_py.propagation.trace import (
     rule_of_visit,
     slots_of_visit,
 )
-from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.axis_lists import axis_set_difference
+from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.rule import TensorMapping
-
-
-@frozen(eq=False)
-class TracedRefusal:
-    """A refusal and where it happened.
-
-    Args:
-        visit: The number of the visit.
-        op: The op; the function for a function result.
-        value: The value that carries the sharding that stayed without the axis; None where it cannot be sharded.
-        dimension: The dimension of the value.
-        place: The user priority, the level, and the strategy.
-        refusal: What was refused and why, in terms of the step.
-    """
-
-    visit: int
-    op: Op
-    value: Value | None
-    dimension: int
-    place: Place
-    refusal: Refusal
-
-    @property
-    def axis(self) -> AxisRef:
-        """The axis, or what of it was refused."""
-        return self.refusal.axis
-
-    @property
-    def reason(self) -> Code:
-        """Why."""
-        return self.refusal.code
-
-
-@frozen(eq=False)
-class TracedMove:
-    """An axis that an accepted update brought onto a dimension.
-
-    Args:
-        visit: The number of the visit.
-        op: The op; the function for a function result.
-        value: The value that carries the sharding that got the axis.
-        dimension: The dimension that got it.
-        source: The value it came from.
-        source_dimension: The dimension it came from.
-        axis: The axis, or the part of it that came.
-        factor: The factor of the op's rule; -1 for a sharding group, which follows one of its members.
-        direction: ``forward``, ``backward``, ``sideways``, or ``group``.
-        place: The user priority, the level, and the strategy.
-    """
-
-    visit: int
-    op: Op
-    value: Value
-    dimension: int
-    source: Value
-    source_dimension: int
-    axis: AxisRef
-    factor: int
-    direction: str
-    place: Place
 
 
 @define(eq=False, slots=False)
@@ -178,7 +117,7 @@ class Trace:
         if explanation is None:
             return
         slots = slots_of_visit(self.problem, visit.step)
-        for refusal in explanation.refused:
+        for refusal in self.refused(visit):
             slot = slots[refusal.target]
             yield TracedRefusal(
                 number,
@@ -188,6 +127,32 @@ class Trace:
                 self.log.places[visit.place],
                 refusal,
             )
+
+    def refused(self, visit: Visit) -> tuple[Refusal, ...]:
+        """Return the refusals of a visit; what only waits for its user priority is called by that."""
+        explanation = self.explain_visit(visit)
+        if explanation is None:
+            return ()
+        priority = self.log.places[visit.place].user_priority
+        slots = slots_of_visit(self.problem, visit.step)
+        return tuple([self._with_priority(one, explanation, slots, priority) for one in explanation.refused])
+
+    def _with_priority(
+        self, refusal: Refusal, explanation: StepExplanation, slots: tuple[int, ...], priority: int
+    ) -> Refusal:
+        position = refusal.target if refusal.other is None else refusal.other
+        start = self.problem.table.values[self.problem.initial[slots[position]]]
+        if start is None or not self.log.user_priorities or refusal.code not in (Code.CLOSED, Code.REPLICATED):
+            return refusal
+        if refusal.code is Code.CLOSED:
+            own = start.dim_shardings[dimension_of(explanation, position, refusal.factor)]
+            is_later = own.priority_or_default > priority
+        else:
+            later = [dim for dim in start.dim_shardings if dim.priority_or_default > priority]
+            is_later = any_overlap(refusal.by, [axis for dim in later for axis in dim.axes])
+        if not is_later:
+            return refusal
+        return evolve(refusal, code=Code.PRIORITY, detail=f"{refusal.code.value} until a later user priority")
 
     def explain_visit(self, visit: Visit, seen: tuple[int, ...] | None = None) -> StepExplanation | None:
         """Return what a visit did and refused, or None where the tensors have no mesh, or not the same.
@@ -243,23 +208,3 @@ class Trace:
 def _flags(problem: Problem, step: int, is_elementwise: bool, conservative: bool) -> dict[str, bool]:
     # An edge whose target looks different from its sources is never conservative.
     return {"is_elementwise": is_elementwise, "conservative": conservative and step not in problem.transforms}
-
-
-def direction_of(explanation: StepExplanation, source: int, target: int) -> str:
-    """Return which way an axis goes from one tensor of a step to another."""
-    split = len(explanation.old.operands)
-    if (source < split) == (target < split):
-        return "sideways"
-    return "forward" if source < split else "backward"
-
-
-def dimension_of(explanation: StepExplanation, position: int, factor: int) -> int:
-    """Return which dimension of a tensor of a step a factor belongs to.
-
-    Raises:
-        ValueError: none.
-    """
-    for dimension, factors in enumerate(explanation.rule.mappings[position]):
-        if factor in factors:
-            return dimension
-    raise ValueError(f"tensor {position} has no factor {factor}")

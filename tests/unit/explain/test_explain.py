@@ -204,3 +204,24 @@ def test_a_result_of_another_function_is_what_it_returns() -> None:
     )
     assert result.explain("@f:result0").sharding == result.explain("@f:%0").sharding != ""
     assert result.explain("%0").dimensions[0].present[0].origin.annotation == "function argument %arg0"
+
+
+def test_what_waits_for_its_user_priority_is_refused_for_that() -> None:
+    """A dimension of a later priority is closed before, and its axes are kept free; neither is the user's doing."""
+    result = traced(
+        f"""func.func @main(%arg0: tensor<8x8xf32> {sharded('[{"a"}p1, {?}]')},
+                            %arg1: tensor<8x8xf32> {sharded('[{"b"}, {"a"}]')}) -> tensor<8x8xf32> {{
+          %0 = stablehlo.add %arg0, %arg1 : tensor<8x8xf32>
+          return %0 : tensor<8x8xf32>
+        }}"""
+    )
+    trace = result.trace
+    assert trace is not None
+    early = {
+        (one.dimension, str(one.axis), one.reason, one.refusal.detail.partition(" ")[0])
+        for one in trace.refusals()
+        if one.place.user_priority == 0 and one.refusal.target == 0 and one.place.level > 0
+    }
+    assert (0, '"b"', Code.PRIORITY, "closed") in early
+    assert (1, '"a"', Code.PRIORITY, "replicated") in early
+    assert not any(one[2] in (Code.CLOSED, Code.REPLICATED) for one in early)
