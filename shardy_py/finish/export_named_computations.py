@@ -70,19 +70,20 @@ def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLo
 def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
     """Return a function with the body of a computation, in no block yet."""
     attributes = computation.attributes
-    arguments = [value.type for value in computation.regions[0].block.arguments]
-    results = [value.type for value in computation.results]
     made: dict[str, Attribute] = {
         SYMBOL_NAME: attributes["name"],
-        "function_type": function_type(arguments, results),
         "sym_visibility": "private",
         ORIGINAL_FUNCTION_NAME: attributes["name"],
     }
     if EXECUTION_THREAD in attributes:
         made[EXECUTION_THREAD] = attributes[EXECUTION_THREAD]
     if old is not None:
-        function = bring_back(old, (), {**made, "function_type": old.attributes["function_type"]})
+        made["function_type"] = old.attributes["function_type"]
+        function = bring_back(old, (), made)
     else:
+        arguments = [value.type for value in computation.regions[0].block.arguments]
+        results = [value.type for value in computation.results]
+        made["function_type"] = function_type(arguments, results)
         function = Op(program, "func.func", attributes=made)
         program.new_function_results(function, results)
     move_region(computation, function, terminator="func.return")
@@ -91,14 +92,16 @@ def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
 
 def _new_call(program: Program, computation: Op, callee: str, old: Op | None) -> Op:
     """Insert the call before a computation, with its attributes and the shardings of its results."""
-    attributes = copy(computation.attributes)
-    for name in _OF_THE_COMPUTATION:
-        if name in attributes:
-            del attributes[name]
-    attributes["callee"] = SymbolRef(callee, symbol(callee))
+    reference = SymbolRef(callee, symbol(callee))
     if old is not None:
-        call = bring_back(old, computation.operands, attributes)
+        kept = {name: item for name, item in computation.attributes.items() if name not in _OF_THE_COMPUTATION}
+        call = bring_back(old, computation.operands, {**kept, "callee": reference})
     else:
+        attributes = copy(computation.attributes)
+        for name in _OF_THE_COMPUTATION:
+            if name in attributes:
+                del attributes[name]
+        attributes["callee"] = reference
         types = [value.type for value in computation.results]
         call = Op(program, "func.call", computation.operands, types, attributes)
     computation.parent.insert_before(computation, call)  # type: ignore[union-attr]
