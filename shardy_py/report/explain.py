@@ -45,7 +45,8 @@ def _reshard_lines(explanation: ReshardExplanation) -> Iterator[str]:
         yield f"  {chain.axis} shards what is reduced: {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
     if not explanation.differences and not explanation.reduced:
-        yield "  no dimension is sharded differently: this is about unreduced axes"
+        moves = one.kind != "sdy.reshard" or one.before != one.after
+        yield f"  no dimension moves{': this is about unreduced axes' if moves else ', nothing has to be sent'}"
 
 
 def chain_start(chain: AxisChain) -> str:
