@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from shardy_py.explain.annotations import Annotation
 from shardy_py.explain.events import dimension_of, direction_of
@@ -16,6 +17,8 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+
+GROUP = "group"
 
 
 @frozen(eq=False)
@@ -93,15 +96,27 @@ class _Finder:
         self.history = trace.history
 
     def chains(self, slot: int, dimension: int, axis: AxisRef, time: int) -> Iterator[Chain]:
-        """Yield the chains of an axis that a dimension has before a time."""
+        """Yield the chains of an axis that a dimension has before a time; chains may be as long as the program."""
+        pending: list[tuple[Link | Chain, _Links]] = [(one, None) for one in self._steps(slot, dimension, axis, time)]
+        pending.reverse()
+        while pending:
+            found, behind = pending.pop()
+            if isinstance(found, Chain):
+                yield evolve(found, links=_unroll(behind))
+                continue
+            end = 2 * found.visit + (2 if found.direction == GROUP else 1)
+            steps = list(self._steps(found.source, found.source_dimension, found.axis, end))
+            pending.extend((one, (found, behind)) for one in reversed(steps))
+
+    def _steps(self, slot: int, dimension: int, axis: AxisRef, time: int) -> Iterator[Link | Chain]:
+        """Yield how an axis came onto a dimension: by one move, or as the start of a chain; part by part."""
         mesh = self._mesh(slot, time)
         rest = _common((axis,), _axes(self.history.sharding(self.history.before(slot, time)), dimension), mesh)
         for part in axis_set_difference((axis,), rest, mesh):
             # A manual axis, which is on the annotation only, as seen from outside the manual computation.
             yield self._start(slot, dimension, part)
         for moment, before in self.history.backwards(slot, time):
-            earlier = _axes(before, dimension)
-            arrived = axis_set_difference(rest, earlier, mesh)
+            arrived = axis_set_difference(rest, _axes(before, dimension), mesh)
             for part in arrived:
                 yield from self._arrivals(slot, dimension, part, moment, mesh)
             rest = axis_set_difference(rest, arrived, mesh)
@@ -113,8 +128,8 @@ class _Finder:
         assert sharding is not None, "a dimension with an axis has a sharding"
         return self.trace.problem.table.mesh_of(sharding)
 
-    def _arrivals(self, slot: int, dimension: int, axis: AxisRef, moment: Moment, mesh: Mesh) -> Iterator[Chain]:
-        """Yield the chains of an axis that arrived at one moment."""
+    def _arrivals(self, slot: int, dimension: int, axis: AxisRef, moment: Moment, mesh: Mesh) -> Iterator[Link | Chain]:
+        """Yield how an axis arrived at one moment."""
         trace = self.trace
         if moment.cause in (Cause.START, Cause.PRIORITY):
             yield self._start(slot, dimension, axis)
@@ -124,43 +139,35 @@ class _Finder:
         place, op = trace.log.places[visit.place], trace.labels.of_step[visit.step]
         if moment.cause is Cause.GROUP:
             member = slots[moment.position]
-            link = Link(slot, dimension, member, dimension, axis, moment.visit, place, op, -1, "group")
-            yield from self._continue(link, moment.time + 1)
+            yield Link(slot, dimension, member, dimension, axis, moment.visit, place, op, -1, GROUP)
             return
         explanation = trace.explain_visit(visit)
         assert explanation is not None, "a visit that changed something has a mesh"
+        factors = explanation.rule.mappings[moment.position][dimension]
         for accepted in explanation.accepted:
-            if (
-                accepted.target != moment.position
-                or accepted.factor not in explanation.rule.mappings[accepted.target][dimension]
-            ):
+            if accepted.target != moment.position or accepted.factor not in factors:
                 continue
+            source = (slots[accepted.source], dimension_of(explanation, accepted.source, accepted.factor))
+            direction = direction_of(explanation, accepted.source, accepted.target)
             for part in _common((axis,), (accepted.axis,), mesh):
-                source_dimension = dimension_of(explanation, accepted.source, accepted.factor)
-                direction = direction_of(explanation, accepted.source, accepted.target)
-                link = Link(
-                    slot,
-                    dimension,
-                    slots[accepted.source],
-                    source_dimension,
-                    part,
-                    moment.visit,
-                    place,
-                    op,
-                    accepted.factor,
-                    direction,
-                )
-                yield from self._continue(link, moment.time)
+                yield Link(slot, dimension, *source, part, moment.visit, place, op, accepted.factor, direction)
 
     def _start(self, slot: int, dimension: int, axis: AxisRef) -> Chain:
         annotation = self.trace.annotations[slot]
         priority = annotation.sharding.dim_shardings[dimension].priority_or_default
         return Chain(axis, (), slot, dimension, annotation, priority)
 
-    def _continue(self, link: Link, time: int) -> Iterator[Chain]:
-        """Yield the chains that go on from the source of a link."""
-        for chain in self.chains(link.source, link.source_dimension, link.axis, time):
-            yield Chain(chain.axis, (link, *chain.links), chain.slot, chain.dimension, chain.annotation, chain.priority)
+
+_Links = tuple[Link, Any] | None
+"""The last link of a list and what stands before it."""
+
+
+def _unroll(links: _Links) -> tuple[Link, ...]:
+    found: list[Link] = []
+    while links is not None:
+        link, links = links
+        found.append(link)
+    return tuple(reversed(found))
 
 
 def _axes(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, ...]:

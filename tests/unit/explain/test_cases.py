@@ -423,3 +423,15 @@ def test_a_conservative_run_names_what_it_kept_out() -> None:
       return %0 : tensor<2x4xf32>
     }}"""
     assert losers(traced(module, conservative=True), "%0", 0, '"b"') == [("conservative", "%arg0 dim 0")]
+
+
+def test_chains_may_be_long() -> None:
+    """Longer than what Python can nest."""
+    lines = [f"%{index + 1} = stablehlo.negate %{index} : tensor<8xf32>" for index in range(1500)]
+    result = traced(
+        f"""func.func @main(%0: tensor<8xf32> {sharded('[{"a"}]')}) -> tensor<8xf32> {{
+          {chr(10).join(lines)}
+          return %1500 : tensor<8xf32>
+        }}"""
+    )
+    assert len(way(result, "result0", 0, '"a"')) == 1502
