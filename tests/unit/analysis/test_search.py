@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 pytest.importorskip("optuna")
 
 import shardy_py as sdy
+from shardy_py.analysis.compare import compare_schedules
 from shardy_py.analysis.orderings import OpKind, named_schedules
 from shardy_py.analysis.rows import Outcome
 from shardy_py.analysis.search import SearchSpace, search_schedule
@@ -19,6 +24,7 @@ from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.ir.interfaces import Contraction
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector
 from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.report.plots import draw_comparison
 from shardy_py.sharding.rule import FactorKind
 from tests.unit.analysis.programs import LAYER, MLP
 
@@ -152,3 +158,39 @@ def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
     """Each is named."""
     with pytest.raises(OptionError, match=message):
         search_schedule(LAYER, **{"machine": MACHINE, **options})
+
+
+@pytest.mark.parametrize(
+    ("library", "use", "extra"),
+    [
+        ("optuna", lambda: search_schedule(LAYER), "search"),
+        ("joblib", lambda: compare_schedules(LAYER, jobs=2), "parallel"),
+        ("matplotlib", lambda: draw_comparison(compare_schedules(LAYER)), "plot"),
+    ],
+)
+def test_a_missing_library_is_named(
+    monkeypatch: pytest.MonkeyPatch, library: str, use: Callable[[], object], extra: str
+) -> None:
+    """The error says which extra brings it."""
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(OptionError, match=library) as caught:
+        use()
+    assert caught.value.diagnostics[0].hint == f"pip install 'shardy_py[{extra}]'"
+
+
+def test_the_process_makes_no_difference(tmp_path: Path) -> None:
+    """Another hash seed chooses the same trials."""
+    (tmp_path / "in.mlir").write_text(MLP)
+    command = [sys.executable, "-m", "shardy_py.cli.main", "search", "in.mlir", "--budget", "16", "--json", "-"]
+    outputs = {
+        subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
