@@ -9,8 +9,9 @@ from attrs import evolve, frozen
 from shardy_py.api.stubs import stub_rules
 from shardy_py.api.summary import is_counted, is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import ConstantLike, OpSemantics
+from shardy_py.ir.interfaces import ConstantLike, OpFacts, OpSemantics
 from shardy_py.ir.types import TensorType
 
 _CALL = "func.call"
@@ -66,12 +67,20 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
     """Return how many ops could propagate, and those without a rule by name, in program order."""
     total = 0
     uncovered: dict[str, list[Op]] = {}
-    for op in program.walk():
-        if not _could_propagate(op, semantics):
-            continue
-        total += 1
-        if not _is_covered(op, semantics):
-            uncovered.setdefault(op.name, []).append(op)
+    facts_of = semantics.facts_of(program)
+    # Ops that are alike share their facts.
+    with_rule: dict[int, tuple[OpFacts, bool]] = {}
+    for op in all_ops(program):
+        facts = facts_of(op)
+        if facts.rule is not None:
+            known = with_rule.get(id(facts))
+            if known is None:
+                known = with_rule[id(facts)] = facts, _could_propagate(op, semantics)
+            total += known[1]
+        elif _could_propagate(op, semantics):
+            total += 1
+            if semantics.get_data_flow(op) is None:
+                uncovered.setdefault(op.name, []).append(op)
     return total, uncovered
 
 
@@ -134,10 +143,6 @@ def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
         return False
     # With one tensor there is nothing to propagate to.
     return sum(_has_dims(value) for value in (*op.operands, *op.results)) > 1
-
-
-def _is_covered(op: Op, semantics: OpSemantics) -> bool:
-    return semantics.get_data_flow(op) is not None or semantics.get_sharding_rule(op) is not None
 
 
 def _has_dims(value: Value) -> bool:
