@@ -184,18 +184,23 @@ class _Reporter:
         index = next(index for index, one in enumerate(merged) if one.contains(axis))
         for stop in self.decisions.stops.get((target, factor), ()):
             if stop.index == index:
-                return self._with_preference(stop.obstacle, factor)
+                return self._completed(stop.obstacle, factor)
             if stop.index < index:
                 cause = stop.obstacle
                 return Obstacle(Code.BEHIND, cause.tensor, cause.factor, (merged[stop.index],), cause.code.value)
         raise AssertionError("an axis that nothing stops is taken")
 
-    def _with_preference(self, obstacle: Obstacle, factor: int) -> Obstacle:
-        """Add why the other factor was preferred, where it was."""
+    def _completed(self, obstacle: Obstacle, factor: int) -> Obstacle:
+        """Add why the other factor was preferred, where it was; say what closed a factor, if not the user."""
         ranks = self.decisions.ranks
-        if obstacle.code is not Code.LOST or obstacle.factor not in ranks:
-            return obstacle
-        return evolve(obstacle, detail=_preference(ranks[obstacle.factor], ranks[factor]))
+        if obstacle.code is Code.LOST and obstacle.factor in ranks:
+            return evolve(obstacle, detail=_preference(ranks[obstacle.factor], ranks[factor]))
+        if obstacle.code is Code.CLOSED and obstacle.tensor is not None:
+            blocking = self._blocking_factor(obstacle.tensor, factor)
+            # Nothing behind axes that divide no factor may be sharded; that closes factors of open dimensions.
+            if blocking is not None and not self.old.tensors[obstacle.tensor].factors[blocking].is_closed:
+                return self._overflow_obstacle(obstacle.tensor, factor)
+        return obstacle
 
     def _note(self, target: int, source: int, factor: int, axis: AxisRef, obstacle: Obstacle) -> None:
         self.refused.append(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardy_py.explain.reasons import Code
 from shardy_py.explain.step import StepExplanation, explain_step
 from shardy_py.propagation.factors import Direction, Strategy
 from shardy_py.propagation.transitions import ShardingTable, Transitions
@@ -71,3 +73,35 @@ def test_every_axis_that_another_tensor_has_is_accounted_for(
                     continue
                 for axis in axis_set_difference(other.factors[factor].axes, entry.axes, mesh):
                     assert any(one.overlaps(axis) for one in reported)
+
+
+@given(steps(), st.sampled_from(Strategy), st.booleans())
+def test_what_a_reason_names_does_stand_in_the_way(step: Step, strategy: Strategy, is_elementwise: bool) -> None:
+    """Opened, or without its replicated or unreduced axes, the tensor named refuses for that reason no more."""
+    mesh, rule, shardings = step
+    table = ShardingTable({"mesh": mesh})
+    common = table.common_mesh([table.intern(sharding) for sharding in shardings])
+    if common is None or common[1].is_maximal:
+        return
+    both = tuple(
+        int(Direction.NONE if factor in rule.blocked_propagation_factors else Direction.BOTH)
+        for factor in range(rule.num_factors)
+    )
+    for refusal in explain_step(rule, shardings, common, both, strategy, is_elementwise=is_elementwise).refused:
+        if refusal.code not in FREED or refusal.other is None:
+            continue
+        old = shardings[refusal.other]
+        assert old is not None
+        changed = list(shardings)
+        changed[refusal.other] = FREED[refusal.code](old)
+        again = explain_step(rule, changed, common, both, strategy, is_elementwise=is_elementwise)
+        found = {(one.code, one.other, one.target, one.factor) for one in again.refused}
+        assert (refusal.code, refusal.other, refusal.target, refusal.factor) not in found
+
+
+FREED = {
+    Code.CLOSED: lambda sharding: sharding.open_like(),
+    Code.REPLICATED: lambda sharding: evolve(sharding, replicated_axes=()),
+    Code.UNREDUCED: lambda sharding: evolve(sharding, unreduced_axes=()),
+}
+"""Reasons, and what takes away the thing they name."""
