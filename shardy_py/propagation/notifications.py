@@ -39,7 +39,8 @@ class Notifications:
         owner, step_of = value.owner, self._step_of.get
         if not isinstance(owner, Op) or owner.name == DATA_FLOW_EDGE:
             return None
-        steps = [step_of(owner.id), *[step_of(user.id) for user, _ in reversed(value.uses)]]
+        steps = [step_of(owner.id)]
+        steps += [step_of(user.id) for user, _ in reversed(value.uses)]
         return None if None in steps else tuple(dict.fromkeys(steps))  # type: ignore[arg-type]
 
     def _of_any(self, value: Value) -> tuple[int, ...]:
