@@ -136,6 +136,14 @@ def functions_callees_first(program: Program) -> list[Op]:
     return ordered
 
 
+def calls_by_callee(program: Program) -> dict[str, list[Op]]:
+    """Return the name of a function to the calls of it, in program order, for all that are called."""
+    found: dict[str, list[Op]] = {}
+    for call in ops_named(program, CALL):
+        found.setdefault(call.attributes["callee"].name, []).append(call)
+    return found
+
+
 def calls_by_function(program: Program) -> dict[Op, list[Op]]:
     """Return function to the calls in it, in program order, for all functions with calls."""
     found: dict[Op, list[Op]] = {}

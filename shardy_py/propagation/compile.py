@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from operator import itemgetter
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
@@ -21,6 +22,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import TensorType, is_scalar, static_shape
 from shardy_py.ir.unused import find_unused_ops
 from shardy_py.propagation.factors import Direction
@@ -180,7 +182,7 @@ class _Compiler:
         if op.name == DATA_FLOW_EDGE:
             self._add_data_flow_edge(op)
         elif op.name == FUNC_DATA_FLOW_EDGE:
-            self._add_identity(op, list(self._func_edge_sources(op.operands[0])), op.results[0])
+            self._add_identity(op, list(self._func_edge_sources(op)), op.results[0])
 
     def _add_identity(
         self, op: Op, sources: Sequence[Value], result: Value, *, fixed: Direction | None = None
@@ -205,15 +207,7 @@ class _Compiler:
     def _add_data_flow_edge(self, op: Op) -> None:
         info = self.slots.edges.get(op.id)
         if info is None:
-            raise UnsupportedError(
-                Diagnostic(
-                    "dangling-edge",
-                    "the input of the data flow edge is not an edge owner with no other use",
-                    op.location,
-                    op.name,
-                    "its input must be a block argument or result of an op with data flow edges, used nowhere else",
-                )
-            )
+            raise _dangling_edge(op, "a block argument or result of an op with data flow edges, used nowhere else")
         sources = [source.value for source in info.data_flow.get_edge_sources(info.owner_op, info.owner)]
         step = self._add_identity(op, sources, op.results[0])
         if step is not None and self._transforms(info.data_flow):
@@ -229,19 +223,24 @@ class _Compiler:
             self._has_transform[class_] = found
         return found
 
-    def _func_edge_sources(self, owner: Value) -> Iterator[Value]:
+    def _func_edge_sources(self, op: Op) -> Iterator[Value]:
         """Return what flows into a function argument from its calls, or into a call result from the callee."""
-        if owner.is_block_argument:
-            name = owner.owning_op.attributes["sym_name"]
-            for op in ops_named(self.program, CALL):
-                if op.attributes["callee"].name == name:
-                    yield op.operands[owner.index]
-            return
-        call = owner.owning_op
-        callee = self.program.functions.get(call.attributes["callee"].name)
-        block = entry_block(callee) if callee else None
-        if block and block.last and block.last.name == RETURN:
-            yield block.last.operands[owner.index]
+        owner = op.operands[0]
+        around = owner.owning_op
+        if owner.is_block_argument and around.name == FUNCTION:
+            for call in self._callers.get(around.attributes["sym_name"], ()):
+                yield call.operands[owner.index]
+        elif not owner.is_block_argument and around.name == CALL:
+            callee = self.program.functions.get(around.attributes["callee"].name)
+            block = entry_block(callee) if callee else None
+            if block and block.last and block.last.name == RETURN:
+                yield block.last.operands[owner.index]
+        else:
+            raise _dangling_edge(op, "an argument of a function or the result of a call")
+
+    @cached_property
+    def _callers(self) -> dict[str, list[Op]]:
+        return calls_by_callee(self.program)
 
     def _add_start(self) -> None:
         """Set the ids of the shardings the program starts with."""
@@ -319,6 +318,11 @@ class _Compiler:
             slot = self.slots.get(operand)
             if shape is not None and slot != NO_SLOT:
                 self.problem.function_results.append((identity_rule(shape), slot, self.slots.get(result)))
+
+
+def _dangling_edge(op: Op, wanted: str) -> UnsupportedError:
+    message = "the input of the data flow edge is no edge owner with this edge as its only use"
+    return UnsupportedError(Diagnostic("dangling-edge", message, op.location, op.name, f"its input must be {wanted}"))
 
 
 def _check_arity(op: Op, rule: OpShardingRule, count: int) -> None:

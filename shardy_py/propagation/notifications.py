@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
-from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
+from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.propagation.slots import Slots, entry_block
 
 CALL, FUNCTION, RETURN = "func.call", "func.func", "func.return"
@@ -26,9 +26,7 @@ class Notifications:
         self._slots = slots
         self._step_of = step_of
         self._functions = program.functions
-        self._callers: dict[str, list[Op]] = {}
-        for op in ops_named(program, CALL):
-            self._callers.setdefault(op.attributes["callee"].name, []).append(op)
+        self._callers = calls_by_callee(program)
 
     def of(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of ``value`` changes, in order."""

@@ -87,6 +87,16 @@ REFUSED = {
         "dangling-edge",
         r"^-:3:8: error: 'sdy\.data_flow_edge' op: .*\n  hint: ",
     ),
+    "edge on an imported call": (
+        main(
+            f"%0 = {CALL}",
+            f"%1 = sdy.func_data_flow_edge %0 : {T}",
+            result="%1",
+            rest=function("", f"%0 = stablehlo.tanh %a : {T}"),
+        ),
+        "dangling-edge",
+        r"^-:4:8: error: 'sdy\.func_data_flow_edge' op: .*\n  hint: its input must be an argument of a function",
+    ),
     "different unreduced axes": (
         main(
             f"%0:2 = stablehlo.custom_call @f(%a) {{sdy.sharding = #sdy.sharding_per_value<[{UNREDUCED}]>}}"

@@ -25,7 +25,7 @@ def test_a_loop_ties_its_initial_value_body_and_arguments_to_its_result():
     flow = REGISTRY.get_data_flow(op)
     owner = op.results[1]
     terminator = body.block.terminator
-    assert list(flow.get_op_result_edge_owners(op)) == op.results
+    assert list(flow.get_op_result_edge_owners(op)) == list(op.results)
     assert list(flow.get_edge_sources(op, owner)) == [OpOperand(op, 1), OpOperand(terminator, 1)]
     assert list(flow.get_non_edge_owner_targets(op, owner)) == [
         condition.block.arguments[1],
