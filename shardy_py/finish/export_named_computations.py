@@ -50,7 +50,7 @@ class ExportNamedComputationsPass:
 
 def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLog | None) -> Op:
     """Replace one computation and return the call."""
-    arguments = computation.regions[0].block.arguments
+    arguments = _arguments(computation)
     for owners in (arguments, computation.results):
         sink_shardings(program, owners, [edge_user(owner) for owner in owners])
         set_shardings(program, owners, complete(program.shardings, owners))
@@ -77,13 +77,12 @@ def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
     }
     if EXECUTION_THREAD in attributes:
         made[EXECUTION_THREAD] = attributes[EXECUTION_THREAD]
+    results = [value.type for value in computation.results]
+    known = old.attributes.get("function_type") if old is not None else None
+    made["function_type"] = known or function_type([value.type for value in _arguments(computation)], results)
     if old is not None:
-        made["function_type"] = old.attributes["function_type"]
         function = bring_back(old, (), made)
     else:
-        arguments = [value.type for value in computation.regions[0].block.arguments]
-        results = [value.type for value in computation.results]
-        made["function_type"] = function_type(arguments, results)
         function = Op(program, "func.func", attributes=made)
         program.new_function_results(function, results)
     move_region(computation, function, terminator="func.return")
@@ -111,6 +110,10 @@ def _new_call(program: Program, computation: Op, callee: str, old: Op | None) ->
         if sharding is not None:
             table[new_result.id] = sharding
     return call
+
+
+def _arguments(computation: Op) -> Sequence[Value]:
+    return computation.regions[0].block.arguments
 
 
 def _remove_edges(program: Program, owners: Sequence[Value]) -> None:

@@ -11,6 +11,7 @@ from shardy_py.ir import Builder, tensor, verify
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.passes import PassContext
 from shardy_py.plugins import Registry
+from shardy_py.prepare.import_func_calls import ImportFuncCallsPass
 from shardy_py.sharding.mesh import Mesh
 
 T = tensor(8, 8)
@@ -77,6 +78,26 @@ def test_named_computations_become_functions(context):
     assert str(inner["function_type"]) == "(tensor<8x8xf32>) -> tensor<8x8xf32>"
     assert (outer["sym_visibility"], outer["execution_thread"]) == ("private", "host")
     assert [op.name for op in b.program.functions["f"].walk()] == ["func.func", "func.call", "func.return"]
+    verify(b.program)
+
+
+def test_calls_and_functions_come_back(context):
+    """What was imported is exported as the very ops it was, with what a new call and a new function would have."""
+    b = copies('[{"a"}, {}]')
+    function = b.program.functions["f_0"]
+    call = next(op for op in b.program.walk() if op.name == "func.call")
+    end = function.regions[0].block.terminator
+    function.attributes["arg_attrs"] = ({"toy.note": 1},)
+    call.attributes["toy.note"] = 2
+    ImportFuncCallsPass().run(b.program, context)
+    assert "func.call" not in {op.name for op in b.program.walk()}
+    ExportNamedComputationsPass().run(b.program, context)
+    assert b.program.functions == {"main": b.program.functions["main"], "f": function}
+    assert function.regions[0].block.terminator is end
+    assert sorted(function.attributes) == ["function_type", "sdy.original_func_name", "sym_name", "sym_visibility"]
+    assert [op for op in b.program.walk() if op.name == "func.call"] == [call]
+    assert call.attributes["toy.note"] == 2
+    assert callees(b) == ["f"]
     verify(b.program)
 
 
