@@ -26,6 +26,7 @@ from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import TensorType, is_scalar, static_shape
 from shardy_py.ir.unused import find_unused_ops
 from shardy_py.propagation.factors import Direction
+from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, Transform
 from shardy_py.propagation.removal import plan_removal, removable_ops
@@ -106,7 +107,7 @@ class _Compiler:
         self.slots: Slots = assign_slots(program, semantics)
         transitions = Transitions(ShardingTable(program.meshes))
         self.problem = Problem(transitions, self.slots.values, [], {}, slot_of=self.slots.of_value)
-        self.step_of: dict[int, int] = {}
+        self.step_of = IdMap(program.next_op_id())
         self._rows: list[tuple[Op, tuple[int, ...], OpShardingRule | None, int]] = []
         self._plans: dict[OpFacts, _Plan] = {}
         self._identities: dict[tuple[object, ...], _Plan] = {}
@@ -136,7 +137,7 @@ class _Compiler:
         Args:
             removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
         """
-        facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.get
+        facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.numbers
         rows = self._rows
         for op in all_ops(self.program):
             if op.name in _ELSEWHERE:
@@ -150,7 +151,7 @@ class _Compiler:
                     group = plan.groups[bool(reused) and not all(is_scalar(value.type) for value in reused)]
                     if group is None:
                         group = self._make_group(op, plan)
-                    slots = tuple([slot_of(value.id, NO_SLOT) for value in (*operands, *op.results)])
+                    slots = tuple([slot_of[value.id] for value in (*operands, *op.results)])
                     rows.append((op, slots, plan.rule, group))
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
@@ -158,8 +159,8 @@ class _Compiler:
             if removable and op.id in removable and not (rows and rows[-1][0] is op):
                 group = self.problem.intern_group(StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
                 rows.append((op, (), None, group))
-        self.problem.set_steps(rows)
-        self.step_of = {row[0].id: step for step, row in enumerate(rows)}
+        self.problem.set_steps(rows, self.step_of)
+        rows.clear()
 
     def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
         # A barrier directs its step itself, whatever its rule.
@@ -199,8 +200,7 @@ class _Compiler:
         group = plan.groups[has_multi_use(op)]
         if group is None:
             group = self._make_group(op, plan)
-        slot_of = self.slots.of_value.get
-        slots = tuple([slot_of(value.id, NO_SLOT) for value in (*sources, result)])
+        slots = tuple([self.slots.get(value) for value in (*sources, result)])
         self._rows.append((op, slots, plan.rule, group))
         return len(self._rows) - 1
 

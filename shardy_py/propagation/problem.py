@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from attrs import define, field
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Trait
 from shardy_py.propagation.factors import Direction
+from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.transitions import Transitions
 from shardy_py.sharding.rule import OpShardingRule
@@ -99,7 +102,7 @@ class Problem:
     removal: RemovalPlan | None = None
     slot_of: Mapping[int, int] = field(factory=dict)
     _group_ids: dict[StepGroup, int] = field(factory=dict)
-    _steps_at: list[list[int]] | None = None
+    _steps_at: StepsAt | None = None
 
     @property
     def table(self) -> ShardingTable:
@@ -120,15 +123,17 @@ class Problem:
             self.group_steps.append([])
         return found
 
-    def set_steps(self, rows: Sequence[tuple[Op, tuple[int, ...], OpShardingRule | None, int]]) -> None:
-        """Set all steps: the op, the slots, the rule and the group of each."""
+    def set_steps(self, rows: Sequence[tuple[Op, tuple[int, ...], OpShardingRule | None, int]], step_of: IdMap) -> None:
+        """Set all steps: the op, the slots, the rule and the group of each; enter them into ``step_of`` by op id."""
         self.step_ops = [row[0] for row in rows]
         self.step_slots = [row[1] for row in rows]
         self.step_rules = [row[2] for row in rows]
         self.step_groups = [row[3] for row in rows]
         self.shardings_of = [itemgetter(*slots) if len(slots) > 1 else _of_few(slots) for slots in self.step_slots]
-        for step, group in enumerate(self.step_groups):
-            self.group_steps[group].append(step)
+        numbers, group_steps = step_of.numbers, self.group_steps
+        for step, row in enumerate(rows):
+            numbers[row[0].id] = step
+            group_steps[row[3]].append(step)
 
     def find_followers(self, slot: int) -> tuple[int, ...]:
         """Return the followers of a slot; finds its strays, too.
@@ -147,13 +152,32 @@ class Problem:
     def steps_at(self, slot: int) -> Sequence[int]:
         """Return the steps with a slot among theirs."""
         if self._steps_at is None:
-            self._steps_at = [[] for _ in self.slot_values]
-            # The last list stands for slots that do not exist.
-            self._steps_at.append([])
-            for step, slots in enumerate(self.step_slots):
-                for one in slots:
-                    self._steps_at[one].append(step)
-        return self._steps_at[slot]
+            self._steps_at = StepsAt(len(self.slot_values), self.step_slots)
+        return self._steps_at.of(slot)
+
+
+class StepsAt:
+    """The steps of every slot, in order, in two flat arrays: lists for all slots would take ten times the memory."""
+
+    __slots__ = ("_starts", "_steps")
+
+    def __init__(self, num_slots: int, step_slots: Sequence[tuple[int, ...]]) -> None:
+        # The last slot, which is -1, too, stands for those that do not exist.
+        counts = [0] * (num_slots + 1)
+        for slots in step_slots:
+            for slot in slots:
+                counts[slot] += 1
+        ends = list(accumulate(counts))
+        self._steps = array("i", bytes(array("i").itemsize * ends[-1]))
+        for step in range(len(step_slots) - 1, -1, -1):
+            for slot in reversed(step_slots[step]):
+                ends[slot] -= 1
+                self._steps[ends[slot]] = step
+        self._starts = array("i", [*ends, len(self._steps)])
+
+    def of(self, slot: int) -> Sequence[int]:
+        """Return the steps of a slot."""
+        return self._steps[self._starts[slot] : self._starts[slot + 1]]
 
 
 def _of_few(slots: tuple[int, ...]) -> ShardingsOf:

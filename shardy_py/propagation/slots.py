@@ -13,8 +13,9 @@ from shardy_py.ir.data_flow import edge_user
 from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
+from shardy_py.propagation.id_map import ABSENT, IdMap
 
-NO_SLOT = -1
+NO_SLOT = ABSENT
 
 
 @define
@@ -29,7 +30,7 @@ class Slots:
         with_several_results: The ops with several results.
     """
 
-    of_value: dict[int, int] = field(factory=dict)
+    of_value: IdMap
     values: list[Value] = field(factory=list)
     edges: dict[int, EdgeInfo] = field(factory=dict)
     data_flow: dict[int, ShardableDataFlowOpInterface] = field(factory=dict)
@@ -41,8 +42,8 @@ class Slots:
 
     def add(self, value: Value) -> int:
         """Return the slot of a value, a new one where it has none."""
-        slot = self.of_value.get(value.id)
-        if slot is None:
+        slot = self.of_value.numbers[value.id]
+        if slot == ABSENT:
             slot = self.of_value[value.id] = len(self.values)
             self.values.append(value)
         return slot
@@ -67,8 +68,9 @@ def entry_block(function: Op) -> Block | None:
 
 def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
     """Return the slots of all values."""
-    slots = Slots()
-    of_value, values = slots.of_value, slots.values
+    # The ids of all values are below the next one.
+    slots = Slots(IdMap(program.next_value_id()))
+    numbers, values = slots.of_value.numbers, slots.values
     flow_names = semantics.names_with_data_flow(program.op_names)
     for op in all_ops(program):
         results = op.results
@@ -80,8 +82,8 @@ def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
             if data_flow is not None:
                 _add_data_flow_op(op, data_flow, slots)
         for value in results:
-            if value.id not in of_value:
-                of_value[value.id] = len(values)
+            if numbers[value.id] == ABSENT:
+                numbers[value.id] = len(values)
                 values.append(value)
         if len(results) > 1:
             slots.with_several_results.append(op)
