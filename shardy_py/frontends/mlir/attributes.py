@@ -150,7 +150,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         self._change(name, MISSING)
 
     def _change(self, name: str, value: Any) -> None:
-        if not self._pending:
+        if self.native is not None and not self._pending:
             self._pending = True
             self._changed.append(self)
         self.overlay = {**self.overlay, name: value} if self.overlay else self.base.overlay(name, value)
@@ -170,7 +170,7 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     def copy(self) -> NativeAttributes:
         """Return a copy for another op; changes to either do not touch the other."""
-        result = NativeAttributes(self.base, None, [])
+        result = NativeAttributes(self.base, None, self._changed)
         result.model = self.model
         result.overlay = self.overlay
         return result

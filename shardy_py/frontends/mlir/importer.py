@@ -149,7 +149,11 @@ class _Importer:
             if len(regions):
                 self._add_regions(op, regions, natives)
             for number, operand in enumerate(operands):
-                operand.uses.append((op, number))
+                if operand.uses:
+                    operand.uses.append((op, number))
+                else:
+                    # Most values have one use, and a list made for it takes less memory than one that grows.
+                    operand.uses = [(op, number)]
             op.parent, op.prev = block, previous
             if previous is None:
                 block.first = op
