@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 ABSENT = -1
 
@@ -26,11 +27,15 @@ class IdMap(Mapping[int, int]):
         self.numbers[id_] = number
 
     def __getitem__(self, id_: int) -> int:
-        # Ids may be newer than the mapping.
-        number = self.numbers[id_] if 0 <= id_ < len(self.numbers) else ABSENT
-        if number == ABSENT:
+        number = self.get(id_)
+        if number is None:
             raise KeyError(id_)
         return number
+
+    def get(self, id_: int, default: Any = None) -> Any:
+        """Return the number of an id, or the default for one that has none or is newer than the mapping."""
+        number = self.numbers[id_] if 0 <= id_ < len(self.numbers) else ABSENT
+        return default if number == ABSENT else number
 
     def __iter__(self) -> Iterator[int]:
         return (id_ for id_, number in enumerate(self.numbers) if number != ABSENT)

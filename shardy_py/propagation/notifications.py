@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
 from shardy_py.ir.symbols import calls_by_callee
+from shardy_py.propagation.id_map import ABSENT, IdMap
 from shardy_py.propagation.slots import Slots, entry_block
 
 CALL, FUNCTION, RETURN = "func.call", "func.func", "func.return"
@@ -21,7 +20,7 @@ class Notifications:
     for the uses of the callee's argument, a returned value for the uses of the callers' results.
     """
 
-    def __init__(self, program: Program, semantics: OpSemantics, slots: Slots, step_of: Mapping[int, int]) -> None:
+    def __init__(self, program: Program, semantics: OpSemantics, slots: Slots, step_of: IdMap) -> None:
         self._semantics = semantics
         self._slots = slots
         self._step_of = step_of
@@ -34,12 +33,12 @@ class Notifications:
 
     def _of_plain(self, value: Value) -> tuple[int, ...] | None:
         """Return the steps of the result of an op that has one, like all its users, which is the case of nearly all."""
-        owner, step_of = value.owner, self._step_of.get
+        owner, step_of = value.owner, self._step_of.numbers
         if not isinstance(owner, Op) or owner.name == DATA_FLOW_EDGE:
             return None
-        steps = [step_of(owner.id)]
-        steps += [step_of(user.id) for user, _ in reversed(value.uses)]
-        return None if None in steps else tuple(dict.fromkeys(steps))  # type: ignore[arg-type]
+        steps = [step_of[owner.id]]
+        steps += [step_of[user.id] for user, _ in reversed(value.uses)]
+        return None if ABSENT in steps else tuple(dict.fromkeys(steps))
 
     def _of_any(self, value: Value) -> tuple[int, ...]:
         steps: dict[int, None] = {}
@@ -53,8 +52,8 @@ class Notifications:
         return tuple(steps)
 
     def _add(self, op: Op, steps: dict[int, None]) -> None:
-        step = self._step_of.get(op.id)
-        if step is not None:
+        step = self._step_of.numbers[op.id]
+        if step != ABSENT:
             steps.setdefault(step)
 
     def _add_users(self, value: Value, steps: dict[int, None], seen: set[int]) -> None:
@@ -62,8 +61,8 @@ class Notifications:
             return
         seen.add(value.id)
         for user, number in reversed(value.uses):
-            step = self._step_of.get(user.id)
-            if step is not None:
+            step = self._step_of.numbers[user.id]
+            if step != ABSENT:
                 steps.setdefault(step)
             elif not self._add_edge(user, number, steps):
                 self._add_beyond(user, number, steps, seen)
