@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 from attrs import frozen
 
 
@@ -71,3 +74,40 @@ class UnsupportedError(ShardyError):
 
 class OptionError(ShardyError):
     """An unknown option or an invalid value for one."""
+
+
+def require_library(name: str, *, purpose: str, extra: str) -> None:
+    """Check that a library of an extra is installed.
+
+    Args:
+        name: The module to import.
+        purpose: What needs it, with the verb: ``a search needs``.
+        extra: The extra that brings it.
+
+    Raises:
+        OptionError: it cannot be imported.
+    """
+    try:
+        import_module(name)
+    except ImportError as error:
+        message = f"{purpose} {name}, which cannot be imported: {error}"
+        raise OptionError(Diagnostic(f"no-{name}", message, hint=f"pip install 'shardy_py[{extra}]'")) from None
+
+
+def read_text_file(path: str | Path, *, code: str, what: str, hint: str) -> str:
+    """Return the text of a file that an option names.
+
+    Args:
+        path: The file.
+        code: The code of the error.
+        what: What the file should hold: ``the machine``.
+        hint: What to give instead.
+
+    Raises:
+        OptionError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OptionError(Diagnostic(code, f"{what} cannot be read: {reason}", str(path), hint=hint)) from None

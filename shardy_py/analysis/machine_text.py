@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.analysis.machine import TOPOLOGIES, Link, Machine
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.ir.passes import unknown_name
 from shardy_py.layout.element_types import mlir_element_bits
 
@@ -78,13 +78,8 @@ def read_machine(path: str | Path) -> Machine:
     Raises:
         OptionError: the file cannot be read or holds no machine.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        hint = f"give a TOML file, or one of {', '.join(machine_names())}"
-        message = f"the machine cannot be read: {reason}"
-        raise OptionError(Diagnostic("invalid-machine", message, str(path), hint=hint)) from None
+    hint = f"give a TOML file, or one of {', '.join(machine_names())}"
+    text = read_text_file(path, code="invalid-machine", what="the machine", hint=hint)
     return parse_machine(text, source=str(path))
 
 

@@ -19,7 +19,7 @@ from shardy_py.analysis.rows import Comparison, Measure, Outcome, Row, choose_me
 from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.analysis.workers import require_joblib
 from shardy_py.api.in_shardings import InShardings
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.sharding.rule import FactorKind
@@ -186,11 +186,7 @@ def require_optuna() -> None:
     Raises:
         OptionError: it is not.
     """
-    try:
-        import optuna  # noqa: F401
-    except ImportError as error:
-        message = f"a search needs optuna, which cannot be imported: {error}"
-        raise OptionError(Diagnostic("no-optuna", message, hint="pip install 'shardy_py[search]'")) from None
+    require_library("optuna", purpose="a search needs", extra="search")
 
 
 def _run_trials(

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from shardy_py.analysis.orderings import NamedSchedule
 from shardy_py.analysis.rows import Outcome
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, require_library
 
 Evaluator = Callable[[NamedSchedule], Outcome]
 """What says what becomes of a schedule; deterministic, and not to be called by two threads at once."""
@@ -70,11 +70,7 @@ def require_joblib() -> None:
     Raises:
         OptionError: it is not.
     """
-    try:
-        import joblib  # noqa: F401
-    except ImportError as error:
-        message = f"several processes need joblib, which cannot be imported: {error}"
-        raise OptionError(Diagnostic("no-joblib", message, hint="pip install 'shardy_py[parallel]'")) from None
+    require_library("joblib", purpose="several processes need", extra="parallel")
 
 
 def _is_configured() -> bool:

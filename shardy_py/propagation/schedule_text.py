@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.ir.interfaces import TRAITS, Trait
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedule import DEFAULT
@@ -90,13 +90,8 @@ def read_schedule(path: str | Path, *, rest: Schedule = DEFAULT, more_traits: It
     Raises:
         OptionError: the file cannot be read or holds no schedule.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        hint = f"give a TOML file, or one of the built-in schedules: {', '.join(BUILTIN)}"
-        message = f"the schedule cannot be read: {reason}"
-        raise OptionError(Diagnostic("invalid-schedule", message, str(path), hint=hint)) from None
+    hint = f"give a TOML file, or one of the built-in schedules: {', '.join(BUILTIN)}"
+    text = read_text_file(path, code="invalid-schedule", what="the schedule", hint=hint)
     return parse_schedule(text, source=str(path), rest=rest, more_traits=more_traits)
 
 

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.analysis.rows import MEASURES, Comparison, Row
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, require_library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,11 +67,7 @@ def require_matplotlib() -> None:
     Raises:
         OptionError: it is not.
     """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        message = f"pictures need matplotlib, which cannot be imported: {error}"
-        raise OptionError(Diagnostic("no-matplotlib", message, hint="pip install 'shardy_py[plot]'")) from None
+    require_library("matplotlib", purpose="pictures need", extra="plot")
 
 
 def _metadata(picture_format: str) -> dict[str, Any]:
