@@ -50,7 +50,7 @@ class Unwritten(ShardableDataFlowOpInterface):
     """Lacks what has no default."""
 
 
-def check(flow, types=(T, T)):
+def check_flow(flow, types=(T, T)):
     """Check a loop over two values that has a data flow."""
     b = Builder()
     with b.function("main", list(types)) as values:
@@ -64,7 +64,7 @@ def check(flow, types=(T, T)):
 
 def test_what_fits_passes() -> None:
     """An ordinary loop is as it should be."""
-    check(LoopDataFlow())
+    check_flow(LoopDataFlow())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_fits_passes() -> None:
 def test_what_does_not_fit_is_named(flow, message) -> None:
     """The error names the op, what is wrong, and whose fault it is."""
     with pytest.raises(PluginError, match=message) as caught:
-        check(flow)
+        check_flow(flow)
     (problem,) = caught.value.diagnostics
     assert problem.op == "toy.loop"
     assert problem.hint == f"the data flow of the op is given by {type(flow).__name__}"
@@ -92,7 +92,7 @@ def test_what_does_not_fit_is_named(flow, message) -> None:
 def test_ranks_of_an_edge_are_alike() -> None:
     """What is on one edge has one sharding, so one rank."""
     with pytest.raises(PluginError, match="tensor<8xf32> flows into tensor<8x4xf32>, result 1, which has another rank"):
-        check(LoopDataFlow(), (T, tensor(8)))
+        check_flow(LoopDataFlow(), (T, tensor(8)))
 
 
 def test_a_class_is_no_data_flow() -> None:
