@@ -13,23 +13,14 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
 
-from benchmarks.programs.lowering import MESH, lower_text
+from benchmarks.programs.lowering import MESH, lower_text, transformer_layer
 
 BATCH, BEAMS, LENGTH = 8, 4, 64
 LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY = 4, 128, 8, 512, 1024
 HEAD = WIDTH // HEADS
 CACHE = (BATCH, BEAMS, LENGTH, HEADS, HEAD)
 
-LAYER = {
-    "norm1": ((WIDTH,), P()),
-    "query": ((WIDTH, HEADS, HEAD), P(None, "model")),
-    "key": ((WIDTH, HEADS, HEAD), P(None, "model")),
-    "value": ((WIDTH, HEADS, HEAD), P(None, "model")),
-    "out": ((HEADS, HEAD, WIDTH), P("model")),
-    "norm2": ((WIDTH,), P()),
-    "up": ((WIDTH, HIDDEN), P(None, "model")),
-    "down": ((HIDDEN, WIDTH), P("model")),
-}
+LAYER = transformer_layer(WIDTH, HEADS, HIDDEN)
 PARAMETERS = {"embedding": ((VOCABULARY, WIDTH), P("model")), "layers": [LAYER] * LAYERS}
 
 

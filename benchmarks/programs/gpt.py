@@ -14,22 +14,13 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
 
-from benchmarks.programs.lowering import MESH, Shape, lower_text
+from benchmarks.programs.lowering import MESH, Shape, lower_text, transformer_layer
 
 WIDTH, HEADS, HIDDEN, VOCABULARY = 256, 8, 1024, 1024
 BATCH, LENGTH = 16, 128
 HEAD = WIDTH // HEADS
 
-LAYER: dict[str, tuple[Shape, P]] = {
-    "norm1": ((WIDTH,), P()),
-    "query": ((WIDTH, HEADS, HEAD), P(None, "model")),
-    "key": ((WIDTH, HEADS, HEAD), P(None, "model")),
-    "value": ((WIDTH, HEADS, HEAD), P(None, "model")),
-    "out": ((HEADS, HEAD, WIDTH), P("model")),
-    "norm2": ((WIDTH,), P()),
-    "up": ((WIDTH, HIDDEN), P(None, "model")),
-    "down": ((HIDDEN, WIDTH), P("model")),
-}
+LAYER = transformer_layer(WIDTH, HEADS, HIDDEN)
 OUTSIDE: dict[str, tuple[Shape, P]] = {
     "embedding": ((VOCABULARY, WIDTH), P("model")),
     "position": ((LENGTH, WIDTH), P()),

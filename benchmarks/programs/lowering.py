@@ -8,11 +8,27 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 MESH = AbstractMesh((4, 2), ("data", "model"))
 """The mesh of all programs made with JAX."""
 
 Shape = tuple[int, ...]
+
+
+def transformer_layer(width: int, heads: int, hidden: int) -> dict[str, tuple[Shape, P]]:
+    """Return the weights of a layer, split as in Megatron: of a pair, the first by columns, the second by rows."""
+    head = width // heads
+    return {
+        "norm1": ((width,), P()),
+        "query": ((width, heads, head), P(None, "model")),
+        "key": ((width, heads, head), P(None, "model")),
+        "value": ((width, heads, head), P(None, "model")),
+        "out": ((heads, head, width), P("model")),
+        "norm2": ((width,), P()),
+        "up": ((width, hidden), P(None, "model")),
+        "down": ((hidden, width), P("model")),
+    }
 
 
 def lower_text(
@@ -41,4 +57,4 @@ def lower_text(
 
 def _is_leaf(tree: object) -> bool:
     """Tell a (shape, PartitionSpec) from a tuple of trees."""
-    return isinstance(tree, tuple) and len(tree) == 2 and isinstance(tree[1], jax.sharding.PartitionSpec)
+    return isinstance(tree, tuple) and len(tree) == 2 and isinstance(tree[1], P)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from math import prod
 
 from attrs import define, field, frozen
 
@@ -215,8 +214,3 @@ class _Aggressive:
             free = limited
         if free and expand(tensor, factor, free):
             decisions.updated[position] = True
-
-
-def tensor_size(tensor: TensorFactorShardings, context: StepContext) -> int:
-    """Return the number of elements of a tensor."""
-    return prod(context.factor_sizes[factor] for factor in tensor.factors)
