@@ -195,7 +195,7 @@ def _malformed(text: str, message: str) -> OptionError:
     return OptionError(Diagnostic("malformed-pipeline", f"{message} in the pipeline {text!r}"))
 
 
-@no_garbage_collection()
+@no_garbage_collection(keep=True)
 @refuse_deep_nesting()
 def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext) -> None:
     """Run passes over a program: shardings from its attributes into the table, and back at the end."""

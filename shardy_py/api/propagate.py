@@ -41,6 +41,7 @@ PassCallback = Callable[[str, Program], None]
 """Called after each pass with its name and the program as it is then."""
 
 
+@no_garbage_collection(keep=True)
 def propagate(
     module: Any,
     mesh: Any = None,
@@ -139,7 +140,7 @@ def propagate(
         copies=CopyLog(semantics) if record_copies or trace else None,
     )
     after_pass = _after_pass(semantics, dump_directory, on_pass)
-    with no_garbage_collection(), refuse_deep_nesting(main):
+    with refuse_deep_nesting(main):
         for item in with_plugin_passes(pipeline.passes, semantics):
             if isinstance(item, SaveModulePass):
                 continue

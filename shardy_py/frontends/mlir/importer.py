@@ -78,7 +78,7 @@ def import_native(
     program.origin = Origin(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)
     program.locate = _locate
-    with no_garbage_collection():
+    with no_garbage_collection(keep=True):
         _Importer(program).run(module, native_use_order=native_use_order)
     return program
 

@@ -72,7 +72,7 @@ def import_native(module: ModuleOp) -> Program:
     program.origin = Origin(module, Codec())
     program.attributes = _attributes(module, program.origin.codec)
     program.locate = _locate
-    with no_garbage_collection():
+    with no_garbage_collection(keep=True):
         _Importer(program).run(module)
     return program
 
