@@ -27,10 +27,9 @@ class Value:
         index: The position among the owner's results or arguments.
         uses: Every (user op, operand number), oldest first. MLIR keeps them newest first and the reference visits
             users in that order, so the order is part of the program.
-        handle: What the frontend needs to find the value again.
     """
 
-    __slots__ = ("handle", "id", "index", "owner", "type", "uses")
+    __slots__ = ("id", "index", "owner", "type", "uses")
 
     def __init__(self, id_: int, type_: Type, owner: Op | Block, index: int) -> None:
         self.id = id_
@@ -38,7 +37,6 @@ class Value:
         self.owner = owner
         self.index = index
         self.uses: list[tuple[Op, int]] = []
-        self.handle: Any = None
 
     @property
     def defining_op(self) -> Op | None:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.graph import Value
 
 MISSING = object()
 """Stands for an attribute that was removed."""
 
 
 class AttributeSet:
-    """The attributes of all ops that have exactly the same ones; compared by identity."""
+    """The attributes of all ops that have exactly the same ones; compared by identity.
 
-    __slots__ = ("_codec", "_overlays", "decoded", "native")
+    Attributes:
+        native: Name to native attribute.
+        decoded: Name to attribute, of those that were asked for.
+        changed: The attributes of ops that changed since they were written, by identity; one for all sets of a module.
+    """
 
-    def __init__(self, codec: Codec, native: dict[str, ir.Attribute]) -> None:
+    __slots__ = ("_codec", "_overlays", "changed", "decoded", "native")
+
+    def __init__(self, codec: Codec, native: dict[str, ir.Attribute], changed: dict[int, NativeAttributes]) -> None:
         self._codec = codec
         self._overlays: dict[tuple[str, Any], dict[str, Any]] = {}
         self.native = native
         self.decoded: dict[str, Any] = {}
+        self.changed = changed
 
     def __contains__(self, name: object) -> bool:
         return name in self.native or name in self.decoded
@@ -50,13 +58,18 @@ class AttributeSet:
 
 
 class AttributeSets(dict[Any, AttributeSet]):
-    """All attribute sets of a module, by their items; a missing one is made at once."""
+    """All attribute sets of a module, by their items; a missing one is made at once.
+
+    Attributes:
+        changed: The attributes of ops that changed since the last `write_back`, by identity.
+    """
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
+        self.changed: dict[int, NativeAttributes] = {}
 
     def __missing__(self, items: tuple[tuple[str, ir.Attribute], ...]) -> AttributeSet:
-        found = self[items] = AttributeSet(self._codec, dict(items))
+        found = self[items] = AttributeSet(self._codec, dict(items), self.changed)
         return found
 
     def of(self, native: ir.Operation) -> AttributeSet:
@@ -81,34 +94,39 @@ class AttributeSets(dict[Any, AttributeSet]):
                 natives[named.name] = attributes[named.name]
             except TypeError:
                 texts[named.name] = RawAttribute(_text(named))
-        result = AttributeSet(self._codec, natives)
+        result = AttributeSet(self._codec, natives, self.changed)
         result.decoded.update(texts)
         return result
 
 
 class NativeAttributes(MutableMapping[str, Any]):
-    """The attributes of one op: a shared set, and the changes since.
+    """The attributes of one op: a shared set, and the changes since; for a native op also the handle of its op.
 
-    The first change enters the mapping into the list of changed ones that `write_back` works off. A copy belongs to no
-    op; an op made with it gets the native attributes unchanged, whatever they are.
+    The first change enters the mapping among the changed ones that `write_back` works off. A copy belongs to no op; an
+    op made with it gets the native attributes unchanged, whatever they are.
 
     Attributes:
         base: The set the op had natively when it was read.
         native: The native op, or None.
-        model: The attributes of the op this is a copy of; those themselves for an op's own.
+        operands: What the native op has as operands.
+        model: The attributes of the op this is a copy of; None for an op's own.
         overlay: The changes since then, whether they are written or not; ops may share it, so it is replaced and never
             changed.
     """
 
-    __slots__ = ("_changed", "_pending", "base", "model", "native", "overlay")
+    __slots__ = ("base", "model", "native", "operands", "overlay")
 
-    def __init__(self, base: AttributeSet, native: Any, changed: list[NativeAttributes]) -> None:
+    def __init__(self, base: AttributeSet, native: Any, operands: Sequence[Value] = ()) -> None:
         self.base = base
         self.native = native
-        self.model = self
+        self.operands = operands
+        self.model: NativeAttributes | None = None
         self.overlay: Mapping[str, Any] | None = None
-        self._changed = changed
-        self._pending = False
+
+    @property
+    def model_native(self) -> Any:
+        """The native op whose attributes these are or were; None if it is gone."""
+        return self.native if self.model is None else self.model.native
 
     @property
     def key(self) -> AttributeSet | None:
@@ -150,9 +168,8 @@ class NativeAttributes(MutableMapping[str, Any]):
         self._change(name, MISSING)
 
     def _change(self, name: str, value: Any) -> None:
-        if self.native is not None and not self._pending:
-            self._pending = True
-            self._changed.append(self)
+        if self.native is not None:
+            self.base.changed[id(self)] = self
         self.overlay = {**self.overlay, name: value} if self.overlay else self.base.overlay(name, value)
 
     def _names(self) -> list[str]:
@@ -170,8 +187,8 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     def copy(self) -> NativeAttributes:
         """Return a copy for another op; changes to either do not touch the other."""
-        result = NativeAttributes(self.base, None, self._changed)
-        result.model = self.model
+        result = NativeAttributes(self.base, None)
+        result.model = self if self.model is None else self.model
         result.overlay = self.overlay
         return result
 
@@ -179,10 +196,6 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr({name: self[name] for name in self._names()})
-
-    def settle(self) -> None:
-        """Note that all changes are written."""
-        self._pending = False
 
 
 def _text(named: ir.NamedAttribute) -> str:

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir.attributes import AttributeSets, NativeAttributes
+from shardy_py.frontends.mlir.attributes import AttributeSet, AttributeSets, NativeAttributes
+from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import ensure_shardy
 from shardy_py.frontends.mlir.load import location_text
+from shardy_py.frontends.mlir.names import native_values
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.types import OpaqueType, Type
 
 _MAX_DEPTH = 200
 """How deeply regions may nest; the walks over the op graph are recursive."""
+_UNKNOWN = OpaqueType("?")
 _OUTLINE = "move what is inside to functions, and call them"
-
-
-class OpHandle:
-    """The native op of an op, and the operands it has there."""
-
-    __slots__ = ("native", "operands")
-
-    def __init__(self, native: Any, operands: Sequence[Value]) -> None:
-        self.native = native
-        self.operands = operands
 
 
 class BlockHandle:
@@ -51,18 +44,21 @@ class Origin:
         codec: The codec of its context.
         sets: The attribute sets seen.
         name: What locations call a source without a name of its own.
-        changed: The attributes that changed since the last `write_back`.
     """
 
     module: ir.Module
     codec: Codec
     sets: AttributeSets
     name: str = "-"
-    changed: list[NativeAttributes] = field(factory=list)
 
-    def attributes_of(self, native: ir.Operation) -> NativeAttributes:
+    @property
+    def changed(self) -> dict[int, NativeAttributes]:
+        """The attributes that changed since the last `write_back`, by identity."""
+        return self.sets.changed
+
+    def attributes_of(self, native: ir.Operation, operands: Sequence[Value] = ()) -> NativeAttributes:
         """Return the attributes of a native op as a mapping."""
-        return NativeAttributes(self.sets.of(native), native, self.changed)
+        return NativeAttributes(self.sets.of(native), native, operands)
 
 
 def import_native(
@@ -79,7 +75,9 @@ def import_native(
     program.attributes = program.origin.attributes_of(module.operation)
     program.locate = _locate
     with no_garbage_collection(keep=True):
-        _Importer(program).run(module, native_use_order=native_use_order)
+        _Importer(program, module).run(module)
+        if native_use_order:
+            _take_native_use_order(program)
     return program
 
 
@@ -102,59 +100,114 @@ def _all_ops(module: ir.Module) -> Iterator[ir.Operation]:
     return iter(natives)
 
 
-class _Importer:
+class _Known:
+    """What the numbers in the bytecode mean; found out where each of them comes first."""
+
     def __init__(self, program: Program) -> None:
+        origin: Origin = program.origin
+        self.names: dict[int, str] = {}
+        self.sets: dict[int, AttributeSet] = {}
+        self.result_types: dict[Hashable, list[Type]] = {}
+        self._types: dict[int, Type] = {}
+        self._decoded_types = origin.codec.types
+        self._all_sets = origin.sets
+        self._op_names = program.op_names
+
+    def learn(self, native: ir.Operation, name: int, attributes: int, types: Any) -> None:
+        """Find out from an op whatever is not known."""
+        if name not in self.names:
+            self.names[name] = native.name
+            self._op_names.add(native.name)
+        if attributes not in self.sets:
+            self.sets[attributes] = self._all_sets.of(native)
+        if types not in self.result_types:
+            found = self.result_types[types] = [self._decoded_types[type_] for type_ in native.results.types]
+            self._types.update(zip(types, found, strict=True))
+
+    def argument_types(self, native: ir.Block, numbers: Sequence[int]) -> list[Type]:
+        """Return the types of the arguments of a block."""
+        try:
+            return [self._types[number] for number in numbers]
+        except KeyError:
+            found = [self._decoded_types[argument.type] for argument in native.arguments]
+            self._types.update(zip(numbers, found, strict=True))
+            return found
+
+
+class _Importer:
+    def __init__(self, program: Program, module: ir.Module) -> None:
         self._program = program
-        self._origin: Origin = program.origin
-        self._values: dict[Any, Value] = {}
-        self._forward: dict[Any, Value] = {}
+        self._natives = _all_ops(module)
+        self._bytecode = BytecodeReader(module)
+        self._known = _Known(program)
+        # The values in sight by their numbers, None for those to come, and what stands for them until then.
+        self._values: list[Value | None] = []
+        self._forward: dict[int, Value] = {}
         self._depth = 0
 
-    def run(self, module: ir.Module, *, native_use_order: bool) -> None:
-        natives = _all_ops(module)
-        next(natives)
-        self._fill(self._program.body, module.body, natives)
-        for native, placeholder in self._forward.items():
-            placeholder.replace_all_uses_with(self._values[native])
-        if native_use_order:
-            self._take_native_use_order()
+    def run(self, module: ir.Module) -> None:
+        """Convert the whole module."""
+        self._bytecode.block()
+        next(self._bytecode.ops(1))
+        next(self._natives)
+        self._bytecode.number()
+        self._values = [None] * self._bytecode.number()
+        count, _ = self._bytecode.block()
+        self._fill(self._program.body, module.body, count, 0)
 
-    def _fill(self, block: Block, native_block: ir.Block, natives: Iterator[ir.Operation]) -> None:
-        """Convert the ops of a block, which ``natives`` yields next."""
+    def _fill(self, block: Block, native_block: ir.Block, count: int, position: int) -> int:
+        """Convert the ops of a block.
+
+        Args:
+            block: The block.
+            native_block: The native block.
+            count: How many ops it has.
+            position: The number of the first result.
+
+        Returns:
+            The number behind that of the last result.
+        """
         self._depth += 1
-        program, values, origin = self._program, self._values, self._origin
-        types, changed, sets = origin.codec.types, origin.changed, origin.sets
+        program, values, natives, known = self._program, self._values, self._natives, self._known
+        names, sets, result_types = known.names, known.sets, known.result_types
+        next_op_id, next_value_id = program.next_op_id, program.next_value_id
         previous: Op | None = None
         ops: list[Op] = []
-        for native in islice(natives, len(native_block.operations)):
-            native_operands = native.operands
-            try:
-                operands = tuple([values[operand] for operand in native_operands])
-            except KeyError:
-                operands = tuple([self._operand(operand) for operand in native_operands])
-            try:
-                base = sets[tuple(native.attributes.items())]
-            except TypeError:
-                base = sets.of(native)
-            native_results = native.results
-            result_types = [types[type_] for type_ in native_results.types]
-            attributes = NativeAttributes(base, native, changed)
-            op = Op(program, native.name, operands, result_types, attributes, register_uses=False)
-            op.handle = OpHandle(native, operands)
-            for result, value in zip(native_results, op.results):  # noqa: B905 - strict costs, and they are as many
-                values[result] = value
+        for name, attributes, types, operand_numbers, regions in self._bytecode.ops(count):
+            native = next(natives)
+            if name not in names or attributes not in sets or types not in result_types:
+                known.learn(native, name, attributes, types)
+            operands: tuple[Any, ...] = tuple([values[number] for number in operand_numbers])
+            if not all(operands):
+                operands = tuple([self._operand(number) for number in operand_numbers])
+            # Without the initializers of ops, values and attributes, which take as long as all the rest.
+            handle = NativeAttributes.__new__(NativeAttributes)
+            handle.base, handle.native, handle.operands = sets[attributes], native, operands
+            handle.model = handle.overlay = None
+            op = Op.__new__(Op)
+            op.program, op.id, op.name, op.operands = program, next_op_id(), names[name], operands
+            op.attributes = op.handle = handle
+            op.regions = op.function_results = ()
+            op.parent, op.prev, op.next = block, previous, None
+            results: list[Value] = []
+            for type_ in result_types[types]:
+                value = Value.__new__(Value)
+                value.id, value.type, value.owner, value.index = next_value_id(), type_, op, len(results)
+                value.uses = []
+                values[position] = value
+                position += 1
+                results.append(value)
+            op.results = tuple(results)
             if op.name == "func.func":
-                self._add_function_results(op, native)
-            regions = native.regions
-            if len(regions):
-                self._add_regions(op, regions, natives)
+                self._add_function_results(op)
+            if regions:
+                self._add_regions(op, isolated=bool(regions & 1))
             for number, operand in enumerate(operands):
                 if operand.uses:
                     operand.uses.append((op, number))
                 else:
                     # Most values have one use, and a list made for it takes less memory than one that grows.
                     operand.uses = [(op, number)]
-            op.parent, op.prev = block, previous
             if previous is None:
                 block.first = op
             else:
@@ -164,42 +217,61 @@ class _Importer:
         block.last = previous
         block.handle = BlockHandle(native_block, ops)
         self._depth -= 1
+        return position
 
-    def _operand(self, native: ir.Value) -> Value:
+    def _operand(self, number: int) -> Value:
         """Return an operand, or a placeholder for a value that is defined later."""
-        found = self._values.get(native) or self._forward.get(native)
+        found = self._values[number] or self._forward.get(number)
         if found is None:
-            block = Block(self._program, [self._origin.codec.types[native.type]])
-            found = self._forward[native] = block.arguments[0]
+            found = self._forward[number] = Block(self._program, [_UNKNOWN]).arguments[0]
         return found
 
-    def _add_function_results(self, op: Op, native: Any) -> None:
-        types = ir.FunctionType(native.attributes["function_type"].value).results
-        self._program.new_function_results(op, [self._origin.codec.types[type_] for type_ in types])
+    def _add_function_results(self, op: Op) -> None:
+        types = ir.FunctionType(op.handle.base.native["function_type"].value).results
+        self._program.new_function_results(op, [self._program.origin.codec.types[type_] for type_ in types])
 
-    def _add_regions(self, op: Op, regions: Any, natives: Iterator[ir.Operation]) -> None:
+    def _add_regions(self, op: Op, *, isolated: bool) -> None:
         if self._depth > _MAX_DEPTH:
             message = f"regions are nested more than {_MAX_DEPTH} deep"
             raise UnsupportedError(Diagnostic("nested-too-deeply", message, op.location, op.name, _OUTLINE))
-        for native_region in regions:
-            native_blocks = list(native_region.blocks)
-            region = Region([self._new_block(native_block) for native_block in native_blocks])
-            region.handle = native_region
-            op.add_region(region)
-            for block, native_block in zip(region.blocks, native_blocks, strict=True):
-                self._fill(block, native_block, natives)
+        outside = self._values, self._forward
+        if isolated:
+            self._values, self._forward = [], {}
+        op.regions = tuple([self._new_region(op, native_region) for native_region in op.handle.native.regions])
+        self._values, self._forward = outside
 
-    def _new_block(self, native_block: ir.Block) -> Block:
-        arguments = list(native_block.arguments)
-        types = self._origin.codec.types
-        block = Block(self._program, [types[argument.type] for argument in arguments])
-        self._values.update(zip(arguments, block.arguments, strict=True))
-        return block
+    def _new_region(self, op: Op, native: ir.Region) -> Region:
+        region = Region()
+        region.parent, region.handle = op, native
+        if not self._bytecode.number():
+            return region
+        values = self._values
+        first = position = len(values)
+        values.extend([None] * self._bytecode.number())
+        for native_block in native.blocks:
+            count, types = self._bytecode.block()
+            block = Block(self._program, self._known.argument_types(native_block, types))
+            block.parent = region
+            region.blocks.append(block)
+            values[position : position + len(types)] = block.arguments
+            position = self._fill(block, native_block, count, position + len(types))
+        if self._forward:
+            self._replace_placeholders(first)
+        del values[first:]
+        return region
 
-    def _take_native_use_order(self) -> None:
-        """Sort the uses of every value as MLIR has them; MLIR keeps the newest first."""
-        ops = {op.handle.native: op for op in self._program.walk()}
-        for native, value in self._values.items():
-            if len(value.uses) > 1:
-                uses = [(ops[use.owner.operation], use.operand_number) for use in native.uses]
-                value.uses = uses[::-1]
+    def _replace_placeholders(self, first: int) -> None:
+        """Put the values of a region in the place of what stood for them; their numbers begin with ``first``."""
+        for number in [number for number in self._forward if number >= first]:
+            value = self._values[number]
+            assert value is not None
+            self._forward.pop(number).replace_all_uses_with(value)
+
+
+def _take_native_use_order(program: Program) -> None:
+    """Sort the uses of every value as MLIR has them; MLIR keeps the newest first."""
+    ops = {op.handle.native: op for op in program.walk()}
+    for value, native in native_values(program):
+        if len(value.uses) > 1:
+            uses = [(ops[use.owner.operation], use.operand_number) for use in native.uses]
+            value.uses = uses[::-1]

@@ -11,14 +11,14 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import MISSING, NativeAttributes
-from shardy_py.frontends.mlir.importer import BlockHandle, OpHandle, Origin
+from shardy_py.frontends.mlir.importer import BlockHandle, Origin
 from shardy_py.ir.graph import Block, Op, Program, Value
 
 
 def write(program: Program) -> ir.Module:
     """Bring the native module up to date; see `write_back`."""
     origin: Origin = program.origin
-    for attributes in origin.changed:
+    for attributes in origin.changed.values():
         _write_attributes(attributes, origin)
     origin.changed.clear()
     writer = _Writer(origin)
@@ -37,7 +37,6 @@ def _write_attributes(attributes: NativeAttributes, origin: Origin) -> None:
             target[name] = encode(value, before.get(name))
         elif name in target:
             del target[name]
-    attributes.settle()
 
 
 class _Writer:
@@ -94,8 +93,7 @@ class _Writer:
     def _create(self, op: Op, native_block: ir.Block) -> None:
         native = self._clone(op, native_block) or self._make(op, native_block)
         op.operands = tuple(op.operands)
-        op.handle = OpHandle(native, op.operands)
-        op.attributes = self._origin.attributes_of(native)
+        op.handle = op.attributes = self._origin.attributes_of(native, op.operands)
         for region in op.regions:
             region.handle = None
 
@@ -107,7 +105,7 @@ class _Writer:
         attributes = op.attributes
         if not isinstance(attributes, NativeAttributes):
             return None
-        model = attributes.model.native
+        model = attributes.model_native
         if model is None or model.name != op.name or op.regions or len(model.regions):
             return None
         types = [self._origin.codec.encode_type(value.type) for value in op.results]
@@ -119,7 +117,7 @@ class _Writer:
             native_operands[number] = native_value(value)
         base = self._origin.sets.of(native)
         if attributes.key is not base:
-            self._adapt(NativeAttributes(base, native, []), attributes)
+            self._adapt(NativeAttributes(base, native), attributes)
         return native
 
     def _adapt(self, written: NativeAttributes, attributes: NativeAttributes) -> None:
@@ -169,7 +167,7 @@ class _Writer:
             native.operation.attributes[name] = attribute
         return native.operation
 
-    def _update_operands(self, op: Op, handle: OpHandle) -> None:
+    def _update_operands(self, op: Op, handle: NativeAttributes) -> None:
         if len(op.operands) != len(handle.operands):
             self._recreate(op, handle)
             return
@@ -179,7 +177,7 @@ class _Writer:
                 native_operands[number] = native_value(new)
         handle.operands = op.operands = tuple(op.operands)
 
-    def _recreate(self, op: Op, handle: OpHandle) -> None:
+    def _recreate(self, op: Op, handle: NativeAttributes) -> None:
         """Replace a native op by one with another number of operands; the bindings cannot resize it."""
         old = handle.native
         block = op.parent
@@ -194,8 +192,7 @@ class _Writer:
                 _move_block(inner, native_region)
         _forget(op)
         op.operands = tuple(op.operands)
-        op.handle = OpHandle(native, op.operands)
-        op.attributes = self._origin.attributes_of(native)
+        op.handle = op.attributes = self._origin.attributes_of(native, op.operands)
         self._replaced.append(old)
 
     def erase_removed(self) -> None:
@@ -265,7 +262,7 @@ def _move_block(block: Block, region: ir.Region) -> None:
 
 def _location(op: Op, origin: Origin) -> ir.Location:
     """Return the location for a new op: that of the op it comes from, of the op before it, or of the op around it."""
-    model = op.attributes.model.native if isinstance(op.attributes, NativeAttributes) else None
+    model = op.attributes.model_native if isinstance(op.attributes, NativeAttributes) else None
     if model is not None:
         return model.location
     near = op.prev or op.parent_op

@@ -63,7 +63,7 @@ def test_changes_of_a_copy_stay_there():
     loop.result.replace_all_uses_with(loop.operands[0])
     loop.erase()
     assert listing(program, ids=True) == before
-    assert program.origin.changed == []
+    assert not program.origin.changed
 
 
 def test_new_ids_of_a_copy_are_new():

@@ -63,7 +63,7 @@ def test_what_was_read_is_not_written_again():
     program = _loaded(ALL_PLACES)
     before = print_module(program.origin.module)
     store_shardings(program, REGISTRY)
-    assert program.origin.changed == []
+    assert not program.origin.changed
     assert print_module(write_back(program)) == before
 
 

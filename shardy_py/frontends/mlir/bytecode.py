@@ -1,0 +1,159 @@
+"""What stands where in a native module, read from its bytecode.
+
+MLIR's bindings make a Python object of every operand, result and attribute one asks for. Bytecode has numbers instead,
+and MLIR writes it faster than the bindings give the types of the results. Names, attributes and types have numbers of
+their own, the same wherever they are the same, so that the bindings need be asked once for each.
+
+The format: https://mlir.llvm.org/docs/BytecodeFormat/. Of its versions the first is the simplest: all attributes of an
+op are one dictionary, and regions are no sections of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from io import BytesIO
+
+from jaxlib.mlir import ir
+
+NO_ATTRIBUTES = -1
+_VERSION = 0
+_HEADER = b"ML\xefR\x01"
+"""The magic number, and the version as a number."""
+_IR_SECTION = 4
+_ALIGNED = 0x80
+_HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS = 1, 2, 4, 8, 16
+_LONG = 255
+_SHORT = bytes([byte >> 1 if byte & 1 else _LONG for byte in range(256)])
+"""The first byte of a number to the number, if it has no other bytes."""
+_SIZE = bytes([9] + [(byte & -byte).bit_length() for byte in range(1, 256)])
+"""The first byte of a number to how many bytes it has."""
+
+
+OpRecord = tuple[int, int, Hashable, Iterable[int], int]
+"""An op as the bytecode has it:
+
+- the number of its name,
+- the number of the dictionary of its attributes, or `NO_ATTRIBUTES`,
+- the numbers of the types of its results; hashable, and equal where all of them are,
+- the numbers of its operands,
+- twice the number of its regions, and one more if they see no values from around them.
+"""
+
+
+class BytecodeReader:
+    """Reads the ops of a module one after the other, each before those in its regions.
+
+    The values of a region are numbered in their order: those of a block are its arguments and the results of its ops.
+    The numbers begin where those of the region around it end, or at zero where it sees none of its values.
+    """
+
+    def __init__(self, module: ir.Module) -> None:
+        buffer = BytesIO()
+        module.operation.write_bytecode(buffer, _VERSION)
+        self._data = _section(buffer, _IR_SECTION)
+        self._short = self._data.translate(_SHORT)
+        self._at = 0
+
+    def number(self) -> int:
+        """Read a number."""
+        number, self._at = _number(self._data, self._at)
+        return number
+
+    def block(self) -> tuple[int, list[int]]:
+        """Read how many ops a block has, and the numbers of the types of its arguments."""
+        header = self.number()
+        types = []
+        for _ in range(self.number() if header & 1 else 0):
+            types.append(self.number())
+            self.number()  # The location.
+        return header >> 1, types
+
+    def ops(self, count: int) -> Iterator[OpRecord]:
+        """Read some ops; whoever takes one with regions has to read those before the next."""
+        data, short, at = self._data, self._short, self._at
+        types: Hashable
+        operands: Iterable[int]
+        for _ in range(count):
+            name = short[at]
+            at += 1
+            if name == _LONG:
+                name, at = _number(data, at - 1)
+            mask = data[at]
+            at += 1 + _SIZE[data[at + 1]]  # The location is left out.
+            attributes, types, operands, regions = NO_ATTRIBUTES, b"", b"", 0
+            if mask & _HAS_ATTRIBUTES:
+                attributes = short[at]
+                at += 1
+                if attributes == _LONG:
+                    attributes, at = _number(data, at - 1)
+            if mask & _HAS_RESULTS:
+                end = at + 1 + short[at]
+                types = short[at + 1 : end]
+                if short[at] == _LONG or _LONG in types:
+                    types, at = _numbers(data, at)
+                else:
+                    at = end
+            if mask & _HAS_OPERANDS:
+                end = at + 1 + short[at]
+                operands = short[at + 1 : end]
+                if short[at] == _LONG or _LONG in operands:
+                    operands, at = _numbers(data, at)
+                else:
+                    at = end
+            if mask & _HAS_SUCCESSORS:
+                _, at = _numbers(data, at)
+            if mask & _HAS_REGIONS:
+                regions, self._at = _number(data, at)
+                yield name, attributes, types, operands, regions
+                at = self._at
+            else:
+                yield name, attributes, types, operands, regions
+        self._at = at
+
+
+def _section(buffer: BytesIO, wanted: int) -> bytes:
+    """Return what is in a section."""
+    # A view, as large constants are in the bytecode as well.
+    with buffer.getbuffer() as data:
+        if data[: len(_HEADER)] != _HEADER:
+            raise ValueError("MLIR wrote another version of bytecode than it was told to")
+        at = len(_HEADER)
+        while data[at]:
+            at += 1  # The name of who wrote it, which ends with a zero.
+        at += 1
+        while True:
+            id_ = data[at]
+            size, at = _number(data, at + 1)
+            if id_ & _ALIGNED:
+                alignment, at = _number(data, at)
+                at += -at % alignment
+            if id_ & ~_ALIGNED == wanted:
+                return bytes(data[at : at + size])
+            at += size
+
+
+def _number(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """Read a number: its value, and where the next one begins."""
+    size = _SIZE[data[at]]
+    # The bytes of the value come with as many bits before it, or behind a byte of zeros.
+    begin, shift = (at, size) if size < 9 else (at + 1, 0)
+    end = at + size
+    return int.from_bytes(data[begin:end], "little") >> shift, end
+
+
+def _numbers(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    """Read a number and as many more."""
+    count, at = _number(data, at)
+    numbers = []
+    for _ in range(count):
+        byte = data[at]
+        if byte & 1:
+            numbers.append(byte >> 1)
+            at += 1
+        elif byte & 2:
+            numbers.append((byte | data[at + 1] << 8) >> 2)
+            at += 2
+        else:
+            number, at = _number(data, at)
+            numbers.append(number)
+    return tuple(numbers), at

@@ -1,0 +1,96 @@
+"""What stands where in a module, read from its bytecode."""
+
+import pytest
+
+from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.frontends.mlir.bytecode import BytecodeReader
+
+NESTED = """\
+func.func @f(%a: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<i32>) {
+  %0:2 = stablehlo.while(%x = %a, %i = %n) : tensor<4xf32>, tensor<i32>
+  cond {
+    %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %1 = "t.region"() ({
+      %2 = "t.inner"() : () -> tensor<4xf32>
+      "t.empty"(%2) ({}) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    stablehlo.return %1, %i : tensor<4xf32>, tensor<i32>
+  }
+  builtin.module {
+    func.func @g(%b: tensor<8xf32>) {
+      return
+    }
+  }
+  return %0#0, %0#1 : tensor<4xf32>, tensor<i32>
+}
+"""
+BLOCKS = """\
+func.func @f(%a: tensor<2xf32>, %c: i1) -> tensor<2xf32> {
+  cf.cond_br %c, ^bb1(%a : tensor<2xf32>), ^bb2
+^bb1(%x: tensor<2xf32>):
+  return %x : tensor<2xf32>
+^bb2:
+  %0 = "t.def"() {t.x = 1} : () -> tensor<2xf32>
+  cf.br ^bb1(%0 : tensor<2xf32>)
+}
+"""
+
+
+def _chain(length):
+    """Return a function with so many ops, the last of which uses the results of all others."""
+    lines = [f'  %{i} = "t.op"(%{max(i - 1, 0)}, %a) : (f32, f32) -> f32' for i in range(1, length)]
+    names, types = ", ".join(f"%{i}" for i in range(length)), ", ".join(["f32"] * length)
+    ops = "\n".join(['  %0 = "t.op"(%a, %a) : (f32, f32) -> f32', *lines])
+    return f'func.func @f(%a: f32) {{\n{ops}\n  "t.all"({names}) : ({types}) -> ()\n  return\n}}'
+
+
+def _constant(size):
+    """Return a function with a large constant, for which the bytecode has parts with an alignment."""
+    values = ", ".join(f"{i}.5" for i in range(size))
+    return f"func.func @f() {{\n  %0 = stablehlo.constant dense<[{values}]> : tensor<{size}xf64>\n  return\n}}"
+
+
+@pytest.mark.parametrize("text", [NESTED, BLOCKS, _chain(130), _chain(17_000), _constant(3), _constant(1000), ""])
+def test_a_program_is_what_the_bindings_say(text):
+    """Names, operands, types and attributes are those of the native ops, however large the numbers in between are."""
+    program = import_module(parse_module(text))
+    values = {}
+    for op in program.walk():
+        native = op.handle.native
+        for value, native_value in zip(op.results, native.results, strict=True):
+            values[native_value] = value
+        for region, native_region in zip(op.regions, native.regions, strict=True):
+            for block, native_block in zip(region.blocks, native_region.blocks, strict=True):
+                values.update(zip(native_block.arguments, block.arguments, strict=True))
+    for op in program.walk():
+        native = op.handle.native
+        assert op.name == native.name
+        assert list(op.operands) == [values[operand] for operand in native.operands]
+        assert set(op.attributes) == set(native.attributes.keys())
+        assert [inner.name for inner in _inside(native)] == [inner.name for inner in _ops_inside(op)]
+    assert all(str(value.type) == str(native.type) for native, value in values.items())
+
+
+def _inside(native):
+    return [op.operation for region in native.regions for block in region for op in block]
+
+
+def _ops_inside(op):
+    return [inner for region in op.regions for block in region.blocks for inner in block.ops]
+
+
+def test_equal_names_types_and_attributes_have_equal_numbers():
+    """Two ops that are alike differ in nothing but their operands."""
+    reader = BytecodeReader(parse_module(_chain(3)))
+    for _ in range(2):  # Into the module and into the function.
+        reader.block()
+        next(reader.ops(1))
+        reader.number()
+        reader.number()
+    count, arguments = reader.block()
+    first, second, third, *_ = list(reader.ops(count))
+    assert (count, len(arguments)) == (5, 1)
+    assert first[:3] == second[:3] == third[:3]
+    assert [list(item[3]) for item in (first, second, third)] == [[0, 0], [1, 0], [2, 0]]
