@@ -11,10 +11,11 @@ from shardy_py.api.summary import is_counted, is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import ConstantLike, OpFacts, OpSemantics
+from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.ir.types import TensorType
 
 _CALL = "func.call"
+_NO_TRAITS: frozenset[Trait] = frozenset()
 
 
 @frozen
@@ -68,9 +69,12 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
     total = 0
     uncovered: dict[str, list[Op]] = {}
     facts_of = semantics.facts_of(program)
+    excluded = _excluded_names(program, semantics)
     # Ops that are alike share their facts.
     with_rule: dict[int, tuple[OpFacts, bool]] = {}
     for op in all_ops(program):
+        if op.name in excluded:
+            continue
         facts = facts_of(op)
         if facts.rule is not None:
             known = with_rule.get(id(facts))
@@ -135,11 +139,22 @@ def signature(op: Op) -> str:
     return f"({operands}) -> {results}" if len(op.results) == 1 else f"({operands}) -> ({results})"
 
 
+def _excluded_names(program: Program, semantics: OpSemantics) -> set[str]:
+    """Return the names of ops that cannot propagate, whatever their types."""
+    return {name for name in program.op_names if _is_of_the_core(name)} | {
+        name
+        for name in program.op_names
+        if not (semantics.traits_of_name(name) or _NO_TRAITS).isdisjoint((IsTerminator, ConstantLike))
+    }
+
+
+def _is_of_the_core(name: str) -> bool:
+    """Return whether the core itself handles ops: constraints, groups and other ops that only carry shardings."""
+    return name in ("func.func", _CALL) or name.startswith("sdy.")
+
+
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
-    if not is_counted(op, semantics) or semantics.has_trait(op, ConstantLike):
-        return False
-    # What the core itself handles: constraints, groups and other ops that only carry shardings.
-    if op.name == _CALL or op.name.startswith("sdy."):
+    if not is_counted(op, semantics) or semantics.has_trait(op, ConstantLike) or _is_of_the_core(op.name):
         return False
     # With one tensor there is nothing to propagate to.
     return sum(_has_dims(value) for value in (*op.operands, *op.results)) > 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -55,7 +56,7 @@ class _Resolved:
         object.__setattr__(self, "facts", OpFacts(self.traits, None))
 
 
-@frozen
+@frozen(slots=False)
 class Registry:
     """The definitions of all plugins; implements `shardy_py.ir.interfaces.OpSemantics`.
 
@@ -172,7 +173,7 @@ class Registry:
         """What the plugins say of the priorities of their own ops."""
         return tuple(item for info in self.plugins for item in info.priorities)
 
-    @property
+    @cached_property
     def trait_names(self) -> frozenset[str]:
         """The names of all traits that definitions give, or say that they may give."""
         return frozenset(trait.name for item in self.definitions for trait in (*item.traits, *item.may_have))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.types import OpaqueType, TensorType
+from shardy_py.ir.types import TensorType, Type
 
 
 def check_types(program: Program, *, arguments: bool = False) -> None:
@@ -21,39 +21,38 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
     Raises:
         UnsupportedError: a dynamic shape or a tuple; every such op is named.
     """
+    if not any(map(_type_problem, _distinct_types(program, arguments))):
+        return
     found: list[Diagnostic] = []
-    # Equal types are mostly the same object, and identities are hashed much faster. The values keep the types alive.
-    seen: set[int] = set()
     for op in all_ops(program):
-        values: Sequence[Value] = op.results
-        if arguments and op.regions:
-            values = [
-                *values,
-                *(value for region in op.regions for block in region.blocks for value in block.arguments),
-            ]
-        for value in values:
-            if id(value.type) not in seen and not _is_bad(value, op, found):
-                seen.add(id(value.type))
-    if found:
-        raise UnsupportedError(*found)
+        for value in (*op.results, *_arguments(op)) if arguments else op.results:
+            _note_problem(value, op, found)
+    raise UnsupportedError(*found)
+
+
+def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
+    """Return the types of all results, each once: equal ones are mostly the same object, told apart much faster."""
+    ops = all_ops(program)
+    types = {id(value.type): value.type for op in ops for value in op.results}
+    if arguments:
+        types.update({id(value.type): value.type for op in ops if op.regions for value in _arguments(op)})
+    return types.values()
 
 
 def _arguments(op: Op) -> Iterator[Value]:
     return (argument for region in op.regions for block in region.blocks for argument in block.arguments)
 
 
-def _is_bad(value: Value, op: Op, found: list[Diagnostic]) -> bool:
-    """Return whether a value has a type that cannot be sharded, and note it."""
+def _note_problem(value: Value, op: Op, found: list[Diagnostic]) -> None:
+    """Note a value with a type that cannot be sharded."""
     message = _type_problem(value.type)
-    if message is None:
-        return False
-    hint = "give every dimension a size, and pass the elements of a tuple one by one"
-    what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
-    found.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
-    return True
+    if message is not None:
+        hint = "give every dimension a size, and pass the elements of a tuple one by one"
+        what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
+        found.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
 
 
-def _type_problem(type_: TensorType | OpaqueType) -> str | None:
+def _type_problem(type_: Type) -> str | None:
     if isinstance(type_, TensorType):
         if type_.is_static:
             return None

@@ -31,7 +31,8 @@ class HasShardableValues(Protocol):
 
 def tensor_shape(value: Any) -> Shape:
     """Return the sizes of a value's type, () where it has none (tokens, tuples)."""
-    return tuple(getattr(value.type, "shape", ()))
+    shape: Shape = getattr(value.type, "shape", ())
+    return shape if type(shape) is tuple else tuple(shape)
 
 
 class OpShardingRuleBuilder:
@@ -49,8 +50,8 @@ class OpShardingRuleBuilder:
     __slots__ = ("_blocked", "_operands", "_results", "_sizes", "_special")
 
     def __init__(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> None:
-        self._operands: list[list[list[int]]] = [[[] for _ in shape] for shape in operand_shapes]
-        self._results: list[list[list[int]]] = [[[] for _ in shape] for shape in result_shapes]
+        self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in operand_shapes]
+        self._results: list[list[DimMapping]] = [[()] * len(shape) for shape in result_shapes]
         self._sizes: list[int] = []
         self._blocked: list[int] = []
         self._special: list[tuple[int, FactorKind]] = []
@@ -87,7 +88,7 @@ class OpShardingRuleBuilder:
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
             for mapping, dim in zip(mappings, dims, strict=True):
                 if dim is not None and not (size == 1 and mapping[dim]):
-                    mapping[dim].append(factor)
+                    mapping[dim] = (*mapping[dim], factor)
         return self
 
     def add_factor_all(
@@ -220,19 +221,21 @@ def _one_to_one(rank: int) -> TensorMapping:
     return tuple([(dim,) for dim in range(rank)])
 
 
-def _append_everywhere(mappings: Iterable[list[list[int]]], dim: int, factor: int) -> None:
+def _append_everywhere(mappings: Iterable[list[DimMapping]], dim: int, factor: int) -> None:
     for mapping in mappings:
         if mapping:
-            mapping[dim].append(factor)
+            mapping[dim] = (*mapping[dim], factor)
 
 
-def _filled(mapping: Iterable[list[int]], sizes: list[int]) -> TensorMapping:
+def _filled(mapping: Sequence[DimMapping], sizes: list[int]) -> TensorMapping:
     """Freeze a tensor mapping; dimensions without a factor get a fresh one of size 1, added to ``sizes``."""
+    if () not in mapping:
+        return tuple(mapping)
     dims: list[DimMapping] = []
     for factors in mapping:
         if not factors:
             dims.append((len(sizes),))
             sizes.append(1)
         else:
-            dims.append(tuple(factors))
+            dims.append(factors)
     return tuple(dims)
