@@ -128,7 +128,7 @@ class _Compiler:
         self._add_groups(notifications)
         self.problem.followers = [None] * len(self.slots.values)
         self.problem.special.update(self.problem.siblings, self.problem.tied)
-        self.problem.notifications = notifications.of
+        self.problem.notifications = notifications.of_slot
         return self.problem
 
     def _add_steps(self, removable: frozenset[int]) -> None:

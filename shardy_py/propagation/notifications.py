@@ -31,6 +31,25 @@ class Notifications:
         """Return the steps to put back when the sharding of ``value`` changes, in order."""
         return self._of_plain(value) or self._of_any(value)
 
+    def of_slot(self, value: Value) -> tuple[tuple[int, ...], bool]:
+        """Return the steps to put back when the slot of ``value`` changes, and whether others may see the change."""
+        steps = self._of_plain(value)
+        if steps is None:
+            return self._of_any(value), True
+        return steps, self._is_seen_elsewhere(value)
+
+    def _is_seen_elsewhere(self, value: Value) -> bool:
+        """Return whether the slot of the result of an op may be one of a step of neither the op nor a user."""
+        flow_ops = self._slots.data_flow
+        if not flow_ops and not self._callers:
+            return False
+        if value.owner.id in flow_ops:  # type: ignore[union-attr]
+            return True
+        for user, _ in value.uses:
+            if user.id in flow_ops or user.name == CALL:
+                return True
+        return False
+
     def _of_plain(self, value: Value) -> tuple[int, ...] | None:
         """Return the steps of the result of an op that has one, like all its users, which is the case of nearly all."""
         owner, step_of = value.owner, self._step_of.numbers

@@ -8,9 +8,10 @@ factors along which all tensors agree already are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from math import prod
+from operator import itemgetter
 
 from attrs import define
 
@@ -48,24 +49,25 @@ class Frame:
     Attributes:
         num_operands: How many of the tensors are operands.
         places: Factor to the tensors that have it, operands first, with the dimension.
+        shared: The factors that several tensors have; what picks the axes along each of them out of those of all
+            dimensions of all tensors, one after the other; how many of them are those of operands.
         dim_of: Tensor to its dimensions by factor.
         ranks: Tensor to its number of dimensions.
         sizes: Tensor to its number of elements.
-        is_pointwise: Whether all tensors have the same factors in the same order.
     """
 
     num_operands: int
     places: tuple[tuple[tuple[int, int], ...], ...]
+    shared: tuple[tuple[int, Callable[[Sequence[Names]], tuple[Names, ...]], int], ...]
     dim_of: tuple[Mapping[int, int], ...]
     ranks: tuple[int, ...]
     sizes: tuple[int, ...]
-    is_pointwise: bool
 
 
 def plain_frame(rule: OpShardingRule) -> Frame | None:
     """Return the frame of a rule, or None where a dimension has several factors or a tensor one factor twice."""
     places: list[list[tuple[int, int]]] = [[] for _ in rule.factor_sizes]
-    dim_of = []
+    dim_of, ranks, starts = [], [], [0]
     for tensor, mapping in enumerate(rule.mappings):
         dims = {factors[0]: dim for dim, factors in enumerate(mapping) if len(factors) == 1}
         if len(dims) != len(mapping):
@@ -73,10 +75,20 @@ def plain_frame(rule: OpShardingRule) -> Frame | None:
         for factor, dim in dims.items():
             places[factor].append((tensor, dim))
         dim_of.append(dims)
-    sizes = tuple([prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of])
-    ranks = tuple(map(len, dim_of))
-    is_pointwise = len(set(rule.mappings)) == 1
-    return Frame(len(rule.operand_mappings), tuple(map(tuple, places)), tuple(dim_of), ranks, sizes, is_pointwise)
+        ranks.append(len(dims))
+        starts.append(starts[-1] + len(dims))
+    num_operands = len(rule.operand_mappings)
+    shared = [
+        (
+            factor,
+            itemgetter(*[starts[tensor] + dim for tensor, dim in found]),
+            len([tensor for tensor, _ in found if tensor < num_operands]),
+        )
+        for factor, found in enumerate(places)
+        if len(found) > 1
+    ]
+    sizes = [prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of]
+    return Frame(num_operands, tuple(map(tuple, places)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes))
 
 
 def plain_tensor(sharding: TensorSharding) -> PlainTensor | None:
@@ -112,47 +124,50 @@ def propagate_plain(
         mesh: The common mesh.
         is_elementwise: Whether the op counts as elementwise.
     """
-    if frame.is_pointwise and all(tensor.dims == tensors[0].dims for tensor in tensors):
-        return {}
+    axes_of_all: list[Names] = []
+    for tensor in tensors:
+        axes_of_all += tensor.dims
     wanted = {}
-    for factor, direction in enumerate(directions):
-        if direction:
-            axes = _merged(frame, tensors, frame.places[factor], direction)
-            if axes:
-                wanted[factor] = axes
+    for factor, pick, in_operands in frame.shared:
+        if directions[factor]:
+            lists = pick(axes_of_all)
+            if lists.count(lists[0]) != len(lists):
+                axes = _merged(lists, in_operands, directions[factor])
+                if axes:
+                    wanted[factor] = axes
     if not wanted:
         return {}
     order: Sequence[int] = tuple(wanted)
     if len(order) > 1:
         order = _by_preference(frame, tensors, wanted, mesh, is_elementwise)
+    ordered = [(factor, wanted[factor]) for factor in order]
     changes: dict[int, list[Names]] = {}
     count = frame.num_operands
-    for tensor in range(count, len(tensors)):
-        for factor in order:
-            _give(frame, tensors, changes, tensor, factor, wanted[factor], ())
+    for index in range(count, len(tensors)):
+        _give(frame, tensors, changes, index, ordered, ())
     results = range(count, len(tensors)) if is_elementwise else ()
-    for tensor in range(count):
-        for factor in order:
-            _give(frame, tensors, changes, tensor, factor, wanted[factor], results)
+    for index in range(count):
+        _give(frame, tensors, changes, index, ordered, results)
     return changes
 
 
-def _merged(frame: Frame, tensors: Sequence[PlainTensor], places: Sequence[tuple[int, int]], direction: int) -> Names:
+def _merged(lists: tuple[Names, ...], in_operands: int, direction: int) -> Names:
     """Return the axes along a factor on which the tensors agree (see `compatible_major_axes`).
+
+    Args:
+        lists: The axes of every tensor that has the factor, operands first.
+        in_operands: How many of these are operands.
+        direction: The direction of the factor.
 
     Returns:
         The axes; none where no tensor has less than them, which does not change either.
     """
-    lists = [tensors[tensor].dims[dim] for tensor, dim in places]
-    if not lists or lists.count(lists[0]) == len(lists):
-        return ()
     num_sources = len(lists)
     if direction != _BOTH:
-        num_operands = len([tensor for tensor, _ in places if tensor < frame.num_operands])
-        num_sources = num_operands
+        num_sources = in_operands
         if direction == _BACKWARD:
-            lists = lists[num_operands:] + lists[:num_operands]
-            num_sources = len(lists) - num_operands
+            lists = lists[in_operands:] + lists[:in_operands]
+            num_sources = len(lists) - in_operands
     axes: Names = ()
     can_grow = True
     for index, other in enumerate(lists):
@@ -161,7 +176,10 @@ def _merged(frame: Frame, tensors: Sequence[PlainTensor], places: Sequence[tuple
             axes, can_grow = _common_prefix(axes, other), False
         elif len(other) > common and can_grow and index < num_sources:
             axes = other
-    return axes if any(len(own) < len(axes) and axes[: len(own)] == own for own in lists) else ()
+    for own in lists:
+        if len(own) < len(axes) and axes[: len(own)] == own:
+            return axes
+    return ()
 
 
 def _common_prefix(first: Names, second: Names) -> Names:
@@ -193,40 +211,46 @@ def _give(
     tensors: Sequence[PlainTensor],
     changes: dict[int, list[Names]],
     tensor: int,
-    factor: int,
-    axes: Names,
+    wanted: Iterable[tuple[int, Names]],
     limits: Iterable[int],
 ) -> None:
-    """Let a tensor take what it can of the axes along a factor.
+    """Let a tensor take what it can of the axes along factors.
 
     Args:
         frame: The frame of the rule.
         tensors: The tensors before.
         changes: The new axes of tensors; added to.
         tensor: The tensor.
-        factor: The factor.
-        axes: The axes.
-        limits: The tensors that must not have less along the factor (see `limit_to_results`).
+        wanted: The factors with the axes, those preferred first.
+        limits: The tensors that must not have less along a factor (see `limit_to_results`).
     """
-    dim = frame.dim_of[tensor].get(factor)
-    if dim is None:
-        return
-    old = tensors[tensor]
-    dims: Sequence[Names] = changes.get(tensor, old.dims)
-    own = dims[dim]
-    count = len(own)
-    if old.closed[dim] or count >= len(axes) or axes[:count] != own:
-        return
+    old, dim_of = tensors[tensor], frame.dim_of[tensor]
+    dims: Sequence[Names] = old.dims
+    for factor, axes in wanted:
+        dim = dim_of.get(factor)
+        if dim is None or old.closed[dim]:
+            continue
+        own = dims[dim]
+        count = len(own)
+        if count >= len(axes) or axes[:count] != own:
+            continue
+        axes = _available(axes, count, old.elsewhere, dims)
+        for other in limits:
+            place = frame.dim_of[other].get(factor)
+            if place is not None:
+                limit = changes.get(other, tensors[other].dims)[place]
+                if axes[: len(limit)] == limit:
+                    axes = limit
+        if len(axes) > count and axes[:count] == own:
+            if dims is old.dims:
+                dims = changes[tensor] = list(dims)
+            dims[dim] = axes  # type: ignore[index]
+
+
+def _available(axes: Names, count: int, elsewhere: Names, dims: Iterable[Names]) -> Names:
+    """Return axes up to the first, behind so many of them, that a tensor has somewhere already."""
     for name in axes[count:]:
-        if name in old.elsewhere or any(name in names for names in dims):
+        if name in elsewhere or name in chain.from_iterable(dims):
             break
         count += 1
-    axes = axes[:count]
-    for other in limits:
-        place = frame.dim_of[other].get(factor)
-        if place is not None:
-            limit = changes.get(other, tensors[other].dims)[place]
-            if axes[: len(limit)] == limit:
-                axes = limit
-    if len(axes) > len(own) and axes[: len(own)] == own:
-        changes.setdefault(tensor, list(dims))[dim] = axes
+    return axes[:count]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -75,7 +75,7 @@ class Problem:
             (see `find_followers`).
         strays: Slot to the steps that see a change of it although they are no followers; most slots have none.
         special: The slots with siblings, ties or strays.
-        notifications: Finds followers.
+        notifications: Finds followers, and says whether there may be strays.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
         slot_of: Value id to slot, for every value that can be sharded; several values may share one.
@@ -95,7 +95,7 @@ class Problem:
     followers: list[tuple[int, ...] | None] = field(factory=list)
     strays: dict[int, tuple[int, ...]] = field(factory=dict)
     special: set[int] = field(factory=set)
-    notifications: Callable[[Value], tuple[int, ...]] = lambda value: ()
+    notifications: Callable[[Value], tuple[tuple[int, ...], bool]] = lambda value: ((), True)
     transforms: dict[int, Transform] = field(factory=dict)
     function_results: list[tuple[OpShardingRule, int, int]] = field(factory=list)
     tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
@@ -142,12 +142,17 @@ class Problem:
         """
         found = self.followers[slot]
         if found is None:
-            found = self.followers[slot] = self.notifications(self.slot_values[slot])
-            steps = self.steps_at(slot)
-            if not all(map(found.__contains__, steps)):
-                self.strays[slot] = tuple([step for step in steps if step not in found])
-                self.special.add(slot)
+            found, may_have_strays = self.notifications(self.slot_values[slot])
+            self.followers[slot] = found
+            if may_have_strays:
+                self._find_strays(slot, found)
         return found
+
+    def _find_strays(self, slot: int, followers: Collection[int]) -> None:
+        strays = tuple([step for step in self.steps_at(slot) if step not in followers])
+        if strays:
+            self.strays[slot] = strays
+            self.special.add(slot)
 
     def steps_at(self, slot: int) -> Sequence[int]:
         """Return the steps with a slot among theirs."""

@@ -24,7 +24,7 @@ class ShardingTable:
         plains: Plain tensors (see `plain`) by the id of the sharding, those of missing ones by minus the rank.
     """
 
-    __slots__ = ("_dims", "_ids", "_meshes_of", "_open", "meshes", "plains", "spreads", "values")
+    __slots__ = ("_dims", "_ids", "_meshes_of", "_one_mesh", "_open", "meshes", "plains", "spreads", "values")
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self.meshes = meshes
@@ -34,6 +34,7 @@ class ShardingTable:
         self._open: dict[tuple[str | Mesh, int], int] = {}
         self.plains: dict[int, PlainTensor | None] = {}
         self._meshes_of: dict[int, tuple[str | Mesh, Mesh]] = {}
+        self._one_mesh = True
         self._dims: dict[tuple[Names, bool], DimensionSharding] = {}
 
     def intern(self, sharding: TensorSharding | None) -> int:
@@ -44,7 +45,8 @@ class ShardingTable:
         if found is None:
             found = self._ids[sharding] = len(self.values)
             self.values.append(sharding)
-            self.spreads.append(any(dim.axes for dim in sharding.dim_shardings))
+            self._one_mesh = self._one_mesh and sharding.mesh == self.values[1].mesh  # type: ignore[union-attr]
+            self.spreads.append(any([dim.axes for dim in sharding.dim_shardings]))
         return found
 
     def mesh_of(self, sharding: TensorSharding) -> Mesh:
@@ -89,6 +91,8 @@ class ShardingTable:
 
         Shardings on empty meshes agree with any other.
         """
+        if self._one_mesh:
+            return (self._meshes_of.get(1) or self._find_mesh(1)) if any(ids) else None
         common: tuple[str | Mesh, Mesh] | None = None
         for sharding_id in ids:
             if sharding_id == NO_SHARDING:

@@ -6,8 +6,7 @@ few hundred combinations over and over, so the outcome is kept under that key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from attrs import define
@@ -20,7 +19,7 @@ from shardy_py.propagation.schedule import FACTOR_KINDS
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
-from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule import OpShardingRule, TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
 
 Directions = tuple[int, ...]
@@ -41,18 +40,12 @@ def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
     """
     sizes, mappings = rule.factor_sizes, rule.mappings
     distinct = dict.fromkeys(mappings)
-    volumes = {
-        mapping: prod([sizes[factor] for factor in set(chain.from_iterable(mapping))])
-        for mapping in (distinct if len(distinct) > 1 else ())
-    }
-    ranks = {volume: rank for rank, volume in enumerate(sorted(set(volumes.values())))}
-    shared = [factor for mapping in distinct for dim in mapping if len(dim) > 1 for factor in dim]
     return (
         len(sizes),
         len(rule.operand_mappings),
         mappings,
-        tuple([ranks[volumes[mapping]] for mapping in mappings]) if volumes else (),
-        tuple([sizes[factor] for factor in shared]),
+        _ranks(sizes, mappings, distinct) if len(distinct) > 1 else (),
+        tuple([sizes[factor] for mapping in distinct for dim in mapping if len(dim) > 1 for factor in dim]),
         rule.reduction_factors,
         rule.need_replication_factors,
         rule.permutation_factors,
@@ -60,9 +53,21 @@ def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
     )
 
 
+def _ranks(
+    sizes: Sequence[int], mappings: Iterable[TensorMapping], distinct: Iterable[TensorMapping]
+) -> tuple[int, ...]:
+    """Return the rank of every tensor by its number of elements."""
+    volumes = {}
+    for mapping in distinct:
+        factors = set().union(*mapping)
+        volumes[mapping] = prod([sizes[factor] for factor in factors])
+    ordered = sorted(set(volumes.values()))
+    return tuple([ordered.index(volumes[mapping]) for mapping in mappings])
+
+
 def factor_kinds(rule: OpShardingRule) -> tuple[int, ...]:
     """Return the kind of every factor of a rule, as an index into `FACTOR_KINDS`, or `BLOCKED`."""
-    kinds = [0] * rule.num_factors
+    kinds = [0] * len(rule.factor_sizes)
     for kind, factors in (
         # Where a factor is said to be of several kinds, the last one counts, as in `OpShardingRule.kind`.
         (3, rule.permutation_factors),
@@ -120,6 +125,19 @@ class _Nothing(dict[tuple[int, ...], Outcome]):
 NOTHING: dict[tuple[int, ...], Outcome] = _Nothing()
 
 
+class _Frames(dict[int, Frame | None]):
+    """The frames of classes of rules; a missing one is made at once."""
+
+    __slots__ = ("_rules",)
+
+    def __init__(self, rules: Sequence[OpShardingRule]) -> None:
+        self._rules = rules
+
+    def __missing__(self, rule_id: int) -> Frame | None:
+        found = self[rule_id] = plain_frame(self._rules[rule_id])
+        return found
+
+
 class Transitions:
     """The outcomes of steps, computed on demand and kept.
 
@@ -136,7 +154,7 @@ class Transitions:
         self.table = table
         self.rules: list[OpShardingRule] = []
         self.kinds: list[tuple[int, ...]] = []
-        self.frames: dict[int, Frame | None] = {}
+        self.frames = _Frames(self.rules)
         self._rule_ids: dict[OpShardingRule, int] = {}
         self._class_ids: dict[tuple[object, ...], int] = {}
         self._views: dict[tuple[int, int, int], TensorFactorShardings] = {}
@@ -246,8 +264,6 @@ class Transitions:
 
     def _plain_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[PlainTensor] | None:
         """Return the tensors of a step if it is plain."""
-        if rule_id not in self.frames:
-            self.frames[rule_id] = plain_frame(self.rules[rule_id])
         frame = self.frames[rule_id]
         if frame is None:
             return None
