@@ -31,7 +31,6 @@ from shardy_py.ir.schedule import Schedule
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation import PropagationOptions, Solution
-from shardy_py.propagation.compile import check_types
 from shardy_py.propagation.engine import STRATEGIES, make_problem, op_rules, settle_rules
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
@@ -125,11 +124,12 @@ class Session:
             dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
         )
         before, rest = split_at_propagation(with_plugin_passes(pipeline.passes, semantics))
-        with no_garbage_collection(), refuse_deep_nesting(main):
+        with no_garbage_collection(keep=True), refuse_deep_nesting(main):
             for item in before:
                 item.run(program, context)
-            check_types(program, arguments=True)
-            problem = make_problem(program, semantics, conservative=conservative, warnings=context.warnings)
+            problem = make_problem(
+                program, semantics, conservative=conservative, warnings=context.warnings, check_arguments=True
+            )
             settle_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, semantics, rest)
         return cls(program, find_main(program), problem, semantics, strategy, tuple(context.warnings), finisher, copies)

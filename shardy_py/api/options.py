@@ -13,7 +13,6 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.propagation import PropagationOptions, propagate_program
-from shardy_py.propagation.compile import check_types
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import VisitLog
@@ -92,10 +91,15 @@ class EnginePass:
         Raises:
             UnsupportedError: a dynamic shape or a tuple, be it that of an argument only.
         """
-        check_types(program, arguments=True)
         options = evolve(self.options, keep_sharding_rules=True)
         solution = propagate_program(
-            program, context.semantics, options, warnings=context.warnings, on_stage=self.on_stage, log=self.log
+            program,
+            context.semantics,
+            options,
+            warnings=context.warnings,
+            on_stage=self.on_stage,
+            log=self.log,
+            check_arguments=True,
         )
         if self.on_solution is not None:
             self.on_solution(solution)

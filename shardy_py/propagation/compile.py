@@ -200,7 +200,8 @@ class _Compiler:
         group = plan.groups[has_multi_use(op)]
         if group is None:
             group = self._make_group(op, plan)
-        slots = tuple([self.slots.get(value) for value in (*sources, result)])
+        slot_of = self.slots.of_value.numbers
+        slots = tuple([slot_of[value.id] for value in (*sources, result)])
         self._rows.append((op, slots, plan.rule, group))
         return len(self._rows) - 1
 

@@ -69,6 +69,7 @@ def propagate_program(
     snapshot: Snapshot | None = None,
     log: VisitLog | None = None,
     on_stage: StageCallback | None = None,
+    check_arguments: bool = False,
 ) -> Solution:
     """Propagate the shardings of a program's table, in place.
 
@@ -83,13 +84,20 @@ def propagate_program(
         snapshot: Called after every user priority but the last.
         log: Gets every visit.
         on_stage: Called as ``compile`` and ``solve`` start.
+        check_arguments: See `make_problem`.
 
     Raises:
         UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
     """
     stage = on_stage or _no_display
     stage("compile")
-    problem = make_problem(program, semantics, conservative=options.conservative, warnings=warnings)
+    problem = make_problem(
+        program,
+        semantics,
+        conservative=options.conservative,
+        warnings=warnings,
+        check_arguments=check_arguments,
+    )
 
     def after_priority(priority: int, shardings: Sequence[int]) -> None:
         assert snapshot is not None, "only called where there is a snapshot to take"
@@ -118,7 +126,12 @@ def _no_display(stage: str) -> None:
 
 
 def make_problem(
-    program: Program, semantics: OpSemantics, *, conservative: bool = False, warnings: list[Diagnostic] | None = None
+    program: Program,
+    semantics: OpSemantics,
+    *,
+    conservative: bool = False,
+    warnings: list[Diagnostic] | None = None,
+    check_arguments: bool = False,
 ) -> Problem:
     """Return the problem of a program that was prepared; members of sharding groups get their common sharding.
 
@@ -127,11 +140,13 @@ def make_problem(
         semantics: What the dialects say about the ops.
         conservative: Whether ops may not introduce sub-axes or uneven shards.
         warnings: Receives what is worth knowing but no error.
+        check_arguments: Whether arguments of blocks, too, must have a type that can be sharded; the reference leaves
+            the others without a sharding.
 
     Raises:
         UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
     """
-    check_types(program)
+    check_types(program, arguments=check_arguments)
     main_function(program)
     semantics = semantics.with_options(evolve(semantics.options, conservative=conservative))
     sync_sharding_groups(program, semantics, warnings if warnings is not None else [])

@@ -45,18 +45,19 @@ class Notifications:
             return False
         if value.owner.id in flow_ops:  # type: ignore[union-attr]
             return True
-        for user, _ in value.uses:
-            if user.id in flow_ops or user.name == CALL:
-                return True
-        return False
+        return any(user.id in flow_ops or user.name == CALL for user, _ in value.uses)
 
     def _of_plain(self, value: Value) -> tuple[int, ...] | None:
         """Return the steps of the result of an op that has one, like all its users, which is the case of nearly all."""
         owner, step_of = value.owner, self._step_of.numbers
         if not isinstance(owner, Op) or owner.name == DATA_FLOW_EDGE:
             return None
+        uses = value.uses
+        if len(uses) == 1:
+            own, other = step_of[owner.id], step_of[uses[0][0].id]
+            return (own, other) if ABSENT not in (own, other) and own != other else None
         steps = [step_of[owner.id]]
-        steps += [step_of[user.id] for user, _ in reversed(value.uses)]
+        steps += [step_of[user.id] for user, _ in reversed(uses)]
         return None if ABSENT in steps else tuple(dict.fromkeys(steps))
 
     def _of_any(self, value: Value) -> tuple[int, ...]:

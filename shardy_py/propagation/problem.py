@@ -102,6 +102,7 @@ class Problem:
     removal: RemovalPlan | None = None
     slot_of: Mapping[int, int] = field(factory=dict)
     _group_ids: dict[StepGroup, int] = field(factory=dict)
+    _may_have_strays: set[int] = field(factory=set)
     _steps_at: StepsAt | None = None
 
     @property
@@ -149,13 +150,17 @@ class Problem:
         return found
 
     def _find_strays(self, slot: int, followers: Collection[int]) -> None:
+        self._may_have_strays.add(slot)
         strays = tuple([step for step in self.steps_at(slot) if step not in followers])
         if strays:
             self.strays[slot] = strays
             self.special.add(slot)
 
     def steps_at(self, slot: int) -> Sequence[int]:
-        """Return the steps with a slot among theirs."""
+        """Return the steps with a slot among theirs, in some order; some without slots may be among them."""
+        followers = self.find_followers(slot)
+        if slot not in self._may_have_strays:
+            return followers
         if self._steps_at is None:
             self._steps_at = StepsAt(len(self.slot_values), self.step_slots)
         return self._steps_at.of(slot)

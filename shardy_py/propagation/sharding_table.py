@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.propagation.plain import Names, PlainTensor, open_tensor, plain_tensor
@@ -10,6 +11,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, symbol
 
+_AXES = attrgetter("axes")
 NO_SHARDING = 0
 """The id of a missing sharding."""
 
@@ -46,7 +48,7 @@ class ShardingTable:
             found = self._ids[sharding] = len(self.values)
             self.values.append(sharding)
             self._one_mesh = self._one_mesh and sharding.mesh == self.values[1].mesh  # type: ignore[union-attr]
-            self.spreads.append(any([dim.axes for dim in sharding.dim_shardings]))
+            self.spreads.append(any(map(_AXES, sharding.dim_shardings)))
         return found
 
     def mesh_of(self, sharding: TensorSharding) -> Mesh:

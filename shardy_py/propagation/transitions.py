@@ -155,19 +155,22 @@ class Transitions:
         self.rules: list[OpShardingRule] = []
         self.kinds: list[tuple[int, ...]] = []
         self.frames = _Frames(self.rules)
-        self._rule_ids: dict[OpShardingRule, int] = {}
+        # By identity, as most rules are asked about once; the rules stay alive with the entries.
+        self._rule_ids: dict[int, tuple[int, OpShardingRule]] = {}
         self._class_ids: dict[tuple[object, ...], int] = {}
         self._views: dict[tuple[int, int, int], TensorFactorShardings] = {}
         self._memos: dict[tuple[object, ...], StepMemo] = {}
 
     def intern_rule(self, rule: OpShardingRule) -> int:
         """Return the id of the class of a rule."""
-        found = self._rule_ids.get(rule)
-        if found is None:
-            found = self._rule_ids[rule] = self._class_ids.setdefault(rule_class(rule), len(self.rules))
-            if found == len(self.rules):
-                self.rules.append(rule)
-                self.kinds.append(factor_kinds(rule))
+        known = self._rule_ids.get(id(rule))
+        if known is not None:
+            return known[0]
+        found = self._class_ids.setdefault(rule_class(rule), len(self.rules))
+        self._rule_ids[id(rule)] = found, rule
+        if found == len(self.rules):
+            self.rules.append(rule)
+            self.kinds.append(factor_kinds(rule))
         return found
 
     def memo(
