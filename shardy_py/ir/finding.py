@@ -1,22 +1,22 @@
 """Ops of a program by name, in program order, without walking where none can be.
 
-Most passes are about a few ops that most programs do not have. What is found is kept until ops enter or leave blocks,
-so that one walk serves all passes up to the next that changes something.
+Most passes are about a few ops that most programs do not have. What is found is kept until such ops enter or leave
+blocks, so that one walk serves all passes up to the next that changes something about them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.graph import ANY_NAME, Block, Op, Program
 from shardy_py.ir.interfaces import OpSemantics, Trait
 
-_ALL = frozenset(("*",))
+_ALL = frozenset((ANY_NAME,))
 
 
 def all_ops(program: Program) -> Sequence[Op]:
     """Return all ops, each before those in its regions; a list of its own for whoever goes on while ops change."""
-    found = _since_last_edit(program)
+    found = _what_holds(program)
     ops = found.get(_ALL)
     if ops is None:
         ops = found[_ALL] = _walk(program)
@@ -54,7 +54,7 @@ def ops_among(program: Program, names: Iterable[str]) -> Sequence[Op]:
     wanted = program.op_names.intersection(names)
     if not wanted:
         return ()
-    found = _since_last_edit(program)
+    found = _what_holds(program)
     key = frozenset(wanted)
     ops = found.get(key)
     if ops is None:
@@ -98,8 +98,17 @@ def _is_inside(op: Op, outer: Op) -> bool:
     return parent is outer
 
 
-def _since_last_edit(program: Program) -> dict[object, list[Op]]:
+def _what_holds(program: Program) -> dict[frozenset[str], list[Op]]:
     """Return what is known of the program as it is now; filled by the caller."""
-    if program.found[0] != program.edits:
-        program.found = (program.edits, {})
-    return program.found[1]
+    found, edited = program.found, program.edited
+    if not edited:
+        return found
+    if ANY_NAME in edited:
+        found.clear()
+    else:
+        # Ops without regions came or went: that changes nothing about those of other names, nor their order.
+        edited.add(ANY_NAME)
+        for names in [names for names in found if not names.isdisjoint(edited)]:
+            del found[names]
+    edited.clear()
+    return found

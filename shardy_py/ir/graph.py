@@ -16,6 +16,9 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
+ANY_NAME = "*"
+"""Stands for the names of all ops; no op has it."""
+
 
 class Value:
     """A result of an op, an argument of a block, or a result of a function.
@@ -198,6 +201,8 @@ class Op:
 
     def add_region(self, region: Region) -> Region:
         """Add a region behind the others."""
+        if self.parent is not None:
+            self.program.edited.add(ANY_NAME)
         region.parent = self
         self.regions = (*self.regions, region)
         return region
@@ -315,7 +320,7 @@ class Block:
         if anchor is not None and anchor.parent is not self:
             raise ValueError(f"{anchor!r} is not in this block")
         following = anchor.next if anchor else self.first
-        op.program.edits += 1
+        op.program.edited.add(ANY_NAME if op.regions else op.name)
         op.parent, op.prev, op.next = self, anchor, following
         if anchor:
             anchor.next = op
@@ -335,7 +340,7 @@ class Block:
 
     def remove(self, op: Op) -> None:
         """Unlink an op; its uses stay."""
-        op.program.edits += 1
+        op.program.edited.add(ANY_NAME if op.regions else op.name)
         if op.prev:
             op.prev.next = op.next
         else:
@@ -377,8 +382,9 @@ class Program:
             the program is written back, as most pipelines drop the rules again before that.
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
-        edits: Grows whenever an op enters or leaves a block.
-        found: What `shardy_py.ir.finding` found since the last edit, with the number of edits then.
+        edited: The names of the ops that entered or left a block since `shardy_py.ir.finding` last looked;
+            `ANY_NAME` where others may have come, gone or moved with them.
+        found: What `shardy_py.ir.finding` found that still holds but for that.
         next_op_id, next_value_id: Return a new id.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.stand_ins`.
         origin: Whatever the frontend needs to write the program back.
@@ -389,8 +395,8 @@ class Program:
         self.next_op_id: Callable[[], int] = count().__next__
         self.next_value_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()
-        self.edits = 0
-        self.found: tuple[int, dict[Any, list[Op]]] = (0, {})
+        self.edited: set[str] = set()
+        self.found: dict[frozenset[str], list[Op]] = {}
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}
         self.shardings: dict[int, TensorSharding] = {}

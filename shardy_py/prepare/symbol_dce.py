@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.attributes import Attribute, DenseElements, OpaqueElements, RawAttribute, SymbolRef
+from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.callgraph import callee_of, main_function
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.references import symbols_of
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.symbols import FUNCTION, SYMBOL_NAME, calls_by_function
-from shardy_py.ir.types import OpaqueType, TensorType
-from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 VISIBILITY = "sym_visibility"
-
-_PLAIN = frozenset((bool, int, float, str, DenseElements, OpaqueElements, TensorType, OpaqueType))
-"""The classes of most attributes, none of which refers to a symbol."""
-
-_SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))')
 
 
 @frozen
@@ -43,24 +37,33 @@ class SymbolDcePass:
         Raises:
             UnsupportedError: there is no main function, but it should be kept.
         """
-        dead = {
-            op.attributes[SYMBOL_NAME]: op
-            for op in program.body.ops
-            if SYMBOL_NAME in op.attributes and op.attributes.get(VISIBILITY, "public") != "public"
-        }
+        dead, alive = _without_references(program)
         if not dead:
             return
-        if self.keep_main and all(dead.get(name) is op for name, op in program.functions.items()):
+        if self.keep_main and not any(op.name == FUNCTION for op in alive):
             main = main_function(program)
+            alive += [op for op in dead.values() if op is main]
             dead = {name: op for name, op in dead.items() if op is not main}
-        alive = [op for op in program.body.ops if dead.get(op.attributes.get(SYMBOL_NAME, "")) is not op]
         # Calls keep nearly all functions alive; where they keep all, there is no need to look at all other ops.
         calls = calls_by_function(program)
         _revive(alive, dead, lambda op: filter(None, map(callee_of, calls.get(op, ()))))
         if dead:
-            _revive(alive, dead, _References(program, dead).of)
+            _revive(alive, dead, _references(program, dead).__getitem__)
         for op in dead.values():
             _erase(program, op)
+
+
+def _without_references(program: Program) -> tuple[dict[str, Op], list[Op]]:
+    """Return the symbols that would go if nothing referred to them, by name, and all other top-level ops."""
+    private: dict[str, Op] = {}
+    others: list[Op] = []
+    for op in program.body.ops:
+        name = op.attributes.get(SYMBOL_NAME)
+        if name is None or op.attributes.get(VISIBILITY, "public") == "public":
+            others.append(op)
+        else:
+            private[name] = op
+    return private, others
 
 
 def _revive(alive: list[Op], dead: dict[str, Op], references: Callable[[Op], Iterable[str]]) -> None:
@@ -86,66 +89,52 @@ def _erase(program: Program, symbol: Op) -> None:
     program.body.remove(symbol)
 
 
-class _References:
-    """Finds the symbols to which ops refer; equal attributes are looked at once."""
+def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
+    """Return top-level op to the names of the symbols to which it and the ops inside refer.
 
-    def __init__(self, program: Program, wanted: Container[str]) -> None:
-        """Prepare to find the symbols of some names; others may be found, too."""
-        self._table = program.shardings
-        self._seen: dict[tuple[int, int], tuple[object, tuple[str, ...]]] = {}
-        meshes = {sharding.mesh for sharding in distinct(self._table.values())}
-        self._by_shardings = any(mesh in wanted for mesh in meshes if isinstance(mesh, str))
-
-    def of(self, root: Op) -> set[str]:
-        """Return the names of the symbols to which an op and those inside refer."""
-        names: set[str] = set()
-        seen = self._seen
-        for op in root.walk():
-            parts = getattr(op.attributes, "parts", None)
-            if parts is None:
-                names.update(_distinct(op.attributes.values()))
-                continue
-            key = id(parts[0]), id(parts[1])
-            found = seen.get(key)
-            if found is None:
-                found = seen[key] = parts, _distinct(op.attributes.values())
-            if found[1]:
-                names.update(found[1])
-        if self._by_shardings:
-            names.update(self._in_shardings(root))
-        return names
-
-    def _in_shardings(self, root: Op) -> Iterator[str]:
-        for op in root.walk():
-            for value in (*op.results, *op.function_results, *_arguments(op)):
-                sharding = self._table.get(value.id)
-                if sharding is not None and isinstance(sharding.mesh, str):
-                    yield sharding.mesh
+    Args:
+        program: The program.
+        wanted: The names of interest; others may be found, too.
+    """
+    found: dict[Op, set[str]] = {}
+    names: set[str] = set()
+    # Ops share what most of their attributes are based on, and most of that refers to nothing.
+    without: set[object] = set()
+    body = program.body
+    for op in all_ops(program):
+        if op.parent is body:
+            names = found[op] = set()
+        attributes = op.attributes
+        base = getattr(attributes, "key", None)
+        if base in without:
+            continue
+        symbols = _symbols(attributes)
+        if symbols:
+            names.update(symbols)
+        elif base is not None:
+            without.add(base)
+    meshes = {sharding.mesh for sharding in distinct(program.shardings.values())}
+    if any(mesh in wanted for mesh in meshes if isinstance(mesh, str)):
+        for root, names in found.items():
+            names.update(_in_shardings(program, root))
+    return found
 
 
-def _distinct(values: Iterable[Attribute]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([name for value in values for name in _in_attribute(value)]))
+def _symbols(attributes: Mapping[str, Attribute]) -> Collection[str]:
+    """Return the names of the symbols to which attributes refer; those of a frontend may know by themselves."""
+    known: Collection[str] | None = getattr(attributes, "symbols", None)
+    if known is not None:
+        return known
+    return symbols_of(attributes.values()) if attributes else ()
+
+
+def _in_shardings(program: Program, root: Op) -> Iterator[str]:
+    for op in root.walk():
+        for value in (*op.results, *op.function_results, *_arguments(op)):
+            sharding = program.shardings.get(value.id)
+            if sharding is not None and isinstance(sharding.mesh, str):
+                yield sharding.mesh
 
 
 def _arguments(op: Op) -> Iterator[Value]:
     return (argument for region in op.regions for block in region.blocks for argument in block.arguments)
-
-
-def _in_attribute(value: Attribute) -> Iterator[str]:
-    if type(value) in _PLAIN:
-        return
-    if isinstance(value, (SymbolRef, RawAttribute)):
-        for quoted, bare in _SYMBOL.findall(str(value)):
-            yield quoted or bare
-    elif isinstance(value, TensorSharding):
-        if isinstance(value.mesh, str):
-            yield value.mesh
-    elif isinstance(value, TensorShardingPerValue):
-        for sharding in value.shardings:
-            yield from _in_attribute(sharding)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _in_attribute(item)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _in_attribute(item)

@@ -7,9 +7,10 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from shardy_py.frontends.mlir.codec import Codec
+from shardy_py.frontends.mlir.codec import WITHOUT_SYMBOLS, Codec
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Value
+from shardy_py.ir.references import symbols_of
 
 MISSING = object()
 """Stands for an attribute that was removed."""
@@ -24,7 +25,7 @@ class AttributeSet:
         changed: The attributes of ops that changed since they were written, by identity; one for all sets of a module.
     """
 
-    __slots__ = ("_codec", "_overlays", "changed", "decoded", "native")
+    __slots__ = ("_codec", "_holders", "_overlays", "_symbols", "changed", "decoded", "native")
 
     def __init__(self, codec: Codec, native: dict[str, ir.Attribute], changed: dict[int, NativeAttributes]) -> None:
         self._codec = codec
@@ -32,6 +33,8 @@ class AttributeSet:
         self.native = native
         self.decoded: dict[str, Any] = {}
         self.changed = changed
+        self._holders: Sequence[str] | None = None
+        self._symbols: Sequence[str] | None = None
 
     def __contains__(self, name: object) -> bool:
         return name in self.native or name in self.decoded
@@ -46,6 +49,21 @@ class AttributeSet:
             return default
         found = self.decoded[name] = self._codec.decode(native)
         return found
+
+    @property
+    def holders(self) -> Sequence[str]:
+        """The names of the attributes that may refer to symbols; of most that is clear without decoding."""
+        if self._holders is None:
+            names = [name for name, native in self.native.items() if type(native) not in WITHOUT_SYMBOLS]
+            self._holders = names + [name for name in self.decoded if name not in self.native]
+        return self._holders
+
+    @property
+    def symbols(self) -> Sequence[str]:
+        """The names of the symbols to which the attributes refer."""
+        if self._symbols is None:
+            self._symbols = symbols_of([self.get(name) for name in self.holders])
+        return self._symbols
 
     def overlay(self, name: str, value: Any) -> Mapping[str, Any]:
         """Return a mapping with one item; ops with these attributes that make the same change share it."""
@@ -132,6 +150,15 @@ class NativeAttributes(MutableMapping[str, Any]):
     def key(self) -> AttributeSet | None:
         """The same object for ops with the same attributes; None once there are changes."""
         return self.base if self.overlay is None else None
+
+    @property
+    def symbols(self) -> Sequence[str]:
+        """The names of the symbols to which the attributes refer."""
+        overlay = self.overlay
+        if overlay is None:
+            return self.base.symbols
+        values = [self.base.get(name) for name in self.base.holders if name not in overlay]
+        return symbols_of((*values, *overlay.values()))
 
     @property
     def parts(self) -> tuple[object, object]:

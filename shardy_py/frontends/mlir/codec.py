@@ -238,6 +238,31 @@ def _decode_dense_array(codec: Codec, native: Any) -> Any:
     return tuple(native)
 
 
+_DENSE_ARRAYS = (
+    ir.DenseBoolArrayAttr,
+    ir.DenseI8ArrayAttr,
+    ir.DenseI16ArrayAttr,
+    ir.DenseI32ArrayAttr,
+    ir.DenseI64ArrayAttr,
+    ir.DenseF32ArrayAttr,
+    ir.DenseF64ArrayAttr,
+)
+
+WITHOUT_SYMBOLS: frozenset[type] = frozenset(
+    (
+        ir.BoolAttr,
+        ir.IntegerAttr,
+        ir.FloatAttr,
+        ir.StringAttr,
+        ir.UnitAttr,
+        ir.TypeAttr,
+        ir.DenseIntElementsAttr,
+        ir.DenseFPElementsAttr,
+        *_DENSE_ARRAYS,
+    )
+)
+"""The classes of native attributes that cannot refer to a symbol, which one can tell without decoding them."""
+
 _DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
     ir.BoolAttr: _decode_value,
     ir.IntegerAttr: _decode_value,
@@ -251,16 +276,5 @@ _DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
     ir.DictAttr: _decode_dictionary,
     ir.DenseIntElementsAttr: _decode_elements,
     ir.DenseFPElementsAttr: lambda codec, native: OpaqueElements(native),
-    **dict.fromkeys(
-        (
-            ir.DenseBoolArrayAttr,
-            ir.DenseI8ArrayAttr,
-            ir.DenseI16ArrayAttr,
-            ir.DenseI32ArrayAttr,
-            ir.DenseI64ArrayAttr,
-            ir.DenseF32ArrayAttr,
-            ir.DenseF64ArrayAttr,
-        ),
-        _decode_dense_array,
-    ),
+    **dict.fromkeys(_DENSE_ARRAYS, _decode_dense_array),
 }

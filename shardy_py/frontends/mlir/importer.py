@@ -16,7 +16,7 @@ from shardy_py.frontends.mlir.context import ensure_shardy
 from shardy_py.frontends.mlir.load import location_text
 from shardy_py.frontends.mlir.names import native_values
 from shardy_py.ir.garbage import no_garbage_collection
-from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.graph import ANY_NAME, Block, Op, Program, Region, Value
 from shardy_py.ir.types import OpaqueType, Type
 
 _MAX_DEPTH = 200
@@ -69,7 +69,7 @@ def import_native(
     program = into or Program()
     if into is not None:
         program.body = Block(program)
-        program.edits += 1
+        program.edited.add(ANY_NAME)
     codec = Codec(module.context)
     program.origin = Origin(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)

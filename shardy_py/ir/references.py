@@ -1,0 +1,37 @@
+"""References to symbols inside attributes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from shardy_py.ir.attributes import Attribute, DenseElements, OpaqueElements, RawAttribute, SymbolRef
+from shardy_py.ir.types import OpaqueType, TensorType
+from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+
+_PLAIN = frozenset((bool, int, float, str, DenseElements, OpaqueElements, TensorType, OpaqueType))
+"""The classes of most attributes, none of which refers to a symbol."""
+
+_SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))')
+
+
+def symbols_of(values: Iterable[Attribute]) -> list[str]:
+    """Return the names of the symbols to which attributes refer; a name may come more than once."""
+    return [name for value in values if type(value) not in _PLAIN for name in _symbols_in(value)]
+
+
+def _symbols_in(value: Attribute) -> Iterator[str]:
+    """Iterate over the names of the symbols to which an attribute refers; a name may come more than once."""
+    if isinstance(value, (SymbolRef, RawAttribute)):
+        for quoted, bare in _SYMBOL.findall(str(value)):
+            yield quoted or bare
+    elif isinstance(value, TensorSharding):
+        if isinstance(value.mesh, str):
+            yield value.mesh
+    elif isinstance(value, TensorShardingPerValue):
+        for sharding in value.shardings:
+            yield from _symbols_in(sharding)
+    elif isinstance(value, Mapping):
+        yield from symbols_of(value.values())
+    elif isinstance(value, (tuple, list)):
+        yield from symbols_of(value)
