@@ -256,6 +256,8 @@ class Registry:
     def _make_facts_of(self, rules: Mapping[int, OpShardingRule]) -> Callable[[Op], OpFacts]:
         all_resolved, resolve = self._resolved, self._resolve
         memo: dict[Any, tuple[OpFacts, Any]] = {}
+        # The keys of attributes without a rule.
+        bare: set[Any] = set()
 
         def facts_of_op(op: Op) -> OpFacts:
             name = op.name
@@ -265,9 +267,11 @@ class Registry:
             if resolved.contextual:
                 return OpFacts(self.get_traits(op), self._make_rule(op, resolved))
             attributes, operands = op.attributes, op.operands
-            if resolved.rule is None and RULE_ATTRIBUTE not in attributes:
-                return OpFacts(self.get_traits(op), None) if resolved.predicates else resolved.facts
             attributes_key = getattr(attributes, "key", None)
+            if resolved.rule is None and (attributes_key in bare or RULE_ATTRIBUTE not in attributes):
+                if attributes_key is not None:
+                    bare.add(attributes_key)
+                return OpFacts(self.get_traits(op), None) if resolved.predicates else resolved.facts
             # Identities are hashed much faster. A frontend with keys of its own has one object for equal types.
             types = map(_TYPE, (*operands, *op.results))
             if attributes_key is None:
