@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
@@ -14,7 +13,7 @@ from attrs import evolve, field, frozen
 from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.costs import CostOpInterface
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     Elementwise,
     MeshReferenceOpInterface,
@@ -34,7 +33,6 @@ from shardy_py.sharding.rule_builder import pointwise_rule
 
 DEFAULT_OPTIONS = RuleOptions()
 _T = TypeVar("_T")
-_TYPE = attrgetter("type")
 
 
 @frozen
@@ -272,17 +270,16 @@ class Registry:
                 if attributes_key is not None:
                     bare.add(attributes_key)
                 return OpFacts(self.get_traits(op), None) if resolved.predicates else resolved.facts
-            # Identities are hashed much faster. A frontend with keys of its own has one object for equal types.
-            types = map(_TYPE, (*operands, *op.results))
-            if attributes_key is None:
-                key = (name, freeze(attributes), len(operands), *types)
+            if attributes_key is not None:
+                key = _identity_key(name, attributes_key, operands, op.results)
             else:
-                key = (name, attributes_key, len(operands), *map(id, types))
+                types = [value.type for value in (*operands, *op.results)]
+                key = (name, freeze(attributes), len(operands), *types)
             known = memo.get(key)
             if known is None:
                 # The types stay alive with the entry, or others could get their identities.
-                types = map(_TYPE, (*operands, *op.results))
-                known = memo[key] = (OpFacts(resolved.traits, self._make_rule(op, resolved)), tuple(types))
+                types = [value.type for value in (*operands, *op.results)]
+                known = memo[key] = (OpFacts(resolved.traits, self._make_rule(op, resolved)), types)
             return OpFacts(self.get_traits(op), known[0].rule) if resolved.predicates else known[0]
 
         return facts_of_op
@@ -361,6 +358,23 @@ class Registry:
             own.mesh_reference,
             own.cost,
         )
+
+
+def _identity_key(
+    name: str, attributes: object, operands: Sequence[Value], results: Sequence[Value]
+) -> tuple[object, ...]:
+    """Return a key that is equal for ops of a name with the same attributes and types, for as long as these live.
+
+    Identities are hashed much faster than types, and a frontend with keys of its own has one object for equal types.
+    Most ops have one result and few operands; comprehensions would take twice as long for them.
+    """
+    count = len(operands)
+    if len(results) == 1 and 0 < count < 3:
+        if count == 1:
+            return name, attributes, id(operands[0].type), id(results[0].type)
+        return name, attributes, id(operands[0].type), id(operands[1].type), id(results[0].type)
+    # No identity is as small as this number, so that the two kinds of keys never meet.
+    return (name, attributes, count, *[id(value.type) for value in operands], *[id(value.type) for value in results])
 
 
 def _takes_options(rule: Any) -> bool:

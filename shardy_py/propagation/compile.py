@@ -146,13 +146,18 @@ class _Compiler:
                 facts = facts_of(op)
                 plan = plans.get(facts) or self._make_plan(op, facts)
                 if plan.rule is not None:
-                    operands = op.operands
-                    reused = [value for value in operands if len(value.uses) != 1]
-                    group = plan.groups[bool(reused) and not all(is_scalar(value.type) for value in reused)]
+                    # Loops, as comprehensions would take twice as long for so few values.
+                    slots, multi_use = [], False
+                    for value in op.operands:
+                        slots.append(slot_of[value.id])
+                        if len(value.uses) != 1 and not is_scalar(value.type):
+                            multi_use = True
+                    for value in op.results:
+                        slots.append(slot_of[value.id])
+                    group = plan.groups[multi_use]
                     if group is None:
                         group = self._make_group(op, plan)
-                    slots = tuple([slot_of[value.id] for value in (*operands, *op.results)])
-                    rows.append((op, slots, plan.rule, group))
+                    rows.append((op, tuple(slots), plan.rule, group))
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
