@@ -10,7 +10,7 @@ from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
-from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue
+from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue, closed_dimension
 
 _MANUAL_COMPUTATION = "sdy.manual_computation"
 _SHARDINGS = ("in_shardings", "out_shardings")
@@ -34,7 +34,8 @@ class CloseShardingsPass:
 
 def _close(sharding: TensorSharding) -> TensorSharding:
     """Return a sharding closed; an empty dimension loses its priority, which a closed one may not have."""
-    return sharding.closed_like().map_dims(lambda dim: dim if dim.axes else CLOSED)
+    dims = tuple([CLOSED if not dim.axes else closed_dimension(dim) for dim in sharding.dim_shardings])
+    return TensorSharding(sharding.mesh, dims, (), sharding.unreduced_axes, sharding.reduction_op)
 
 
 def _close_attributes(op: Op) -> None:

@@ -10,8 +10,7 @@ from attrs import evolve, frozen
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import distinct
-from shardy_py.sharding.tensor import DimensionSharding
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 
 @frozen
@@ -34,15 +33,17 @@ class RemoveSubAxesInInputOutputShardingsPass:
         if main is None:
             return
         table = program.shardings
-        cut = {id(sharding): sharding.map_dims(_cut) for sharding in distinct(table.values())}
+        cut: dict[TensorSharding, TensorSharding] = {}
         arguments = [value for region in main.regions for block in region.blocks[:1] for value in block.arguments]
         for value in [*arguments, *main.function_results]:
             sharding = table.get(value.id)
             if sharding is not None:
-                table[value.id] = cut[id(sharding)]
+                if sharding not in cut:
+                    cut[sharding] = sharding.map_dims(_cut)
+                table[value.id] = cut[sharding]
 
 
 def _cut(dim: DimensionSharding) -> DimensionSharding:
-    if dim.is_closed:
+    if dim.is_closed or not any(axis.sub_axis for axis in dim.axes):
         return dim
     return evolve(dim, axes=tuple(takewhile(lambda axis: axis.sub_axis is None, dim.axes)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -43,6 +44,7 @@ class DimensionSharding:
         return "{" + ", ".join(parts) + "}" + suffix
 
 
+_AXES = attrgetter("axes")
 OPEN = DimensionSharding(is_closed=False)
 CLOSED = DimensionSharding()
 
@@ -95,7 +97,7 @@ class TensorSharding:
     @property
     def is_fully_replicated(self) -> bool:
         """Whether no dimension is sharded; unreduced axes do not matter."""
-        return not any(dim.axes for dim in self.dim_shardings)
+        return not any(map(_AXES, self.dim_shardings))
 
     @property
     def is_fully_closed(self) -> bool:
@@ -129,9 +131,8 @@ class TensorSharding:
 
     def closed_like(self) -> TensorSharding:
         """Return this sharding with every dimension closed and no replicated axes."""
-        return evolve(
-            self, dim_shardings=tuple(evolve(dim, is_closed=True) for dim in self.dim_shardings), replicated_axes=()
-        )
+        dims = tuple(map(closed_dimension, self.dim_shardings))
+        return TensorSharding(self.mesh, dims, (), self.unreduced_axes, self.reduction_op)
 
     def open_like(self) -> TensorSharding:
         """Return this sharding with every dimension open."""
@@ -147,8 +148,11 @@ class TensorSharding:
         return tuple(None if size is None else -(-size // dim.sharded_size(mesh)) for size, dim in sizes)
 
     def map_dims(self, function: Callable[[DimensionSharding], DimensionSharding]) -> TensorSharding:
-        """Return this sharding with ``function`` applied to every dimension."""
-        return evolve(self, dim_shardings=tuple(function(dim) for dim in self.dim_shardings))
+        """Return this sharding with ``function`` applied to every dimension; itself if that changes none."""
+        dims = tuple(map(function, self.dim_shardings))
+        if dims == self.dim_shardings:
+            return self
+        return TensorSharding(self.mesh, dims, self.replicated_axes, self.unreduced_axes, self.reduction_op)
 
     def __str__(self) -> str:
         # MLIR quotes a symbol that is not a bare identifier.
@@ -186,6 +190,11 @@ class ManualAxes:
 def symbol(name: str) -> str:
     """Return a symbol reference as MLIR prints it: ``@mesh``, quoted where it has to be."""
     return f"@{name}" if _BARE_SYMBOL(name) else f"@{quote(name)}"
+
+
+def closed_dimension(dim: DimensionSharding) -> DimensionSharding:
+    """Return the sharding of a dimension closed."""
+    return dim if dim.is_closed else DimensionSharding(dim.axes, True, dim.priority)
 
 
 def _named(keyword: str, axes: Iterable[AxisRef]) -> str:
