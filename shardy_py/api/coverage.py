@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from attrs import evolve, frozen
 
 from shardy_py.api.stubs import stub_rules
-from shardy_py.api.summary import is_counted, is_sharded, sharding_of
+from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
@@ -154,10 +154,15 @@ def _is_of_the_core(name: str) -> bool:
 
 
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
-    if not is_counted(op, semantics) or semantics.has_trait(op, ConstantLike) or _is_of_the_core(op.name):
+    if _is_of_the_core(op.name) or not semantics.get_traits(op).isdisjoint((IsTerminator, ConstantLike)):
         return False
     # With one tensor there is nothing to propagate to.
-    return sum(_has_dims(value) for value in (*op.operands, *op.results)) > 1
+    count = 0
+    for value in (*op.operands, *op.results):
+        count += _has_dims(value)
+        if count > 1:
+            return True
+    return False
 
 
 def _has_dims(value: Value) -> bool:

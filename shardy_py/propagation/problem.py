@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -162,32 +162,28 @@ class Problem:
         if slot not in self._may_have_strays:
             return followers
         if self._steps_at is None:
-            self._steps_at = StepsAt(len(self.slot_values), self.step_slots)
+            self._steps_at = StepsAt(self.step_slots)
         return self._steps_at.of(slot)
 
 
 class StepsAt:
-    """The steps of every slot, in order, in two flat arrays: lists for all slots would take ten times the memory."""
+    """The steps of every slot, in order, in one flat array: lists for all slots would take ten times the memory."""
 
-    __slots__ = ("_starts", "_steps")
+    __slots__ = ("_num_steps", "_pairs")
 
-    def __init__(self, num_slots: int, step_slots: Sequence[tuple[int, ...]]) -> None:
-        # The last slot, which is -1, too, stands for those that do not exist.
-        counts = [0] * (num_slots + 1)
-        for slots in step_slots:
-            for slot in slots:
-                counts[slot] += 1
-        ends = list(accumulate(counts))
-        self._steps = array("i", bytes(array("i").itemsize * ends[-1]))
-        for step in range(len(step_slots) - 1, -1, -1):
-            for slot in reversed(step_slots[step]):
-                ends[slot] -= 1
-                self._steps[ends[slot]] = step
-        self._starts = array("i", [*ends, len(self._steps)])
+    def __init__(self, step_slots: Sequence[tuple[int, ...]]) -> None:
+        # Pairs of slot and step as one number each.
+        self._num_steps = count = len(step_slots)
+        pairs = [slot * count + step for step, slots in enumerate(step_slots) for slot in slots]
+        pairs.sort()
+        self._pairs = array("q", pairs)
 
     def of(self, slot: int) -> Sequence[int]:
         """Return the steps of a slot."""
-        return self._steps[self._starts[slot] : self._starts[slot + 1]]
+        first = slot * self._num_steps
+        begin = bisect_left(self._pairs, first)
+        end = bisect_left(self._pairs, first + self._num_steps, begin)
+        return [pair - first for pair in self._pairs[begin:end]]
 
 
 def _of_few(slots: tuple[int, ...]) -> ShardingsOf:

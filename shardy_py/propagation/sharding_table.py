@@ -26,7 +26,18 @@ class ShardingTable:
         plains: Plain tensors (see `plain`) by the id of the sharding, those of missing ones by minus the rank.
     """
 
-    __slots__ = ("_dims", "_ids", "_meshes_of", "_one_mesh", "_open", "meshes", "plains", "spreads", "values")
+    __slots__ = (
+        "_dims",
+        "_ids",
+        "_meshes_of",
+        "_one_mesh",
+        "_open",
+        "_plain_ids",
+        "meshes",
+        "plains",
+        "spreads",
+        "values",
+    )
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self.meshes = meshes
@@ -38,6 +49,7 @@ class ShardingTable:
         self._meshes_of: dict[int, tuple[str | Mesh, Mesh]] = {}
         self._one_mesh = True
         self._dims: dict[tuple[Names, bool], DimensionSharding] = {}
+        self._plain_ids: dict[tuple[str | Mesh, tuple[Names, ...], tuple[bool, ...]], int] = {}
 
     def intern(self, sharding: TensorSharding | None) -> int:
         """Return the id of a sharding; 0 for None."""
@@ -79,6 +91,19 @@ class ShardingTable:
             sharding = self.values[sharding_id]
             self.plains[key] = open_tensor(rank) if sharding is None else plain_tensor(sharding)
         return self.plains[key]
+
+    def intern_plain(self, mesh: str | Mesh, dims: tuple[Names, ...], closed: tuple[bool, ...]) -> int:
+        """Return the id of a sharding along whole axes, with no axes but those of the dimensions.
+
+        Most are known already, and these names are hashed much faster than a sharding is made.
+        """
+        key = (mesh, dims, closed)
+        found = self._plain_ids.get(key)
+        if found is None:
+            sharding = TensorSharding(mesh, tuple(map(self.dimension, dims, closed)))
+            found = self._plain_ids[key] = self.intern(sharding)
+            self.plains[found] = PlainTensor(dims, closed, ())
+        return found
 
     def dimension(self, names: Names, is_closed: bool) -> DimensionSharding:
         """Return the sharding of a dimension along whole axes, the same object for the same axes."""

@@ -295,11 +295,14 @@ class Transitions:
         changes = propagate_plain(frame, tensors, context.directions, mesh, is_elementwise=context.is_elementwise)
         outcome = []
         for tensor in sorted(changes):
-            dims = tuple(map(table.dimension, changes[tensor], tensors[tensor].closed))
-            old = table.values[ids[tensor]]
-            new = TensorSharding(name, dims)
-            if old is not None and tensors[tensor].elsewhere:
-                new = TensorSharding(name, dims, old.replicated_axes, old.unreduced_axes, old.reduction_op)
+            old = tensors[tensor]
+            if not old.elsewhere:
+                outcome.append((tensor, table.intern_plain(name, tuple(changes[tensor]), old.closed)))
+                continue
+            dims = tuple(map(table.dimension, changes[tensor], old.closed))
+            whole = table.values[ids[tensor]]
+            assert whole is not None, "a missing sharding has no axes elsewhere"
+            new = TensorSharding(name, dims, whole.replicated_axes, whole.unreduced_axes, whole.reduction_op)
             outcome.append((tensor, table.intern(new)))
         return tuple(outcome)
 
