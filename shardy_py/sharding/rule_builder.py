@@ -84,11 +84,15 @@ class OpShardingRuleBuilder:
         Returns:
             The builder itself.
         """
-        factor = self._new_factor(size, kind, blocked)
+        own = (self._new_factor(size, kind, blocked),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
             for mapping, dim in zip(mappings, dims, strict=True):
-                if dim is not None and not (size == 1 and mapping[dim]):
-                    mapping[dim] = (*mapping[dim], factor)
+                if dim is None:
+                    continue
+                if not mapping[dim]:
+                    mapping[dim] = own
+                elif size != 1:
+                    mapping[dim] += own
         return self
 
     def add_factor_all(
@@ -160,19 +164,26 @@ class OpShardingRuleBuilder:
         sizes = list(self._sizes)
         operands = tuple([_filled(mapping, sizes) for mapping in self._operands])
         results = tuple([_filled(mapping, sizes) for mapping in self._results])
+        reduction: tuple[int, ...] = ()
+        need_replication: tuple[int, ...] = ()
+        permutation: tuple[int, ...] = ()
+        if self._special:
+            reduction = self._of_kind(FactorKind.REDUCTION)
+            need_replication = self._of_kind(FactorKind.NEED_REPLICATION)
+            permutation = self._of_kind(FactorKind.PERMUTATION)
         return OpShardingRule(
             factor_sizes=tuple(sizes),
             operand_mappings=operands,
             result_mappings=results,
-            reduction_factors=self._of_kind(FactorKind.REDUCTION),
-            need_replication_factors=self._of_kind(FactorKind.NEED_REPLICATION),
-            permutation_factors=self._of_kind(FactorKind.PERMUTATION),
+            reduction_factors=reduction,
+            need_replication_factors=need_replication,
+            permutation_factors=permutation,
             blocked_propagation_factors=tuple(self._blocked),
             is_custom=custom,
         )
 
     def _of_kind(self, kind: FactorKind) -> tuple[int, ...]:
-        return tuple([factor for factor, own in self._special if own is kind]) if self._special else ()
+        return tuple([factor for factor, own in self._special if own is kind])
 
     def _new_factor(self, size: int, kind: FactorKind, blocked: bool) -> int:
         factor = len(self._sizes)
@@ -224,7 +235,7 @@ def _one_to_one(rank: int) -> TensorMapping:
 def _append_everywhere(mappings: Iterable[list[DimMapping]], dim: int, factor: int) -> None:
     for mapping in mappings:
         if mapping:
-            mapping[dim] = (*mapping[dim], factor)
+            mapping[dim] += (factor,)
 
 
 def _filled(mapping: Sequence[DimMapping], sizes: list[int]) -> TensorMapping:
