@@ -17,7 +17,7 @@ MISSING = object()
 
 
 class AttributeSet:
-    """The attributes of all ops that have exactly the same ones; compared by identity.
+    """The attributes of ops that have exactly the same ones; compared by identity.
 
     Attributes:
         native: Name to native attribute.
@@ -75,8 +75,8 @@ class AttributeSet:
         return found if found[name] is value else {name: value}
 
 
-class AttributeSets(dict[Any, AttributeSet]):
-    """All attribute sets of a module, by their items; a missing one is made at once.
+class AttributeSets:
+    """Makes the attribute sets of a module.
 
     Attributes:
         changed: The attributes of ops that changed since the last `write_back`, by identity.
@@ -86,14 +86,10 @@ class AttributeSets(dict[Any, AttributeSet]):
         self._codec = codec
         self.changed: dict[int, NativeAttributes] = {}
 
-    def __missing__(self, items: tuple[tuple[str, ir.Attribute], ...]) -> AttributeSet:
-        found = self[items] = AttributeSet(self._codec, dict(items), self.changed)
-        return found
-
     def of(self, native: ir.Operation) -> AttributeSet:
-        """Return the attributes an op has now."""
+        """Return the attributes an op has now, as a set of its own."""
         try:
-            return self[tuple(native.attributes.items())]
+            return AttributeSet(self._codec, dict(native.attributes.items()), self.changed)
         except TypeError:
             return self._undecodable(native)
 
@@ -134,12 +130,18 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     __slots__ = ("base", "model", "native", "operands", "overlay")
 
-    def __init__(self, base: AttributeSet, native: Any, operands: Sequence[Value] = ()) -> None:
+    def __init__(
+        self,
+        base: AttributeSet,
+        native: Any,
+        operands: Sequence[Value] = (),
+        overlay: Mapping[str, Any] | None = None,
+    ) -> None:
         self.base = base
         self.native = native
         self.operands = operands
         self.model: NativeAttributes | None = None
-        self.overlay: Mapping[str, Any] | None = None
+        self.overlay = overlay
 
     @property
     def model_native(self) -> Any:
@@ -214,9 +216,8 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     def copy(self) -> NativeAttributes:
         """Return a copy for another op; changes to either do not touch the other."""
-        result = NativeAttributes(self.base, None)
+        result = NativeAttributes(self.base, None, (), self.overlay)
         result.model = self if self.model is None else self.model
-        result.overlay = self.overlay
         return result
 
     __copy__ = copy

@@ -61,11 +61,16 @@ class BytecodeReader:
 
     def block(self) -> tuple[int, list[int]]:
         """Read how many ops a block has, and the numbers of the types of its arguments."""
-        header = self.number()
+        data = self._data
+        header, at = _number(data, self._at)
         types = []
-        for _ in range(self.number() if header & 1 else 0):
-            types.append(self.number())
-            self.number()  # The location.
+        if header & 1:
+            count, at = _number(data, at)
+            for _ in range(count):
+                type_, at = _number(data, at)
+                types.append(type_)
+                at += _SIZE[data[at]]  # The location is left out.
+        self._at = at
         return header >> 1, types
 
     def ops(self, count: int) -> Iterator[OpRecord]:
@@ -134,7 +139,10 @@ def _section(buffer: BytesIO, wanted: int) -> bytes:
 
 def _number(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """Read a number: its value, and where the next one begins."""
-    size = _SIZE[data[at]]
+    byte = data[at]
+    if byte & 1:
+        return byte >> 1, at + 1
+    size = _SIZE[byte]
     # The bytes of the value come with as many bits before it, or behind a byte of zeros.
     begin, shift = (at, size) if size < 9 else (at + 1, 0)
     end = at + size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorSharding
 
 _LARGE = 1024
 """The number of elements above which a constant is not decoded."""
+
+_PLAIN_TENSOR = re.compile(r"tensor<((?:(?:\d+|\?)x)*)(\w+|complex<\w+>)>")
+"""The type of a tensor of numbers, without an encoding."""
 
 _SHARDY_VALUES = frozenset(
     (
@@ -173,6 +177,12 @@ def _parse(parser: Callable[[str, ir.Context], Any], text: str, context: ir.Cont
 
 def _decode_type(native: ir.Type) -> Type:
     text = str(native)
+    # To ask for the parts takes longer than to find them in the text, where that is plain.
+    plain = _PLAIN_TENSOR.fullmatch(text)
+    if plain is not None:
+        sizes, element_type = plain.groups()
+        shape = [None if size == "?" else int(size) for size in sizes.split("x")[:-1]]
+        return TensorType(tuple(shape), element_type, text)
     if not text.startswith("tensor<") or not isinstance(native, ir.RankedTensorType):
         return OpaqueType(text)
     sizes = [None if native.is_dynamic_dim(dim) else native.get_dim_size(dim) for dim in range(native.rank)]

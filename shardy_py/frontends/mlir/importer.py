@@ -91,10 +91,11 @@ def _all_ops(module: ir.Module) -> Iterator[ir.Operation]:
     Iterating over blocks instead would make an object of the op's own class for each, and import those classes.
     """
     natives: list[ir.Operation] = []
+    append, go_on = natives.append, ir.WalkResult.ADVANCE
 
     def visit(native: ir.Operation) -> ir.WalkResult:
-        natives.append(native)
-        return ir.WalkResult.ADVANCE
+        append(native)
+        return go_on
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return iter(natives)
@@ -109,12 +110,15 @@ class _Known:
         self.sets: dict[int, AttributeSet] = {}
         self.result_types: dict[Hashable, list[Type]] = {}
         self._types: dict[int, Type] = {}
+        self._function_results: dict[ir.TypeAttr, list[Type]] = {}
         self._decoded_types = origin.codec.types
         self._all_sets = origin.sets
         self._op_names = program.op_names
 
-    def learn(self, native: ir.Operation, name: int, attributes: int, types: Any) -> None:
-        """Find out from an op whatever is not known."""
+    def learn(
+        self, native: ir.Operation, name: int, attributes: int, types: Any
+    ) -> tuple[str, AttributeSet, list[Type]]:
+        """Return what the numbers of an op mean; find out from the op what is not known."""
         if name not in self.names:
             self.names[name] = native.name
             self._op_names.add(native.name)
@@ -123,6 +127,15 @@ class _Known:
         if types not in self.result_types:
             found = self.result_types[types] = [self._decoded_types[type_] for type_ in native.results.types]
             self._types.update(zip(types, found, strict=True))
+        return self.names[name], self.sets[attributes], self.result_types[types]
+
+    def function_results(self, type_: ir.TypeAttr) -> list[Type]:
+        """Return the types of the results of a function of a type."""
+        found = self._function_results.get(type_)
+        if found is None:
+            natives = ir.FunctionType(type_.value).results
+            found = self._function_results[type_] = [self._decoded_types[native] for native in natives]
+        return found
 
     def argument_types(self, native: ir.Block, numbers: Sequence[int]) -> list[Type]:
         """Return the types of the arguments of a block."""
@@ -173,32 +186,37 @@ class _Importer:
         next_op_id, next_value_id = program.next_op_id, program.next_value_id
         previous: Op | None = None
         ops: list[Op] = []
-        for name, attributes, types, operand_numbers, regions in self._bytecode.ops(count):
-            native = next(natives)
-            if name not in names or attributes not in sets or types not in result_types:
-                known.learn(native, name, attributes, types)
+        records = self._bytecode.ops(count)
+        for (name, attributes, types, operand_numbers, regions), native in zip(records, natives):  # noqa: B905 - endless
+            try:
+                op_name, base, op_result_types = names[name], sets[attributes], result_types[types]
+            except KeyError:
+                op_name, base, op_result_types = known.learn(native, name, attributes, types)
             operands: tuple[Any, ...] = tuple([values[number] for number in operand_numbers])
             if not all(operands):
                 operands = tuple([self._operand(number) for number in operand_numbers])
             # Without the initializers of ops, values and attributes, which take as long as all the rest.
             handle = NativeAttributes.__new__(NativeAttributes)
-            handle.base, handle.native, handle.operands = sets[attributes], native, operands
+            handle.base, handle.native, handle.operands = base, native, operands
             handle.model = handle.overlay = None
             op = Op.__new__(Op)
-            op.program, op.id, op.name, op.operands = program, next_op_id(), names[name], operands
+            op.id = next_op_id()
+            op.program, op.name, op.operands = program, op_name, operands
             op.attributes = op.handle = handle
             op.regions = op.function_results = ()
             op.parent, op.prev, op.next = block, previous, None
-            results: list[Value] = []
-            for type_ in result_types[types]:
-                value = Value.__new__(Value)
-                value.id, value.type, value.owner, value.index = next_value_id(), type_, op, len(results)
+            if len(op_result_types) == 1:
+                # This is nearly every op.
+                value = values[position] = Value.__new__(Value)
+                value.id = next_value_id()
+                value.type, value.owner, value.index = op_result_types[0], op, 0
                 value.uses = []
-                values[position] = value
-                position += 1
-                results.append(value)
-            op.results = tuple(results)
-            if op.name == "func.func":
+                op.results = (value,)
+            else:
+                op.results = _new_results(op, op_result_types)
+                values[position : position + len(op_result_types)] = op.results
+            position += len(op_result_types)
+            if op_name == "func.func":
                 self._add_function_results(op)
             if regions:
                 self._add_regions(op, isolated=bool(regions & 1))
@@ -227,8 +245,8 @@ class _Importer:
         return found
 
     def _add_function_results(self, op: Op) -> None:
-        types = ir.FunctionType(op.handle.base.native["function_type"].value).results
-        self._program.new_function_results(op, [self._program.origin.codec.types[type_] for type_ in types])
+        types = self._known.function_results(op.handle.base.native["function_type"])
+        self._program.new_function_results(op, types)
 
     def _add_regions(self, op: Op, *, isolated: bool) -> None:
         if self._depth > _MAX_DEPTH:
@@ -266,6 +284,10 @@ class _Importer:
             value = self._values[number]
             assert value is not None
             self._forward.pop(number).replace_all_uses_with(value)
+
+
+def _new_results(op: Op, types: list[Type]) -> tuple[Value, ...]:
+    return tuple([Value(op.program.next_value_id(), type_, op, index) for index, type_ in enumerate(types)])
 
 
 def _take_native_use_order(program: Program) -> None:

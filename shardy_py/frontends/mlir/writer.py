@@ -5,12 +5,14 @@ Attributes tell themselves that they changed; the structure is compared with wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir.attributes import MISSING, NativeAttributes
+from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, NativeAttributes
+from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.importer import BlockHandle, Origin
 from shardy_py.ir.graph import Block, Op, Program, Value
 
@@ -18,23 +20,41 @@ from shardy_py.ir.graph import Block, Op, Program, Value
 def write(program: Program) -> ir.Module:
     """Bring the native module up to date; see `write_back`."""
     origin: Origin = program.origin
-    for attributes in origin.changed.values():
-        _write_attributes(attributes, origin)
-    origin.changed.clear()
+    _write_attributes(origin)
     writer = _Writer(origin)
     writer.sync(program.body)
     writer.erase_removed()
     return origin.module
 
 
-def _write_attributes(attributes: NativeAttributes, origin: Origin) -> None:
-    native, overlay = attributes.native, attributes.overlay
-    if native is None or overlay is None:
-        return
-    encode, before, target = origin.codec.encode, attributes.base.native, native.attributes
-    for name, value in overlay.items():
-        if value is not MISSING:
-            target[name] = encode(value, before.get(name))
+def _write_attributes(origin: Origin) -> None:
+    """Write all changes of attributes."""
+    encoded: dict[int, list[tuple[str, ir.Attribute | None]]] = {}
+    for attributes in origin.changed.values():
+        overlay = attributes.overlay
+        if attributes.native is None or overlay is None:
+            continue
+        # Ops that make the same change share it.
+        items = encoded.get(id(overlay))
+        if items is None:
+            items = encoded[id(overlay)] = _encode_items(overlay, attributes.base, origin.codec)
+        _write_items(attributes.native, items)
+    origin.changed.clear()
+
+
+def _encode_items(items: Mapping[str, Any], base: AttributeSet, codec: Codec) -> list[tuple[str, ir.Attribute | None]]:
+    """Return names with native attributes, None for those that were removed."""
+    return [
+        (name, None if value is MISSING else codec.encode(value, base.native.get(name)))
+        for name, value in items.items()
+    ]
+
+
+def _write_items(native: ir.Operation, items: Iterable[tuple[str, ir.Attribute | None]]) -> None:
+    target = native.attributes
+    for name, attribute in items:
+        if attribute is not None:
+            target[name] = attribute
         elif name in target:
             del target[name]
 
@@ -45,11 +65,17 @@ class _Writer:
         self._removed: list[Op] = []
         self._replaced: list[Any] = []
         self._seen: set[int] = set()
+        # The attributes of ops that were made, by their name and the attributes they were made with.
+        self._made: dict[Any, AttributeSet] = {}
 
     def sync(self, block: Block) -> None:
         """Bring one native block up to date, and those inside."""
         handle: BlockHandle = block.handle
-        ops = list(block.ops)
+        ops = []
+        op = block.first
+        while op is not None:
+            ops.append(op)
+            op = op.next
         if ops != handle.ops:
             self._place(ops, handle)
         for op in ops:
@@ -59,45 +85,50 @@ class _Writer:
                 self._sync_regions(op)
 
     def _sync_regions(self, op: Op) -> None:
-        natives = op.handle.native.regions
-        for region, native in zip(op.regions, natives, strict=True):
-            for block in region.blocks:
-                if block.handle is None:
-                    block.handle = _new_block(block, native, self._origin)
-                elif region.handle is None:
-                    _move_block(block, native)
-            region.handle = native
-            for block in region.blocks:
+        for index, region in enumerate(op.regions):
+            blocks = region.blocks
+            if region.handle is None or None in [block.handle for block in blocks]:
+                native = op.handle.native.regions[index]
+                for block in blocks:
+                    if block.handle is None:
+                        block.handle = _new_block(block, native, self._origin)
+                    elif region.handle is None:
+                        _move_block(block, native)
+                region.handle = native
+            for block in blocks:
                 self.sync(block)
 
     def _place(self, ops: list[Op], handle: BlockHandle) -> None:
         """Create and move native ops until those of a block stand in order; what has gone is erased at the end."""
         positions = {op.id: position for position, op in enumerate(handle.ops)}
+        # Whatever is made goes here first.
+        point = ir.InsertionPoint.at_block_begin(handle.native)
         anchor: Op | None = None
         latest = -1
         for op in ops:
-            position = positions.get(op.id)
-            self._seen.add(op.id)
+            position = positions.get(op.id, -1)
             if op.handle is None:
-                self._create(op, handle.native)
+                self._create(op, point)
                 _move_after(op, anchor, handle.native)
-            elif position is None or position < latest:
+            elif position < latest or position < 0:
                 _move_after(op, anchor, handle.native)
             else:
                 latest = position
             anchor = op
         here = {op.id for op in ops}
-        self._removed.extend(op for op in handle.ops if op.id not in here)
+        self._seen |= here
+        self._removed.extend([op for op in handle.ops if op.id not in here])
         handle.ops = ops
 
-    def _create(self, op: Op, native_block: ir.Block) -> None:
-        native = self._clone(op, native_block) or self._make(op, native_block)
+    def _create(self, op: Op, point: ir.InsertionPoint) -> None:
         op.operands = tuple(op.operands)
-        op.handle = op.attributes = self._origin.attributes_of(native, op.operands)
+        made = self._clone(op, point)
+        # A mapping without attributes counts as false.
+        op.handle = op.attributes = self._make(op, point) if made is None else made
         for region in op.regions:
             region.handle = None
 
-    def _clone(self, op: Op, native_block: ir.Block) -> ir.Operation | None:
+    def _clone(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes | None:
         """Return a copy of the native op whose attributes this op has, with its operands, if it is that simple.
 
         A copy keeps what the op graph does not hold: the width of numbers, large constants, the location.
@@ -105,46 +136,64 @@ class _Writer:
         attributes = op.attributes
         if not isinstance(attributes, NativeAttributes):
             return None
-        model = attributes.model_native
-        if model is None or model.name != op.name or op.regions or len(model.regions):
+        model = attributes if attributes.model is None else attributes.model
+        native = model.native
+        if native is None or len(model.operands) != len(op.operands) or op.regions:
+            return None
+        if native.name != op.name or len(native.regions):
             return None
         types = [self._origin.codec.encode_type(value.type) for value in op.results]
-        if len(model.operands) != len(op.operands) or [value.type for value in model.results] != types:
+        if native.results.types != types:
             return None
-        native = model.clone(ir.InsertionPoint.at_block_begin(native_block))
+        native = native.clone(point)
         native_operands = native.operands
         for number, value in enumerate(op.operands):
             native_operands[number] = native_value(value)
-        base = self._origin.sets.of(native)
-        if attributes.key is not base:
-            self._adapt(NativeAttributes(base, native), attributes)
-        return native
+        if attributes.overlay is not model.overlay:
+            self._adapt(native, attributes, model)
+        return NativeAttributes(attributes.base, native, op.operands, attributes.overlay)
 
-    def _adapt(self, written: NativeAttributes, attributes: NativeAttributes) -> None:
-        """Make the attributes of a native op the given ones; its model may have changed since it was copied."""
-        for name in [name for name in written if name not in attributes]:
-            del written[name]
-        for name in attributes:
-            written[name] = attributes[name]
-        _write_attributes(written, self._origin)
+    def _adapt(self, native: ir.Operation, attributes: NativeAttributes, model: NativeAttributes) -> None:
+        """Make the attributes of a copy the given ones; those of its model may have changed since, too."""
+        changed = {**(model.overlay or {}), **(attributes.overlay or {})}
+        items = {name: attributes.get(name, MISSING) for name in changed}
+        _write_items(native, _encode_items(items, attributes.base, self._origin.codec))
 
-    def _make(self, op: Op, native_block: ir.Block) -> ir.Operation:
-        codec = self._origin.codec
-        inherited = op.attributes.base.native if isinstance(op.attributes, NativeAttributes) else {}
-        point = ir.InsertionPoint.at_block_begin(native_block)
+    def _make(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes:
+        """Return a new native op with the attributes and operands of this op."""
+        encode_type = self._origin.codec.encode_type
         try:
-            attributes = {name: codec.encode(op.attributes[name], inherited.get(name)) for name in op.attributes}
+            attributes = self._encode(op.attributes)
         except TypeError:
-            return self._make_from_text(op, point)
-        return ir.Operation.create(
+            return self._origin.attributes_of(self._make_from_text(op, point), op.operands)
+        native = ir.Operation.create(
             op.name,
-            results=[codec.encode_type(value.type) for value in op.results],
+            results=[encode_type(value.type) for value in op.results],
             operands=[native_value(value) for value in op.operands],
             attributes=attributes,
             regions=len(op.regions),
             loc=_location(op, self._origin),
             ip=point,
         )
+        key = op.name, tuple(attributes.items())
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._origin.sets.of(native)
+        return NativeAttributes(made, native, op.operands)
+
+    def _encode(self, attributes: Mapping[str, Any]) -> dict[str, ir.Attribute]:
+        """Return native attributes.
+
+        Raises:
+            TypeError: the bindings have no class for one.
+        """
+        encode = self._origin.codec.encode
+        if not isinstance(attributes, NativeAttributes):
+            return {name: encode(value) for name, value in attributes.items()}
+        native = attributes.base.native
+        if attributes.overlay is None and len(attributes) == len(native):
+            return native
+        return {name: encode(value, native.get(name)) for name, value in attributes.items()}
 
     def _make_from_text(self, op: Op, point: ir.InsertionPoint) -> ir.Operation:
         """Make an op with an attribute that the bindings have no class for, such as a complex constant."""
@@ -168,14 +217,16 @@ class _Writer:
         return native.operation
 
     def _update_operands(self, op: Op, handle: NativeAttributes) -> None:
-        if len(op.operands) != len(handle.operands):
+        before, operands = handle.operands, tuple(op.operands)
+        if len(operands) != len(before):
             self._recreate(op, handle)
             return
-        native_operands = handle.native.operands
-        for number, new in enumerate(op.operands):
-            if handle.operands[number] is not new:
-                native_operands[number] = native_value(new)
-        handle.operands = op.operands = tuple(op.operands)
+        if operands != before:
+            native_operands = handle.native.operands
+            for number, new in enumerate(operands):
+                if before[number] is not new:
+                    native_operands[number] = native_value(new)
+        handle.operands = op.operands = operands
 
     def _recreate(self, op: Op, handle: NativeAttributes) -> None:
         """Replace a native op by one with another number of operands; the bindings cannot resize it."""
@@ -183,7 +234,9 @@ class _Writer:
         block = op.parent
         if block is None:
             return
-        native = self._make(op, block.handle.native)
+        op.operands = tuple(op.operands)
+        made = self._make(op, ir.InsertionPoint.at_block_begin(block.handle.native))
+        native = made.native
         native.move_after(old)
         for before, after in zip(list(old.results), list(native.results), strict=True):
             before.replace_all_uses_with(after)
@@ -191,8 +244,7 @@ class _Writer:
             for inner in region.blocks:
                 _move_block(inner, native_region)
         _forget(op)
-        op.operands = tuple(op.operands)
-        op.handle = op.attributes = self._origin.attributes_of(native, op.operands)
+        op.handle = op.attributes = made
         self._replaced.append(old)
 
     def erase_removed(self) -> None:
@@ -227,13 +279,14 @@ def native_value(value: Value) -> ir.Value:
     Raises:
         UnsupportedError: the op that defines it is not in the program.
     """
-    handle = value.owner.handle
+    owner = value.owner
+    handle = owner.handle
     if handle is None:
         message = f"an op uses {value!r}, which is not in the program"
         raise UnsupportedError(Diagnostic("dangling-operand", message))
-    return (
-        handle.native.arguments[value.index] if isinstance(value.owner, Block) else handle.native.results[value.index]
-    )
+    if isinstance(owner, Block):
+        return handle.native.arguments[value.index]
+    return handle.native.result if len(owner.results) == 1 else handle.native.results[value.index]
 
 
 def _move_after(op: Op, anchor: Op | None, native_block: ir.Block) -> None:
