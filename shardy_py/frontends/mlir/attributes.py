@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, MutableMapping, Sequence, ValuesView
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -22,17 +22,20 @@ class AttributeSet:
     Attributes:
         native: Name to native attribute.
         decoded: Name to attribute, of those that were asked for.
+        is_complete: Whether there is no other attribute, one that the bindings have no class for.
         changed: The attributes of ops that changed since they were written, by identity; one for all sets of a module.
     """
 
-    __slots__ = ("_codec", "_holders", "_overlays", "_symbols", "changed", "decoded", "native")
+    __slots__ = ("_all", "_codec", "_holders", "_overlays", "_symbols", "changed", "decoded", "is_complete", "native")
 
     def __init__(self, codec: Codec, native: dict[str, ir.Attribute], changed: dict[int, NativeAttributes]) -> None:
         self._codec = codec
-        self._overlays: dict[tuple[str, Any], dict[str, Any]] = {}
+        self._overlays: dict[tuple[str, int], dict[str, Any]] = {}
         self.native = native
         self.decoded: dict[str, Any] = {}
         self.changed = changed
+        self.is_complete = True
+        self._all: dict[str, Any] | None = None
         self._holders: Sequence[str] | None = None
         self._symbols: Sequence[str] | None = None
 
@@ -65,14 +68,21 @@ class AttributeSet:
             self._symbols = symbols_of([self.get(name) for name in self.holders])
         return self._symbols
 
+    def all(self) -> Mapping[str, Any]:
+        """Return all attributes, decoded."""
+        if self._all is None:
+            names = [*self.native, *[name for name in self.decoded if name not in self.native]]
+            self._all = {name: self.get(name) for name in names}
+        return self._all
+
     def overlay(self, name: str, value: Any) -> Mapping[str, Any]:
         """Return a mapping with one item; ops with these attributes that make the same change share it."""
-        try:
-            found = self._overlays.setdefault((name, value), {name: value})
-        except TypeError:
-            return {name: value}
-        # Equal values need not be the same: 1 equals True.
-        return found if found[name] is value else {name: value}
+        # By identity, as equal values need not be the same: 1 equals True. The mapping keeps the value alive.
+        key = name, id(value)
+        found = self._overlays.get(key)
+        if found is None:
+            found = self._overlays[key] = {name: value}
+        return found
 
 
 class AttributeSets:
@@ -110,6 +120,7 @@ class AttributeSets:
                 texts[named.name] = RawAttribute(_text(named))
         result = AttributeSet(self._codec, natives, self.changed)
         result.decoded.update(texts)
+        result.is_complete = False
         return result
 
 
@@ -201,18 +212,31 @@ class NativeAttributes(MutableMapping[str, Any]):
             self.base.changed[id(self)] = self
         self.overlay = {**self.overlay, name: value} if self.overlay else self.base.overlay(name, value)
 
-    def _names(self) -> list[str]:
-        names = list(self.base.native) + [name for name in self.base.decoded if name not in self.base.native]
+    def _all(self) -> Mapping[str, Any]:
         if self.overlay is None:
-            return names
-        kept = [name for name in names if self.overlay.get(name) is not MISSING]
-        return kept + [name for name, value in self.overlay.items() if value is not MISSING and name not in kept]
+            return self.base.all()
+        items = {**self.base.all(), **self.overlay}
+        return {name: value for name, value in items.items() if value is not MISSING}
+
+    # What the base class has in their place makes an object and a look-up for each item.
+
+    def keys(self) -> KeysView[str]:
+        """Return the names."""
+        return self._all().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """Return the attributes without their names."""
+        return self._all().values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return the names with the attributes."""
+        return self._all().items()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self._names())
+        return len(self._all())
 
     def copy(self) -> NativeAttributes:
         """Return a copy for another op; changes to either do not touch the other."""
@@ -223,7 +247,7 @@ class NativeAttributes(MutableMapping[str, Any]):
     __copy__ = copy
 
     def __repr__(self) -> str:
-        return repr({name: self[name] for name in self._names()})
+        return repr(dict(self._all()))
 
 
 def _text(named: ir.NamedAttribute) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,9 +19,6 @@ from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorSharding
 
 _LARGE = 1024
 """The number of elements above which a constant is not decoded."""
-
-_PLAIN_TENSOR = re.compile(r"tensor<((?:(?:\d+|\?)x)*)(\w+|complex<\w+>)>")
-"""The type of a tensor of numbers, without an encoding."""
 
 _SHARDY_VALUES = frozenset(
     (
@@ -44,11 +40,22 @@ class _Types(dict[ir.Type, Type]):
 
     def __init__(self) -> None:
         self.by_text: dict[str, ir.Type] = {}
+        self._element_types: dict[ir.Type, str] = {}
 
     def __missing__(self, native: ir.Type) -> Type:
-        decoded = self[native] = _decode_type(native)
-        self.by_text[str(decoded)] = native
+        ranked = isinstance(native, ir.RankedTensorType)
+        decoded = self[native] = self._decode_tensor(native) if ranked else OpaqueType(str(native))
+        self.by_text[decoded.text] = native
         return decoded
+
+    def _decode_tensor(self, native: Any) -> TensorType:
+        sizes = [None if size < 0 else size for size in native.shape]
+        element = native.element_type
+        # The text of a type takes longer than all the rest, but there are few element types.
+        element_type = self._element_types.get(element)
+        if element_type is None:
+            element_type = self._element_types[element] = str(element)
+        return TensorType(tuple(sizes), element_type, "" if native.encoding is None else str(native))
 
 
 class Codec:
@@ -66,10 +73,11 @@ class Codec:
         self._decoded: dict[ir.Attribute, Any] = {}
         self._parsed: dict[str, ir.Attribute] = {}
         self._shardy: dict[Any, ir.Attribute] = {}
+        self._dictionaries: dict[tuple[tuple[str, int], ...], tuple[dict[str, Any], ir.Attribute]] = {}
 
     def encode_type(self, type_: Type) -> ir.Type:
         """Return a native type."""
-        text = str(type_)
+        text = type_.text
         found = self.types.by_text.get(text)
         if found is None:
             found = self.types.by_text[text] = _parse(ir.Type.parse, text, self.context)
@@ -120,9 +128,8 @@ class Codec:
             old = _items(like)
             parts = [self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)]
             return ir.ArrayAttr.get(parts, self.context)
-        if isinstance(value, Mapping) and isinstance(like, ir.DictAttr):
-            # The bindings' `get` is no look-up, it makes a dictionary.
-            named = {key: self.encode(part, like[key] if key in like else None) for key, part in value.items()}  # noqa: SIM401
+        if isinstance(value, Mapping) and isinstance(decoded, Mapping):
+            named = {key: self.encode(part, like[key] if key in decoded else None) for key, part in value.items()}
             return ir.DictAttr.get(named, self.context)
         return self.encode(value)
 
@@ -139,14 +146,26 @@ class Codec:
         if isinstance(value, (tuple, list)):
             return self._encode_sequence(value)
         if isinstance(value, Mapping):
-            return ir.DictAttr.get({key: self.encode(part) for key, part in value.items()}, context)
+            return self._encode_dictionary(value)
         if isinstance(value, Unit):
             return ir.UnitAttr.get(context)
         if isinstance(value, (TensorType, OpaqueType)):
             return ir.TypeAttr.get(self.encode_type(value), context)
         if isinstance(value, OpaqueElements):
             return value.native
+        if isinstance(value, SymbolRef) and value.text == f"@{value.name}":
+            return ir.FlatSymbolRefAttr.get(value.name, context)
         return self._parse_attribute(str(value))
+
+    def _encode_dictionary(self, value: Mapping[str, Any]) -> ir.Attribute:
+        # Those of the arguments of functions mostly hold a sharding and nothing else, and many the same. What is kept
+        # keeps the values alive, so that no others get their identities.
+        key = tuple([(name, id(part)) for name, part in value.items()])
+        known = self._dictionaries.get(key)
+        if known is None:
+            native = ir.DictAttr.get({name: self.encode(part) for name, part in value.items()}, self.context)
+            known = self._dictionaries[key] = dict(value), native
+        return known[1]
 
     def _encode_sequence(self, value: Sequence[Any]) -> ir.Attribute:
         if value and all(isinstance(item, bool) for item in value):
@@ -173,20 +192,6 @@ def _parse(parser: Callable[[str, ir.Context], Any], text: str, context: ir.Cont
         raise VerificationError(
             Diagnostic("invalid-attribute", f"MLIR does not accept {text[:200]}: {reason}")
         ) from None
-
-
-def _decode_type(native: ir.Type) -> Type:
-    text = str(native)
-    # To ask for the parts takes longer than to find them in the text, where that is plain.
-    plain = _PLAIN_TENSOR.fullmatch(text)
-    if plain is not None:
-        sizes, element_type = plain.groups()
-        shape = [None if size == "?" else int(size) for size in sizes.split("x")[:-1]]
-        return TensorType(tuple(shape), element_type, text)
-    if not text.startswith("tensor<") or not isinstance(native, ir.RankedTensorType):
-        return OpaqueType(text)
-    sizes = [None if native.is_dynamic_dim(dim) else native.get_dim_size(dim) for dim in range(native.rank)]
-    return TensorType(tuple(sizes), str(native.element_type), text)
 
 
 def _decode_shardy(text: str) -> Any:

@@ -5,7 +5,7 @@ Attributes tell themselves that they changed; the structure is compared with wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -146,9 +146,7 @@ class _Writer:
         if native.results.types != types:
             return None
         native = native.clone(point)
-        native_operands = native.operands
-        for number, value in enumerate(op.operands):
-            native_operands[number] = native_value(value)
+        _update_operands(native, model.operands, op.operands)
         if attributes.overlay is not model.overlay:
             self._adapt(native, attributes, model)
         return NativeAttributes(attributes.base, native, op.operands, attributes.overlay)
@@ -191,7 +189,7 @@ class _Writer:
         if not isinstance(attributes, NativeAttributes):
             return {name: encode(value) for name, value in attributes.items()}
         native = attributes.base.native
-        if attributes.overlay is None and len(attributes) == len(native):
+        if attributes.overlay is None and attributes.base.is_complete:
             return native
         return {name: encode(value, native.get(name)) for name, value in attributes.items()}
 
@@ -222,10 +220,7 @@ class _Writer:
             self._recreate(op, handle)
             return
         if operands != before:
-            native_operands = handle.native.operands
-            for number, new in enumerate(operands):
-                if before[number] is not new:
-                    native_operands[number] = native_value(new)
+            _update_operands(handle.native, before, operands)
         handle.operands = op.operands = operands
 
     def _recreate(self, op: Op, handle: NativeAttributes) -> None:
@@ -255,16 +250,25 @@ class _Writer:
             if op.id in self._seen or op.handle is None:
                 continue
             native = op.handle.native
-            self._forget_all(op)
+            if op.regions:
+                self._forget_inside(op)
+            _forget(op)
             native.erase()
 
-    def _forget_all(self, op: Op) -> None:
-        """Cut the ties of an op and of those that were inside when its native op goes away."""
+    def _forget_inside(self, op: Op) -> None:
+        """Cut the ties of the ops that were inside of one when its native op goes away."""
         for block in [block for region in op.regions for block in region.blocks if block.handle]:
             for inner in block.handle.ops:
-                if inner.handle and inner.id not in self._seen:
-                    self._forget_all(inner)
-        _forget(op)
+                if inner.handle is not None and inner.id not in self._seen:
+                    self._forget_inside(inner)
+                    _forget(inner)
+
+
+def _update_operands(native: ir.Operation, before: Sequence[Value], operands: Sequence[Value]) -> None:
+    native_operands = native.operands
+    for number, new in enumerate(operands):
+        if before[number] is not new:
+            native_operands[number] = native_value(new)
 
 
 def _forget(op: Op) -> None:

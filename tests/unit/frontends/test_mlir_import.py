@@ -84,6 +84,7 @@ def test_functions_have_values_for_their_results():
         ("tensor<8x4xbf16>", TensorType((8, 4), "bf16")),
         ("tensor<?x4xcomplex<f32>>", TensorType((None, 4), "complex<f32>")),
         ("tensor<f8E4M3FN>", TensorType((), "f8E4M3FN")),
+        ('tensor<2xi32, "csr">', TensorType((2,), "i32", 'tensor<2xi32, "csr">')),
         ("tensor<*xf32>", OpaqueType("tensor<*xf32>")),
         ("vector<4xf32>", OpaqueType("vector<4xf32>")),
         ("!stablehlo.token", OpaqueType("!stablehlo.token")),
