@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, MutableMapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterator, Mapping, MutableMapping, Sequence, ValuesView
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -57,8 +57,8 @@ class AttributeSet:
     def holders(self) -> Sequence[str]:
         """The names of the attributes that may refer to symbols; of most that is clear without decoding."""
         if self._holders is None:
-            names = [name for name, native in self.native.items() if type(native) not in WITHOUT_SYMBOLS]
-            self._holders = names + [name for name in self.decoded if name not in self.native]
+            native = self.native
+            self._holders = [name for name in self.names if type(native.get(name)) not in WITHOUT_SYMBOLS]
         return self._holders
 
     @property
@@ -68,11 +68,16 @@ class AttributeSet:
             self._symbols = symbols_of([self.get(name) for name in self.holders])
         return self._symbols
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the attributes."""
+        names = list(self.native)
+        return names if self.is_complete else names + [name for name in self.decoded if name not in self.native]
+
     def all(self) -> Mapping[str, Any]:
         """Return all attributes, decoded."""
         if self._all is None:
-            names = [*self.native, *[name for name in self.decoded if name not in self.native]]
-            self._all = {name: self.get(name) for name in names}
+            self._all = {name: self.get(name) for name in self.names}
         return self._all
 
     def overlay(self, name: str, value: Any) -> Mapping[str, Any]:
@@ -218,11 +223,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         items = {**self.base.all(), **self.overlay}
         return {name: value for name, value in items.items() if value is not MISSING}
 
-    # What the base class has in their place makes an object and a look-up for each item.
-
-    def keys(self) -> KeysView[str]:
-        """Return the names."""
-        return self._all().keys()
+    # The two of the base class make an object, and a look-up for each item.
 
     def values(self) -> ValuesView[Any]:
         """Return the attributes without their names."""
@@ -232,11 +233,18 @@ class NativeAttributes(MutableMapping[str, Any]):
         """Return the names with the attributes."""
         return self._all().items()
 
+    def _names(self) -> Sequence[str]:
+        names, overlay = self.base.names, self.overlay
+        if overlay is None:
+            return names
+        kept = [name for name in names if overlay.get(name) is not MISSING]
+        return kept + [name for name, value in overlay.items() if value is not MISSING and name not in kept]
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self._names())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._names())
 
     def copy(self) -> NativeAttributes:
         """Return a copy for another op; changes to either do not touch the other."""
