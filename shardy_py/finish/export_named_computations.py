@@ -26,6 +26,8 @@ NAMED_COMPUTATION = "sdy.named_computation"
 _OF_THE_COMPUTATION = ("name", "in_shardings", "out_shardings", EXECUTION_THREAD)
 """Attributes that a call does not take over."""
 
+_TYPE = "function_type"
+
 
 @frozen
 class ExportNamedComputationsPass:
@@ -43,18 +45,19 @@ class ExportNamedComputationsPass:
         if not computations:
             return
         symbols = SymbolTable(program)
-        calls = [_export(program, op, symbols, context.copies) for op in computations]
-        for call in calls:
-            _remove_edges(program, call.results)
+        edges: list[Op] = []
+        for computation in computations:
+            edges += _export(program, computation, symbols, context.copies)
+        for edge in edges:
+            replace_by_owner(program, edge)
 
 
-def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLog | None) -> Op:
-    """Replace one computation and return the call."""
-    arguments = _arguments(computation)
-    for owners in (arguments, computation.results):
-        sink_shardings(program, owners, [edge_user(owner) for owner in owners])
-        set_shardings(program, owners, complete(program.shardings, owners))
-    _remove_edges(program, arguments)
+def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLog | None) -> list[Op]:
+    """Replace one computation and return the edges on its results, which are those of the call now."""
+    edges_of_arguments = _sink(program, _arguments(computation))
+    edges_of_results = _sink(program, computation.results)
+    for edge in edges_of_arguments:
+        replace_by_owner(program, edge)
     # The call and the function from before, where there were any: nothing new has to be made for them.
     old_call, old_function = kept_for(computation) or (None, None)
     name = symbols.insert(_new_function(program, computation, old_function))
@@ -64,24 +67,32 @@ def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLo
     if log is not None:
         log.replaced(computation, call)
     computation.erase()
-    return call
+    return edges_of_results
+
+
+def _sink(program: Program, owners: Sequence[Value]) -> list[Op]:
+    """Give values the shardings of their edges, so that all have one or none, and return the edges."""
+    edges = [edge_user(owner) for owner in owners]
+    if not sink_shardings(program, owners, edges):
+        set_shardings(program, owners, complete(program.shardings, owners))
+    return [edge for edge in edges if edge is not None]
 
 
 def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
     """Return a function with the body of a computation, in no block yet."""
-    attributes = computation.attributes
+    name, thread = computation.attributes["name"], computation.attributes.get(EXECUTION_THREAD)
     made: dict[str, Attribute] = {
-        SYMBOL_NAME: attributes["name"],
+        SYMBOL_NAME: name,
         "sym_visibility": "private",
-        ORIGINAL_FUNCTION_NAME: attributes["name"],
+        ORIGINAL_FUNCTION_NAME: name,
     }
-    if EXECUTION_THREAD in attributes:
-        made[EXECUTION_THREAD] = attributes[EXECUTION_THREAD]
+    if thread is not None:
+        made[EXECUTION_THREAD] = thread
     results = [value.type for value in computation.results]
-    known = old.attributes.get("function_type") if old is not None else None
-    made["function_type"] = known or function_type([value.type for value in _arguments(computation)], results)
+    if old is None or _TYPE not in old.attributes:
+        made[_TYPE] = function_type([value.type for value in _arguments(computation)], results)
     if old is not None:
-        function = bring_back(old, (), made)
+        function = bring_back(old, (), made, unchanged=(_TYPE,))
     else:
         function = Op(program, "func.func", attributes=made)
         program.new_function_results(function, results)
@@ -93,7 +104,8 @@ def _new_call(program: Program, computation: Op, callee: str, old: Op | None) ->
     """Insert the call before a computation, with its attributes and the shardings of its results."""
     reference = SymbolRef(callee, symbol(callee))
     if old is not None:
-        kept = {name: item for name, item in computation.attributes.items() if name not in _OF_THE_COMPUTATION}
+        attributes = computation.attributes
+        kept = {name: attributes[name] for name in attributes if name not in _OF_THE_COMPUTATION}
         call = bring_back(old, computation.operands, {**kept, "callee": reference})
     else:
         attributes = copy(computation.attributes)
@@ -114,10 +126,3 @@ def _new_call(program: Program, computation: Op, callee: str, old: Op | None) ->
 
 def _arguments(computation: Op) -> Sequence[Value]:
     return computation.regions[0].block.arguments
-
-
-def _remove_edges(program: Program, owners: Sequence[Value]) -> None:
-    for owner in owners:
-        edge = edge_user(owner)
-        if edge is not None:
-            replace_by_owner(program, edge)

@@ -13,6 +13,7 @@ from shardy_py.ir.finding import data_flow_ops, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
 _ORIGINS = "sharding_origins"
@@ -53,20 +54,29 @@ class SinkDataFlowEdgesPass:
             _collect_debug_info(op, kind, _EDGES, edges)
 
 
-def sink_shardings(program: Program, owners: Sequence[Value], edges: Sequence[Op | None]) -> None:
+def sink_shardings(program: Program, owners: Sequence[Value], edges: Sequence[Op | None]) -> bool:
     """Give the owners the shardings of their edges.
 
     The op holds all of them in one attribute: as soon as one edge has a sharding, the others get a fully open one
     over the same mesh, even in place of a sharding the owner had.
+
+    Returns:
+        Whether there was a sharding, and all owners have one now.
     """
     table = program.shardings
-    found = [table.get(edge.results[0].id) if edge else None for edge in edges]
-    mesh = next((sharding.mesh for sharding in found if sharding is not None), None)
-    if mesh is None:
-        return
+    found = [None if edge is None else table.get(edge.results[0].id) for edge in edges]
+    for first in found:
+        if first is not None:
+            break
+    else:
+        return False
     for owner, sharding in zip(owners, found, strict=True):
-        rank = owner.type.rank if isinstance(owner.type, TensorType) else 0
-        table[owner.id] = TensorSharding.fully_open(mesh, rank) if sharding is None else sharding
+        table[owner.id] = _fully_open(first.mesh, owner) if sharding is None else sharding
+    return True
+
+
+def _fully_open(mesh: str | Mesh, value: Value) -> TensorSharding:
+    return TensorSharding.fully_open(mesh, value.type.rank if isinstance(value.type, TensorType) else 0)
 
 
 def _collect_debug_info(op: Op, kind: str, info: str, edges: Sequence[Op | None]) -> None:

@@ -92,10 +92,13 @@ def inner_first(ops: Iterable[Op]) -> list[Op]:
 
 
 def _is_inside(op: Op, outer: Op) -> bool:
-    parent = op.parent_op
-    while parent is not None and parent is not outer:
-        parent = parent.parent_op
-    return parent is outer
+    block = op.parent
+    while block is not None and block.parent is not None:
+        parent = block.parent.parent
+        if parent is outer:
+            return True
+        block = parent.parent if parent is not None else None
+    return False
 
 
 def _what_holds(program: Program) -> dict[frozenset[str], list[Op]]:

@@ -96,12 +96,14 @@ class Value:
         Uses move newest first, which reverses their order, as in MLIR.
         """
         kept: list[tuple[Op, int]] = []
-        for op, number in reversed(self.uses):
+        add_use = new.uses.append
+        for use in reversed(self.uses):
+            op, number = use
             if op is except_op:
-                kept.append((op, number))
+                kept.append(use)
                 continue
             op.own_operands()[number] = new
-            new.uses.append((op, number))
+            add_use(use)
         kept.reverse()
         self.uses = kept
 
@@ -217,9 +219,10 @@ class Op:
 
         Operands start as a tuple, which a frontend may share, and become a list when the first of them changes.
         """
-        if not isinstance(self.operands, list):
-            self.operands = list(self.operands)
-        return self.operands
+        operands = self.operands
+        if not isinstance(operands, list):
+            operands = self.operands = list(operands)
+        return operands
 
     def erase(self) -> None:
         """Take the op and everything in it out of the program, with the shardings of the values that go.
@@ -228,7 +231,7 @@ class Op:
             ValueError: a result is still used.
         """
         shardings = self.program.shardings
-        for value in (*self.results, *self.function_results):
+        for value in (*self.results, *self.function_results) if self.function_results else self.results:
             if value.uses:
                 raise ValueError(f"{value!r} is still used by {value.uses[-1][0]!r}")
             shardings.pop(value.id, None)

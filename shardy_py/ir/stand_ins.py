@@ -6,7 +6,7 @@ comes back is still the one the frontend knows, so that writing the program back
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op, Value
@@ -22,12 +22,22 @@ def kept_for(stand_in: Op) -> tuple[Op, ...]:
     return stand_in.program.stand_ins.pop(stand_in.id, ())
 
 
-def bring_back(op: Op, operands: Iterable[Value], attributes: Mapping[str, Attribute]) -> Op:
-    """Make an op that was erased as good as a new one: with operands and attributes, and without regions."""
-    for name in [name for name in op.attributes if name not in attributes]:
-        del op.attributes[name]
+def bring_back(
+    op: Op, operands: Iterable[Value], attributes: Mapping[str, Attribute], *, unchanged: Collection[str] = ()
+) -> Op:
+    """Make an op that was erased as good as a new one: with operands and attributes, and without regions.
+
+    Args:
+        op: The op.
+        operands: Its operands from now on.
+        attributes: Its attributes from now on, but for those that are unchanged.
+        unchanged: The names of those that it has already as they should be.
+    """
+    own = op.attributes
+    for name in [name for name in own if name not in attributes and name not in unchanged]:
+        del own[name]
     for name, value in attributes.items():
-        op.attributes[name] = value
+        own[name] = value
     op.operands = list(operands)
     op.register_uses()
     op.regions = ()

@@ -148,8 +148,14 @@ def calls_by_function(program: Program) -> dict[Op, list[Op]]:
     """Return function to the calls in it, in program order, for all functions with calls."""
     found: dict[Op, list[Op]] = {}
     for call in ops_named(program, CALL):
-        around = call
-        while (parent := around.parent_op) is not None:
-            around = parent
-        found.setdefault(around, []).append(call)
+        found.setdefault(_outermost(call), []).append(call)
     return found
+
+
+def _outermost(op: Op) -> Op:
+    """Return the op around an op, and around that, and so on, that no other is around."""
+    block = op.parent
+    while block is not None and block.parent is not None and block.parent.parent is not None:
+        op = block.parent.parent
+        block = op.parent
+    return op

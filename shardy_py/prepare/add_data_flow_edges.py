@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import ClassVar
 
 from attrs import frozen
@@ -30,18 +30,21 @@ class AddDataFlowEdgesPass:
                 add_edges(program, data_flow.get_op_result_edge_owners(op))
 
 
-def add_edges(program: Program, owners: Iterable[Value]) -> None:
+def add_edges(program: Program, owners: Sequence[Value]) -> None:
     """Insert an edge op after each owner, with the owner's sharding.
 
     Owners without a static shape, such as tokens, get none: they have no sharding.
     """
+    table = program.shardings
     # Each edge goes directly after its owner, so that going backwards leaves them in the order of the owners.
-    for owner in reversed(list(owners)):
+    for owner in reversed(owners):
         if static_shape(owner.type) is None or edge_user(owner) is not None:
             continue
-        edge = Op(program, DATA_FLOW_EDGE, [owner], [owner.type])
+        edge = Op(program, DATA_FLOW_EDGE, (owner,), (owner.type,), register_uses=False)
+        result = edge.results[0]
         owner.insert_after(edge)
-        owner.replace_all_uses_with(edge.result, except_op=edge)
-        sharding = program.shardings.get(owner.id)
+        owner.replace_all_uses_with(result)
+        edge.register_uses()
+        sharding = table.get(owner.id)
         if sharding is not None:
-            program.shardings[edge.result.id] = sharding
+            table[result.id] = sharding
