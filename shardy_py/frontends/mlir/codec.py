@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -226,7 +227,24 @@ def _decode_elements(codec: Codec, native: ir.DenseIntElementsAttr) -> Any:
     type_ = codec.types[native.type]
     if len(native) > _LARGE or not isinstance(type_, TensorType):
         return OpaqueElements(native)
-    return DenseElements(type_.shape, tuple([int(item) for item in native]), str(native))  # type: ignore[arg-type]
+    try:
+        return DenseElements(type_.shape, _elements(native, type_), str(native))  # type: ignore[arg-type]
+    except BufferError:
+        # The bindings know no integers of less than a byte, and none of more than eight.
+        return OpaqueElements(native)
+
+
+def _elements(native: ir.DenseIntElementsAttr, type_: TensorType) -> tuple[int, ...]:
+    """Return the elements in row-major order; from a buffer, as the bindings take long to give one after the other."""
+    if type_.element_type == "index":
+        # These count as signed in the buffer.
+        return tuple([int(item) for item in native])
+    items: Any = memoryview(native).tolist()
+    if type_.rank == 0:
+        return (int(items),)
+    for _ in range(type_.rank - 1):
+        items = chain.from_iterable(items)
+    return tuple(map(int, items))
 
 
 def _decode_symbol(codec: Codec, native: ir.Attribute) -> SymbolRef:

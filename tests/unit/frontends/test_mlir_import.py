@@ -117,6 +117,11 @@ def test_types_keep_their_text(text, expected):
         ("@f::@g", SymbolRef("f", "@f::@g")),
         ("dense<[[1], [2]]> : tensor<2x1xi64>", DenseElements((2, 1), (1, 2), "dense<[[1], [2]]> : tensor<2x1xi64>")),
         ("dense<7> : tensor<3xi32>", DenseElements((3,), (7, 7, 7), "dense<7> : tensor<3xi32>")),
+        ("dense<-7> : tensor<i8>", DenseElements((), (-7,), "dense<-7> : tensor<i8>")),
+        ("dense<true> : tensor<1x1x2xi1>", DenseElements((1, 1, 2), (1, 1), "dense<true> : tensor<1x1x2xi1>")),
+        ("dense<> : tensor<2x0xui16>", DenseElements((2, 0), (), "dense<> : tensor<2x0xui16>")),
+        ("dense<255> : tensor<1xui8>", DenseElements((1,), (255,), "dense<255> : tensor<1xui8>")),
+        ("dense<3> : tensor<1xindex>", DenseElements((1,), (3,), "dense<3> : tensor<1xindex>")),
         ("affine_map<(d0) -> (d0)>", RawAttribute("affine_map<(d0) -> (d0)>")),
         ('"\\FF\\00"', RawAttribute('"\\FF\\00"')),
         ("#stablehlo<comparison_direction EQ>", RawAttribute("#stablehlo<comparison_direction EQ>")),
@@ -134,11 +139,12 @@ def test_attributes_become_plain_values(text, expected):
 
 
 def test_large_constants_are_not_decoded():
-    """Elements stay native above 1,024, and always where they are no integers."""
+    """Elements stay native above 1,024, and always where they are no integers of whole bytes."""
     large = ", ".join(str(i) for i in range(1025))
     for text in (
         f"dense<[{large}]> : tensor<1025xi32>",
         "dense<1.0> : tensor<2xf32>",
+        "dense<1> : tensor<2xi4>",
         "dense_resource<r> : tensor<2xi32>",
     ):
         found = _attribute(text)
