@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.finding import all_in_region
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.rules import hand_over_rule
 from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
@@ -22,7 +23,8 @@ Mapping = dict[int, Value]
 def clone_op(op: Op, mapping: Mapping) -> Op:
     """Return a copy of an op with all that is in it, in no block yet; its results are added to the mapping."""
     result = _clone_shallow(op, mapping)
-    _use_operands(op, result, mapping)
+    if op.operands:
+        _use_operands(op, result, mapping)
     if op.regions:
         _clone_regions(op, result, mapping)
     return result
@@ -36,7 +38,8 @@ def clone_region(program: Program, region: Region, mapping: Mapping) -> Region:
     for block, new_block in zip(region.blocks, blocks, strict=True):
         _fill(block, new_block, mapping, pairs)
     for op, new_op in pairs:
-        _use_operands(op, new_op, mapping)
+        if op.operands:
+            _use_operands(op, new_op, mapping)
         if op.regions:
             _clone_regions(op, new_op, mapping)
     return Region(blocks)
@@ -78,7 +81,7 @@ def _clone_function(function: Op, symbols: SymbolTable, callers: tuple[Op, ...])
         raise UnsupportedError(Diagnostic("recursion", message, function.location, function.name))
     result = clone_op(function, {})
     result.attributes[ORIGINAL_FUNCTION_NAME] = original_function_name(function)
-    for call in [op for op in result.walk() if op.name == "func.call"]:
+    for call in [op for region in result.regions for op in all_in_region(region) if op.name == "func.call"]:
         callee = symbols.callee(call)
         set_callee(call, symbols.insert(_clone_function(callee, symbols, (*callers, function))))
     return result
@@ -97,7 +100,8 @@ def _clone_shallow(op: Op, mapping: Mapping) -> Op:
     result.attributes = copy(op.attributes)
     result.regions = result.function_results = ()
     result.parent = result.prev = result.next = result.handle = None
-    hand_over_rule(op, result)
+    if program.rules:
+        hand_over_rule(op, result)
     if op.function_results:
         result.function_results = _clone_values(program, op.function_results, result, mapping)
     return result
@@ -122,14 +126,15 @@ def _clone_block_header(program: Program, block: Block, mapping: Mapping) -> Blo
 
 def _clone_values(program: Program, values: Sequence[Value], owner: Op | Block, mapping: Mapping) -> list[Value]:
     """Return copies of values with the same shardings, and enter them into the mapping."""
-    table = program.shardings
+    table, originals, next_id = program.shardings, program.originals, program.next_value_id
     result = []
     for value in values:
-        new_value = Value(program.next_value_id(), value.type, owner, value.index)
+        id_ = value.id
+        new_value = Value(next_id(), value.type, owner, value.index)
         result.append(new_value)
-        mapping[value.id] = new_value
-        program.originals[new_value.id] = value.id
-        sharding = table.get(value.id)
+        mapping[id_] = new_value
+        originals[new_value.id] = id_
+        sharding = table.get(id_)
         if sharding is not None:
             table[new_value.id] = sharding
     return result

@@ -7,8 +7,9 @@ blocks, so that one walk serves all passes up to the next that changes something
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
-from shardy_py.ir.graph import ANY_NAME, Block, Op, Program
+from shardy_py.ir.graph import ANY_NAME, Block, Op, Program, Region
 from shardy_py.ir.interfaces import OpSemantics, Trait
 
 _ALL = frozenset((ANY_NAME,))
@@ -19,15 +20,20 @@ def all_ops(program: Program) -> Sequence[Op]:
     found = _what_holds(program)
     ops = found.get(_ALL)
     if ops is None:
-        ops = found[_ALL] = _walk(program)
+        ops = found[_ALL] = _walk(program.body)
     return ops
 
 
-def _walk(program: Program) -> list[Op]:
-    """Return what `Program.walk` yields, in half the time: no op changes meanwhile."""
+def all_in_region(region: Region) -> list[Op]:
+    """Return all ops of a region, each before those in its own regions; a list of its own."""
+    return list(chain.from_iterable([_walk(block) for block in region.blocks]))
+
+
+def _walk(block: Block) -> list[Op]:
+    """Return what `Block.walk` yields, in half the time: no op changes meanwhile."""
     ops: list[Op] = []
     append = ops.append
-    op = program.body.first
+    op = block.first
     # Where to go on after a block, and the blocks to do before that, the next one last.
     later: list[Op | Block | None] = []
     while True:
@@ -35,7 +41,7 @@ def _walk(program: Program) -> list[Op]:
             append(op)
             if op.regions:
                 later.append(op.next)
-                later.extend([block for region in reversed(op.regions) for block in reversed(region.blocks)])
+                later.extend([inner for region in reversed(op.regions) for inner in reversed(region.blocks)])
                 break
             op = op.next
         if not later:

@@ -6,15 +6,14 @@ for all that is computed from constants alone, and for scalars blown up to tenso
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
-from itertools import chain
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from attrs import frozen
 
 from shardy_py.ir.cloning import Mapping, clone_function_recursively, clone_op
 from shardy_py.ir.copies import CopyLog
-from shardy_py.ir.finding import names_with_trait, ops_among
+from shardy_py.ir.finding import all_in_region, names_with_trait, ops_among
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
@@ -133,6 +132,7 @@ class _Splitter:
         """Split the constants of a function, or of a named computation in it."""
         constants: dict[Any, None] = {}
         expansions: dict[Any, None] = {}
+        copied: set[Any] = set()
         kinds = self._kinds
         for op in _outside_named_computations(self._program, region):
             is_constant, preserving, is_terminator, is_broadcast = kinds.get(op.name) or self._kind_of(op)
@@ -143,6 +143,7 @@ class _Splitter:
             operands = op.operands
             if is_constant or (preserving and _are_all_in(operands, constants)):
                 constants[op] = None
+                copied.add(op)
                 continue
             if not preserving and not is_terminator:
                 # The function and the named computation around the op do more than keep constants constant.
@@ -151,10 +152,10 @@ class _Splitter:
                     self._other_computations.add(computation.attributes.get("name"))
             if is_broadcast and len(operands) == 1 and is_scalar(operands[0].type):
                 expansions[op] = None
+                copied.add(op)
                 continue
             for number, value in enumerate(operands):
-                owner = value.owner
-                if (owner in constants or owner in expansions) and not is_scalar(value.type):
+                if value.owner in copied and not is_scalar(value.type):
                     self._give_own(op, number, value)
         # Every other user has its own by now, so that what is left is used by each other, and by sharding groups.
         for original in (*expansions, *reversed(constants)):
@@ -270,11 +271,11 @@ def _inside_out(region: Region) -> Iterator[Op]:
             yield op
 
 
-def _outside_named_computations(program: Program, region: Region) -> Iterator[Op]:
-    """Iterate over all ops, each before those in its regions, but not over the bodies of named computations."""
+def _outside_named_computations(program: Program, region: Region) -> Sequence[Op]:
+    """Return all ops, each before those in its regions, but not the bodies of named computations."""
     if NAMED_COMPUTATION not in program.op_names:
-        return chain.from_iterable([block.walk() for block in region.blocks])
-    return _outside_some(region)
+        return all_in_region(region)
+    return list(_outside_some(region))
 
 
 def _outside_some(region: Region) -> Iterator[Op]:
