@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.finish.sink_data_flow_edges import replace_by_owner, sink_shardings
+from shardy_py.finish.sink_data_flow_edges import sink_shardings
 from shardy_py.ir.attributes import Attribute, SymbolRef
 from shardy_py.ir.copies import CopyLog
-from shardy_py.ir.data_flow import edge_user
+from shardy_py.ir.data_flow import edge_user, take_out_edge
 from shardy_py.ir.finding import inner_first, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
@@ -49,7 +49,7 @@ class ExportNamedComputationsPass:
         for computation in computations:
             edges += _export(program, computation, symbols, context.copies)
         for edge in edges:
-            replace_by_owner(program, edge)
+            take_out_edge(program, edge)
 
 
 def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLog | None) -> list[Op]:
@@ -57,7 +57,7 @@ def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLo
     edges_of_arguments = _sink(program, _arguments(computation))
     edges_of_results = _sink(program, computation.results)
     for edge in edges_of_arguments:
-        replace_by_owner(program, edge)
+        take_out_edge(program, edge)
     # The call and the function from before, where there were any: nothing new has to be made for them.
     old_call, old_function = kept_for(computation) or (None, None)
     name = symbols.insert(_new_function(program, computation, old_function))

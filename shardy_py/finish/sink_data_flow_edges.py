@@ -8,7 +8,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
+from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user, take_out_edge
 from shardy_py.ir.finding import data_flow_ops, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
@@ -43,7 +43,7 @@ class SinkDataFlowEdgesPass:
                 self._sink(program, op, "block_arg", data_flow.get_block_argument_edge_owners(op))
                 self._sink(program, op, "result", data_flow.get_op_result_edge_owners(op))
         for edge in ops_named(program, DATA_FLOW_EDGE):
-            replace_by_owner(program, edge)
+            take_out_edge(program, edge)
 
     def _sink(self, program: Program, op: Op, kind: str, owners: Sequence[Value]) -> None:
         edges = [edge_user(owner) for owner in owners]
@@ -89,9 +89,3 @@ def _collect_debug_info(op: Op, kind: str, info: str, edges: Sequence[Op | None]
 def _is_empty(info: str, value: Attribute) -> bool:
     """Return whether a list of propagation edges has none; an empty dictionary of origins does count."""
     return info == _EDGES and str(value).endswith("<[]>")
-
-
-def replace_by_owner(program: Program, edge: Op) -> None:
-    """Take out an edge; its users use the owner, whose sharding stays as it is."""
-    edge.results[0].replace_all_uses_with(edge.operands[0])
-    edge.erase()

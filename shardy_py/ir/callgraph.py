@@ -27,23 +27,21 @@ def main_function(program: Program) -> Op | None:
     Raises:
         UnsupportedError: several functions, none of them ``main``.
     """
-    functions = program.functions
-    if not functions:
-        return None
-    if len(functions) == 1:
-        return next(iter(functions.values()))
-    if "main" not in functions:
-        names = ", ".join(f"@{name}" for name in functions)
-        first = next(iter(functions.values()))
-        raise UnsupportedError(
-            Diagnostic(
-                "no-main-function",
-                f"the module has several functions and none is named main: {names}",
-                first.location,
-                hint="rename the entry function to main",
-            )
+    functions = [op for op in program.body.ops if op.name == "func.func"]
+    if len(functions) < 2:
+        return functions[0] if functions else None
+    for function in functions:
+        if function.attributes["sym_name"] == "main":
+            return function
+    names = ", ".join(f"@{function.attributes['sym_name']}" for function in functions)
+    raise UnsupportedError(
+        Diagnostic(
+            "no-main-function",
+            f"the module has several functions and none is named main: {names}",
+            functions[0].location,
+            hint="rename the entry function to main",
         )
-    return functions["main"]
+    )
 
 
 def call_graph(program: Program) -> nx.MultiDiGraph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
 
 DATA_FLOW_EDGE = "sdy.data_flow_edge"
@@ -18,6 +18,37 @@ def edge_user(owner: Value | None) -> Op | None:
         return None
     user = owner.uses[0][0]
     return user if user.name == DATA_FLOW_EDGE else None
+
+
+def add_edge(program: Program, owner: Value) -> None:
+    """Insert an edge op after its owner, with the owner's sharding; all users of the owner use the edge instead.
+
+    The uses come out as when they move one after the other, newest first: in reverse order.
+    """
+    edge = Op(program, DATA_FLOW_EDGE, (owner,), (owner.type,), register_uses=False)
+    owner.insert_after(edge)
+    result = edge.results[0]
+    result.uses = owner.uses[::-1]
+    owner.uses = [(edge, 0)]
+    for user, number in result.uses:
+        user.own_operands()[number] = result
+    sharding = program.shardings.get(owner.id)
+    if sharding is not None:
+        program.shardings[result.id] = sharding
+
+
+def take_out_edge(program: Program, edge: Op) -> None:
+    """Take out an edge op; its users use the owner, whose sharding stays as it is."""
+    owner, result = edge.operands[0], edge.results[0]
+    for user, number in result.uses:
+        user.own_operands()[number] = owner
+    owner.uses.remove((edge, 0))
+    owner.uses += reversed(result.uses)
+    result.uses = []
+    edge.operands = ()
+    program.shardings.pop(result.id, None)
+    if edge.parent is not None:
+        edge.parent.remove(edge)
 
 
 def edge_of_target(target: Value, semantics: OpSemantics) -> Op | None:

@@ -99,13 +99,10 @@ def _store_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemanti
 def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple[TensorSharding, ...]:
     """Return the shardings of several values, fully open ones for those that have none; () if none has any."""
     found = [table.get(value.id) for value in values]
-    given = next((sharding for sharding in found if sharding is not None), None)
-    if given is None:
-        return ()
-    return tuple(
-        TensorSharding.fully_open(given.mesh, _rank(value)) if sharding is None else sharding
-        for value, sharding in zip(values, found, strict=True)
-    )
+    for given in found:
+        if given is not None:
+            return _fill_up(found, values, given.mesh)
+    return ()
 
 
 def complete_unless_maximal(
@@ -124,13 +121,18 @@ def complete_unless_maximal(
         One sharding per value; () if none is over a mesh of several devices.
     """
     found = [table.get(value.id) for value in values]
-    mesh = next((item.mesh for item in found if item is not None and not _is_maximal(item, meshes)), None)
-    if mesh is None:
-        return ()
-    return tuple(
-        TensorSharding.fully_open(mesh, _rank(value)) if sharding is None else sharding
-        for value, sharding in zip(values, found, strict=True)
-    )
+    for given in found:
+        if given is not None and not _is_maximal(given, meshes):
+            return _fill_up(found, values, given.mesh)
+    return ()
+
+
+def _fill_up(
+    shardings: Sequence[TensorSharding | None], values: Sequence[Value], mesh: str | Mesh
+) -> tuple[TensorSharding, ...]:
+    """Return the shardings of some values, fully open ones over a mesh for those that have none."""
+    pairs = zip(shardings, values, strict=True)
+    return tuple([TensorSharding.fully_open(mesh, _rank(value)) if item is None else item for item, value in pairs])
 
 
 def distinct(shardings: Iterable[TensorSharding]) -> Iterable[TensorSharding]:

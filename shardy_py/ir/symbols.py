@@ -51,7 +51,9 @@ class SymbolTable:
         Raises:
             VerificationError: there is no such function.
         """
-        return self.function(callee_of(call) or "", call)
+        name = callee_of(call) or ""
+        found = self._ops.get(name)
+        return found if found is not None and found.name == FUNCTION else self.function(name, call)
 
     def insert(self, op: Op) -> str:
         """Enter a new symbol, at the end of the module unless it stands there already.

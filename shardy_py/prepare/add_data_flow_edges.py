@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
+from shardy_py.ir.data_flow import add_edge, edge_user
 from shardy_py.ir.finding import data_flow_ops
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import static_shape
 
@@ -35,16 +35,7 @@ def add_edges(program: Program, owners: Sequence[Value]) -> None:
 
     Owners without a static shape, such as tokens, get none: they have no sharding.
     """
-    table = program.shardings
     # Each edge goes directly after its owner, so that going backwards leaves them in the order of the owners.
     for owner in reversed(owners):
-        if static_shape(owner.type) is None or edge_user(owner) is not None:
-            continue
-        edge = Op(program, DATA_FLOW_EDGE, (owner,), (owner.type,), register_uses=False)
-        result = edge.results[0]
-        owner.insert_after(edge)
-        owner.replace_all_uses_with(result)
-        edge.register_uses()
-        sharding = table.get(owner.id)
-        if sharding is not None:
-            table[result.id] = sharding
+        if static_shape(owner.type) is not None and edge_user(owner) is None:
+            add_edge(program, owner)

@@ -185,10 +185,13 @@ class NativeAttributes(MutableMapping[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return an attribute."""
-        if self.overlay is not None and name in self.overlay:
-            value = self.overlay[name]
+        overlay, base = self.overlay, self.base
+        if overlay is not None and name in overlay:
+            value = overlay[name]
             return default if value is MISSING else value
-        return self.base.get(name, default)
+        # Most were asked for before.
+        value = base.decoded.get(name, MISSING)
+        return base.get(name, default) if value is MISSING else value
 
     def __getitem__(self, name: str) -> Any:
         value = self.get(name, MISSING)
