@@ -25,7 +25,13 @@ class CloseShardingsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Close the shardings of all values."""
         table = program.shardings
-        closed = {id(sharding): _close(sharding) for sharding in distinct(table.values())}
+        known: dict[TensorSharding, TensorSharding] = {}
+        closed: dict[int, TensorSharding] = {}
+        for sharding in distinct(table.values()):
+            found = known.get(sharding)
+            if found is None:
+                found = known[sharding] = _close(sharding)
+            closed[id(sharding)] = found
         for value, sharding in table.items():
             table[value] = closed[id(sharding)]
         for op in ops_named(program, _MANUAL_COMPUTATION):

@@ -12,7 +12,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
 from shardy_py.finish.reshards.insertion import Place, Resharder, rank_of
 from shardy_py.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
-from shardy_py.finish.reshards.survey import Visit, visits_of
+from shardy_py.finish.reshards.survey import Visit, visits_named, visits_of
 from shardy_py.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.ir.finding import names_with_trait, ops_named
 from shardy_py.ir.graph import Op, Program
@@ -58,11 +58,14 @@ class InsertExplicitReshardsPass:
         resharder.survey.open_partial_shardings(program.shardings)
         run = _Run(resharder, semantics, full=self.enable_full_version)
         everything = self.enable_full_version or _has_unreduced_axes(program)
-        names = None if everything else _names_of_interest(program, semantics)
+        functions = resharder.functions.values()
         # What is inserted is not visited, in whatever function it is.
-        visits = [visits_of(function, semantics, names=names) for function in resharder.functions.values()]
-        for function, visits_there in zip(resharder.functions.values(), visits, strict=True):
-            for visit in visits_there:
+        if everything:
+            visits = {function: visits_of(function, semantics) for function in functions}
+        else:
+            visits = visits_named(program, _names_of_interest(program, semantics), semantics)
+        for function in functions:
+            for visit in visits.get(function, ()):
                 run.visit(visit)
             reshard_returns(resharder, function, full=self.enable_full_version)
 

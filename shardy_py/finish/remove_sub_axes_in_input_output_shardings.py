@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.sharding.tensor import DimensionSharding
 
 
 @frozen
@@ -33,14 +33,15 @@ class RemoveSubAxesInInputOutputShardingsPass:
         if main is None:
             return
         table = program.shardings
-        cut: dict[TensorSharding, TensorSharding] = {}
         arguments = [value for region in main.regions for block in region.blocks[:1] for value in block.arguments]
         for value in [*arguments, *main.function_results]:
             sharding = table.get(value.id)
-            if sharding is not None:
-                if sharding not in cut:
-                    cut[sharding] = sharding.map_dims(_cut)
-                table[value.id] = cut[sharding]
+            if sharding is not None and any(map(_is_cut, sharding.dim_shardings)):
+                table[value.id] = sharding.map_dims(_cut)
+
+
+def _is_cut(dim: DimensionSharding) -> bool:
+    return not dim.is_closed and any(axis.sub_axis is not None for axis in dim.axes)
 
 
 def _cut(dim: DimensionSharding) -> DimensionSharding:

@@ -107,6 +107,15 @@ def _is_inside(op: Op, outer: Op) -> bool:
     return False
 
 
+def outermost(op: Op) -> Op:
+    """Return the op around an op, and around that, and so on, that no other is around."""
+    block = op.parent
+    while block is not None and block.parent is not None and block.parent.parent is not None:
+        op = block.parent.parent
+        block = op.parent
+    return op
+
+
 def _what_holds(program: Program) -> dict[frozenset[str], list[Op]]:
     """Return what is known of the program as it is now; filled by the caller."""
     found, edited = program.found, program.edited

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.callgraph import call_graph, callee_of, check_no_recursion
-from shardy_py.ir.finding import ops_named
+from shardy_py.ir.finding import ops_named, outermost
 from shardy_py.ir.graph import Op, Program
 from shardy_py.sharding.tensor import symbol
 
@@ -150,14 +150,5 @@ def calls_by_function(program: Program) -> dict[Op, list[Op]]:
     """Return function to the calls in it, in program order, for all functions with calls."""
     found: dict[Op, list[Op]] = {}
     for call in ops_named(program, CALL):
-        found.setdefault(_outermost(call), []).append(call)
+        found.setdefault(outermost(call), []).append(call)
     return found
-
-
-def _outermost(op: Op) -> Op:
-    """Return the op around an op, and around that, and so on, that no other is around."""
-    block = op.parent
-    while block is not None and block.parent is not None and block.parent.parent is not None:
-        op = block.parent.parent
-        block = op.parent
-    return op

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from shardy_py.finish.reshards.insertion import Place, Resharder, rank_of
 from shardy_py.finish.reshards.plan import are_equivalent
-from shardy_py.finish.reshards.unreduced import make_unreduced, reduce_use
+from shardy_py.finish.reshards.unreduced import make_unreduced, reduce_use, unreduced_axes
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import DataFlowShardingTransformType, OpOperand, ShardableDataFlowOpInterface
@@ -23,7 +23,9 @@ def reshard_returns(resharder: Resharder, function: Op, *, full: bool) -> None:
     place = Place.before(terminator)
     for number, result in enumerate(function.function_results):
         target = resharder.program.shardings.get(result.id)
-        _bring_to(resharder, OpOperand(terminator, number), target, place, full=full)
+        # Otherwise there is nothing to do, which is so nearly always.
+        if full or unreduced_axes(target) or unreduced_axes(resharder.sharding(terminator.operands[number])):
+            _bring_to(resharder, OpOperand(terminator, number), target, place, full=full)
 
 
 def reshard_data_flow(resharder: Resharder, op: Op, data_flow: ShardableDataFlowOpInterface, *, full: bool) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import define, field
 
 from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.finding import all_ops, names_with_trait, ops_among
+from shardy_py.ir.finding import all_ops, inner_first, names_with_trait, ops_among, outermost
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
 from shardy_py.ir.shardings import complete
@@ -45,7 +45,7 @@ class Survey:
         """Look at all functions of a program."""
         survey = cls()
         data_flow_names = semantics.names_with_data_flow(program.op_names)
-        for op in all_ops(program):
+        for op in [op for op in all_ops(program) if op.regions or len(op.results) != 1 or op.name in data_flow_names]:
             is_data_flow = op.name in data_flow_names
             if (is_data_flow or op.regions) and op.parent is not program.body:
                 survey._find_carriers(op, semantics)
@@ -80,20 +80,28 @@ class Survey:
             table.update(zip((value.id for value in values), shardings, strict=False))
 
 
-def visits_of(function: Op, semantics: OpSemantics, *, names: Container[str] | None = None) -> list[Visit]:
-    """Return the ops in a function, each after those in its regions; if names are given only those of these names."""
-    visits: list[Visit] = []
-    _enter(function, semantics, names, visits)
+def visits_named(program: Program, names: Iterable[str], semantics: OpSemantics) -> dict[Op, list[Visit]]:
+    """Return function to the ops of some names in it, each after those in its regions."""
+    visits: dict[Op, list[Visit]] = {}
+    for op in inner_first(ops_among(program, names)):
+        visit = Visit(op, semantics.get_traits(op), semantics.get_data_flow(op))
+        visits.setdefault(outermost(op), []).append(visit)
     return visits
 
 
-def _enter(op: Op, semantics: OpSemantics, names: Container[str] | None, visits: list[Visit]) -> None:
+def visits_of(function: Op, semantics: OpSemantics) -> list[Visit]:
+    """Return all ops in a function, each after those in its regions."""
+    visits: list[Visit] = []
+    _enter(function, semantics, visits)
+    return visits
+
+
+def _enter(op: Op, semantics: OpSemantics, visits: list[Visit]) -> None:
     for region in op.regions:
         for block in region.blocks:
             inner = block.first
             while inner is not None:
                 if inner.regions:
-                    _enter(inner, semantics, names, visits)
-                if names is None or inner.name in names:
-                    visits.append(Visit(inner, semantics.get_traits(inner), semantics.get_data_flow(inner)))
+                    _enter(inner, semantics, visits)
+                visits.append(Visit(inner, semantics.get_traits(inner), semantics.get_data_flow(inner)))
                 inner = inner.next
