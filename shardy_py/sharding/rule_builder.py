@@ -83,12 +83,18 @@ class OpShardingRuleBuilder:
 
         Returns:
             The builder itself.
+
+        Raises:
+            ValueError: there are not as many dimensions as tensors.
         """
         own = (self._new_factor(size, kind, blocked),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
-            for mapping, dim in zip(mappings, dims, strict=True):
+            if len(dims) != len(mappings):
+                raise ValueError(f"a factor needs one dimension or None per tensor: {len(mappings)}, not {len(dims)}")
+            for index, dim in enumerate(dims):
                 if dim is None:
                     continue
+                mapping = mappings[index]
                 if not mapping[dim]:
                     mapping[dim] = own
                 elif size != 1:

@@ -77,10 +77,11 @@ def test_only_mismatching_dimensions_are_of_the_given_kind():
     assert str(builder.build()) == "<([i, j])->([i, j]) {i=8, j=4} need_replication={j} blocked_propagation={j}>"
 
 
-def test_one_dimension_per_tensor_is_required():
-    """A factor that names too few tensors is an error, not a factor of some of them."""
-    with pytest.raises(ValueError, match="zip"):
-        OpShardingRuleBuilder([(2,), (2,)], [(2,)]).add_factor([0], [0], 2)
+@pytest.mark.parametrize(("operand_dims", "result_dims"), [([0], [0]), ([0, None], []), ([0, None, 0], [0])])
+def test_one_dimension_per_tensor_is_required(operand_dims, result_dims):
+    """A factor that names too few or too many tensors is an error, not a factor of some of them."""
+    with pytest.raises(ValueError, match="one dimension or None per tensor"):
+        OpShardingRuleBuilder([(2,), (2,)], [(2,)]).add_factor(operand_dims, result_dims, 2)
 
 
 def test_the_identity_rule_ties_all_tensors_together():
