@@ -108,9 +108,11 @@ class _Compiler:
         transitions = Transitions(ShardingTable(program.meshes))
         self.problem = Problem(transitions, self.slots.values, [], {}, slot_of=self.slots.of_value)
         self.step_of = IdMap(program.next_op_id())
+        self.problem.unclear.update(self.slots.without_edge)
         self._rows: list[tuple[Op, tuple[int, ...], OpShardingRule | None, int]] = []
         self._plans: dict[OpFacts, _Plan] = {}
         self._identities: dict[tuple[object, ...], _Plan] = {}
+        self._groups: dict[tuple[object, ...], int] = {}
         self._has_transform: dict[type, bool] = {}
 
     def run(self) -> Problem:
@@ -138,7 +140,7 @@ class _Compiler:
             removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
         """
         facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.numbers
-        rows = self._rows
+        rows, flow_ops = self._rows, self.slots.data_flow
         for op in all_ops(self.program):
             if op.name in _ELSEWHERE:
                 self._add_edge(op)
@@ -158,6 +160,8 @@ class _Compiler:
                     if group is None:
                         group = self._make_group(op, plan)
                     rows.append((op, tuple(slots), plan.rule, group))
+                    if op.id in flow_ops:
+                        self.problem.unclear.update(slots)
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
@@ -180,15 +184,20 @@ class _Compiler:
         assert plan.rule is not None, "only asked for ops with a rule"
         multi_use, is_elementwise = has_multi_use(op), Elementwise in plan.traits
         rule_id = self.problem.transitions.intern_rule(plan.rule)
-        group = StepGroup(op.name, plan.traits, rule_id, multi_use, plan.fixed, is_elementwise, plan.conservative)
-        found = plan.groups[multi_use] = self.problem.intern_group(group)
+        # Enum members are hashed slowly, and so are groups; most are known already.
+        key = (op.name, plan.traits, rule_id, multi_use, plan.fixed and int(plan.fixed), plan.conservative)
+        found = self._groups.get(key)
+        if found is None:
+            group = StepGroup(op.name, plan.traits, rule_id, multi_use, plan.fixed, is_elementwise, plan.conservative)
+            found = self._groups[key] = self.problem.intern_group(group)
+        plan.groups[multi_use] = found
         return found
 
     def _add_edge(self, op: Op) -> None:
         if op.name == DATA_FLOW_EDGE:
             self._add_data_flow_edge(op)
         elif op.name == FUNC_DATA_FLOW_EDGE:
-            self._add_identity(op, list(self._func_edge_sources(op)), op.results[0])
+            self._enter_edge(self._add_identity(op, list(self._func_edge_sources(op)), op.results[0]))
 
     def _add_identity(
         self, op: Op, sources: Sequence[Value], result: Value, *, fixed: Direction | None = None
@@ -216,8 +225,16 @@ class _Compiler:
             raise _dangling_edge(op, "a block argument or result of an op with data flow edges, used nowhere else")
         sources = [source.value for source in info.data_flow.get_edge_sources(info.owner_op, info.owner)]
         step = self._add_identity(op, sources, op.results[0])
+        self._enter_edge(step)
         if step is not None and self._transforms(info.data_flow):
             self.problem.transforms[step] = _edge_transform(info.data_flow, info.owner_op, info.owner)
+
+    def _enter_edge(self, step: int | None) -> None:
+        """Note the step of an edge at the slots where it begins."""
+        if step is not None:
+            edges_at = self.problem.edges_at
+            for slot in self._rows[step][1][:-1]:
+                edges_at.setdefault(slot, []).append(step)
 
     def _transforms(self, data_flow: ShardableDataFlowOpInterface) -> bool:
         """Return whether the interface has a transform of its own."""

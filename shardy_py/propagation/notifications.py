@@ -32,20 +32,13 @@ class Notifications:
         return self._of_plain(value) or self._of_any(value)
 
     def of_slot(self, value: Value) -> tuple[tuple[int, ...], bool]:
-        """Return the steps to put back when the slot of ``value`` changes, and whether others may see the change."""
-        steps = self._of_plain(value)
-        if steps is None:
-            return self._of_any(value), True
-        return steps, self._is_seen_elsewhere(value)
+        """Return the steps to put back when the slot of ``value`` changes, and whether they are those of the slot.
 
-    def _is_seen_elsewhere(self, value: Value) -> bool:
-        """Return whether the slot of the result of an op may be one of a step of neither the op nor a user."""
-        flow_ops = self._slots.data_flow
-        if not flow_ops and not self._callers:
-            return False
-        if value.owner.id in flow_ops:  # type: ignore[union-attr]
-            return True
-        return any(user.id in flow_ops or user.name == CALL for user, _ in value.uses)
+        The steps of a slot are those with the slot among theirs. Edges that begin at the value aside, they are what is
+        put back for the result of an op.
+        """
+        steps = self._of_plain(value)
+        return (self._of_any(value), False) if steps is None else (steps, True)
 
     def _of_plain(self, value: Value) -> tuple[int, ...] | None:
         """Return the steps of the result of an op that has one, like all its users, which is the case of nearly all."""

@@ -66,26 +66,24 @@ class Frame:
 
 def plain_frame(rule: OpShardingRule) -> Frame | None:
     """Return the frame of a rule, or None where a dimension has several factors or a tensor one factor twice."""
-    places: list[list[tuple[int, int]]] = [[] for _ in rule.factor_sizes]
-    dim_of, ranks, starts = [], [], [0]
+    count, num_operands = len(rule.factor_sizes), len(rule.operand_mappings)
+    places: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    positions: list[list[int]] = [[] for _ in range(count)]
+    in_operands = [0] * count
+    dim_of, ranks, start = [], [], 0
     for tensor, mapping in enumerate(rule.mappings):
         dims = {factors[0]: dim for dim, factors in enumerate(mapping) if len(factors) == 1}
         if len(dims) != len(mapping):
             return None
         for factor, dim in dims.items():
             places[factor].append((tensor, dim))
+            positions[factor].append(start + dim)
+            in_operands[factor] += tensor < num_operands
         dim_of.append(dims)
         ranks.append(len(dims))
-        starts.append(starts[-1] + len(dims))
-    num_operands = len(rule.operand_mappings)
+        start += len(dims)
     shared = [
-        (
-            factor,
-            itemgetter(*[starts[tensor] + dim for tensor, dim in found]),
-            len([tensor for tensor, _ in found if tensor < num_operands]),
-        )
-        for factor, found in enumerate(places)
-        if len(found) > 1
+        (factor, itemgetter(*found), in_operands[factor]) for factor, found in enumerate(positions) if len(found) > 1
     ]
     sizes = [prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of]
     return Frame(num_operands, tuple(map(tuple, places)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes))

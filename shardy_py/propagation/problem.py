@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,9 @@ class Problem:
             (see `find_followers`).
         strays: Slot to the steps that see a change of it although they are no followers; most slots have none.
         special: The slots with siblings, ties or strays.
-        notifications: Finds followers, and says whether there may be strays.
+        notifications: Finds followers, and says whether they are all steps of the slot but edges that begin there.
+        edges_at: Slot to the steps of the edges that begin at a value of it.
+        unclear: The slots whose strays may be others than edges.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
         slot_of: Value id to slot, for every value that can be sharded; several values may share one.
@@ -95,14 +97,16 @@ class Problem:
     followers: list[tuple[int, ...] | None] = field(factory=list)
     strays: dict[int, tuple[int, ...]] = field(factory=dict)
     special: set[int] = field(factory=set)
-    notifications: Callable[[Value], tuple[tuple[int, ...], bool]] = lambda value: ((), True)
+    notifications: Callable[[Value], tuple[tuple[int, ...], bool]] = lambda value: ((), False)
+    edges_at: dict[int, list[int]] = field(factory=dict)
+    unclear: set[int] = field(factory=set)
     transforms: dict[int, Transform] = field(factory=dict)
     function_results: list[tuple[OpShardingRule, int, int]] = field(factory=list)
     tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
     removal: RemovalPlan | None = None
     slot_of: Mapping[int, int] = field(factory=dict)
     _group_ids: dict[StepGroup, int] = field(factory=dict)
-    _may_have_strays: set[int] = field(factory=set)
+    _steps_are_followers: set[int] = field(factory=set)
     _steps_at: StepsAt | None = None
 
     @property
@@ -143,15 +147,18 @@ class Problem:
         """
         found = self.followers[slot]
         if found is None:
-            found, may_have_strays = self.notifications(self.slot_values[slot])
+            found, are_steps = self.notifications(self.slot_values[slot])
             self.followers[slot] = found
-            if may_have_strays:
-                self._find_strays(slot, found)
+            if slot in self.unclear:
+                self._note_strays(slot, self._all_steps_at(slot), found)
+            elif slot in self.edges_at:
+                self._note_strays(slot, self.edges_at[slot], found)
+            elif are_steps:
+                self._steps_are_followers.add(slot)
         return found
 
-    def _find_strays(self, slot: int, followers: Collection[int]) -> None:
-        self._may_have_strays.add(slot)
-        strays = tuple([step for step in self.steps_at(slot) if step not in followers])
+    def _note_strays(self, slot: int, steps: Iterable[int], followers: Collection[int]) -> None:
+        strays = tuple([step for step in steps if step not in followers])
         if strays:
             self.strays[slot] = strays
             self.special.add(slot)
@@ -159,8 +166,9 @@ class Problem:
     def steps_at(self, slot: int) -> Sequence[int]:
         """Return the steps with a slot among theirs, in some order; some without slots may be among them."""
         followers = self.find_followers(slot)
-        if slot not in self._may_have_strays:
-            return followers
+        return followers if slot in self._steps_are_followers else self._all_steps_at(slot)
+
+    def _all_steps_at(self, slot: int) -> Sequence[int]:
         if self._steps_at is None:
             self._steps_at = StepsAt(self.step_slots)
         return self._steps_at.of(slot)

@@ -28,6 +28,7 @@ class Slots:
         edges: Every ``sdy.data_flow_edge`` with the op and the owner it belongs to, by op id.
         data_flow: The data flow interface of every op that has one, by op id.
         with_several_results: The ops with several results.
+        without_edge: The slots that several values of a data flow op share without an edge.
     """
 
     of_value: IdMap
@@ -35,6 +36,7 @@ class Slots:
     edges: dict[int, EdgeInfo] = field(factory=dict)
     data_flow: dict[int, ShardableDataFlowOpInterface] = field(factory=dict)
     with_several_results: list[Op] = field(factory=list)
+    without_edge: set[int] = field(factory=set)
 
     def get(self, value: Value) -> int:
         """Return the slot of a value, or `NO_SLOT`."""
@@ -105,6 +107,8 @@ def _add_data_flow_op(op: Op, data_flow: ShardableDataFlowOpInterface, slots: Sl
         slot = slots.add(edge.results[0] if edge else owner)
         if edge:
             slots.edges[edge.id] = EdgeInfo(op, owner, data_flow)
+        else:
+            slots.without_edge.add(slot)
         slots.of_value[owner.id] = slot
         for target in data_flow.get_non_edge_owner_targets(op, owner):
             slots.of_value[target.id] = slot
