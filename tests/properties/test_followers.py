@@ -1,0 +1,65 @@
+"""Laws of which steps see a change of a sharding."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_py import ShardyError
+from shardy_py.analysis.session import Session
+from shardy_py.ir.shardings import load_shardings
+from shardy_py.plugins import Registry
+from shardy_py.propagation.engine import make_problem
+from shardy_py.propagation.problem import Problem
+from shardy_py.testing.generate import generate
+
+pytest.importorskip("jaxlib", reason="random programs are MLIR text")
+
+SEEDS = range(100, 130)
+
+
+def prepared(seed: int) -> Problem | None:
+    """Return the problem of a random program after all passes before propagation; None where it is refused."""
+    try:
+        return Session.open(generate(seed)).problem
+    except ShardyError:
+        return None
+
+
+def as_it_is(seed: int) -> Problem | None:
+    """Return the problem of a random program that no pass has prepared, so that loops and calls have no edges."""
+    from shardy_py.frontends.mlir import import_module, parse_module
+
+    registry = Registry.from_entry_points()
+    try:
+        program = import_module(parse_module(generate(seed)))
+        load_shardings(program, registry)
+        return make_problem(program, registry)
+    except ShardyError:
+        return None
+
+
+@pytest.mark.parametrize("make", [prepared, as_it_is])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_followers_and_strays_are_all_steps_that_have_a_slot(make, seed: int) -> None:
+    """A step with a slot among its own follows it or strays; what is found cheaply is what a search would find."""
+    problem = make(seed)
+    if problem is None:
+        return
+    without_slots = {step for step, slots in enumerate(problem.step_slots) if not slots}
+    for slot in range(len(problem.slot_values)):
+        having = {step for step, slots in enumerate(problem.step_slots) if slot in slots}
+        followers = set(problem.find_followers(slot))
+        assert set(problem.strays.get(slot, ())) == having - followers
+        assert set(problem.steps_at(slot)) - without_slots == having
+
+
+def test_the_random_programs_have_strays() -> None:
+    """The law above is about something: some programs have steps that see a change without following."""
+    problems = [prepared(seed) for seed in SEEDS]
+    found = 0
+    for problem in problems:
+        for slot in range(len(problem.slot_values) if problem else 0):
+            assert problem is not None
+            problem.find_followers(slot)
+            found += len(problem.strays.get(slot, ()))
+    assert found > 10
