@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -77,9 +77,8 @@ TRAITS: tuple[Trait, ...] = tuple(item for item in list(globals().values()) if i
 """All traits above."""
 
 
-@frozen
-class OpOperand:
-    """One operand of one op."""
+class OpOperand(NamedTuple):
+    """One operand of one op; a tuple, as thousands are made and thrown away again."""
 
     op: Op
     number: int

@@ -200,7 +200,13 @@ class _Compiler:
             self._enter_edge(self._add_identity(op, list(self._func_edge_sources(op)), op.results[0]))
 
     def _add_identity(
-        self, op: Op, sources: Sequence[Value], result: Value, *, fixed: Direction | None = None
+        self,
+        op: Op,
+        sources: Sequence[Value],
+        result: Value,
+        *,
+        fixed: Direction | None = None,
+        multi_use: bool | None = None,
     ) -> int | None:
         """Add a step that shards all sources like the result, and return it; None where there is nothing to shard."""
         shape = static_shape(result.type)
@@ -211,7 +217,9 @@ class _Compiler:
         if plan is None:
             rule = identity_rule(shape, num_operands=len(sources))
             plan = self._identities[key] = _Plan(self.semantics.get_traits(op), rule, fixed=fixed)
-        group = plan.groups[has_multi_use(op)]
+        if multi_use is None:
+            multi_use = has_multi_use(op)
+        group = plan.groups[multi_use]
         if group is None:
             group = self._make_group(op, plan)
         slot_of = self.slots.of_value.numbers
@@ -224,7 +232,8 @@ class _Compiler:
         if info is None:
             raise _dangling_edge(op, "a block argument or result of an op with data flow edges, used nowhere else")
         sources = [source.value for source in info.data_flow.get_edge_sources(info.owner_op, info.owner)]
-        step = self._add_identity(op, sources, op.results[0])
+        # The edge of an owner is its only user.
+        step = self._add_identity(op, sources, op.results[0], multi_use=False)
         self._enter_edge(step)
         if step is not None and self._transforms(info.data_flow):
             self.problem.transforms[step] = _edge_transform(info.data_flow, info.owner_op, info.owner)

@@ -7,6 +7,7 @@ few hundred combinations over and over, so the outcome is kept under that key.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from math import prod
 
 from attrs import define
@@ -44,7 +45,7 @@ def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
         len(sizes),
         len(rule.operand_mappings),
         mappings,
-        _ranks(sizes, mappings, distinct) if len(distinct) > 1 else (),
+        _ranks(sizes, mappings) if len(distinct) > 1 else (),
         tuple([sizes[factor] for mapping in distinct for dim in mapping if len(dim) > 1 for factor in dim]),
         rule.reduction_factors,
         rule.need_replication_factors,
@@ -53,16 +54,10 @@ def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
     )
 
 
-def _ranks(
-    sizes: Sequence[int], mappings: Iterable[TensorMapping], distinct: Iterable[TensorMapping]
-) -> tuple[int, ...]:
+def _ranks(sizes: Sequence[int], mappings: Iterable[TensorMapping]) -> tuple[int, ...]:
     """Return the rank of every tensor by its number of elements."""
-    volumes = {}
-    for mapping in distinct:
-        factors = set().union(*mapping)
-        volumes[mapping] = prod([sizes[factor] for factor in factors])
-    ordered = sorted(set(volumes.values()))
-    return tuple([ordered.index(volumes[mapping]) for mapping in mappings])
+    volumes = [prod(map(sizes.__getitem__, {*chain.from_iterable(mapping)})) for mapping in mappings]
+    return tuple(map(sorted({*volumes}).index, volumes))
 
 
 def factor_kinds(rule: OpShardingRule) -> tuple[int, ...]:
@@ -271,11 +266,9 @@ class Transitions:
         if frame is None:
             return None
         plains, tensors = self.table.plains, []
-        for rank, sharding_id in zip(frame.ranks, ids, strict=True):
-            try:
-                tensor = plains[sharding_id or -rank]
-            except KeyError:
-                tensor = self.table.plain(sharding_id, rank)
+        for index, rank in enumerate(frame.ranks):
+            key = ids[index] or -rank
+            tensor = plains[key] if key in plains else self.table.plain(ids[index], rank)
             if tensor is None or len(tensor.dims) != rank:
                 return None
             tensors.append(tensor)
