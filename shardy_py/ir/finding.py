@@ -116,17 +116,41 @@ def outermost(op: Op) -> Op:
     return op
 
 
+def remove_with_content(program: Program, outer: Iterable[Op]) -> Sequence[Op]:
+    """Unlink ops with all that is inside them, and return it all; their uses stay.
+
+    What was found of the other ops holds, as none of them moves.
+    """
+    found = _what_holds(program)
+    gone: list[Op] = []
+    for op in outer:
+        gone.append(op)
+        gone += [inner for region in op.regions for inner in all_in_region(region)]
+        if op.parent is not None:
+            op.parent.remove(op)
+    program.edited.clear()
+    program.removed.clear()
+    ids = set(map(id, gone))
+    for names, ops in found.items():
+        found[names] = [op for op in ops if id(op) not in ids]
+    return gone
+
+
 def _what_holds(program: Program) -> dict[frozenset[str], list[Op]]:
     """Return what is known of the program as it is now; filled by the caller."""
-    found, edited = program.found, program.edited
-    if not edited:
-        return found
+    found, edited, removed = program.found, program.edited, program.removed
     if ANY_NAME in edited:
         found.clear()
-    else:
-        # Ops without regions came or went: that changes nothing about those of other names, nor their order.
+    elif edited:
+        # Ops without regions came: that changes nothing about those of other names, nor their order.
         edited.add(ANY_NAME)
         for names in [names for names in found if not names.isdisjoint(edited)]:
             del found[names]
-    edited.clear()
+    if removed:
+        removed.add(ANY_NAME)
+        for names in [names for names in found if not names.isdisjoint(removed)]:
+            found[names] = [op for op in found[names] if op.parent is not None]
+        removed.clear()
+    if edited:
+        edited.clear()
     return found

@@ -343,7 +343,10 @@ class Block:
 
     def remove(self, op: Op) -> None:
         """Unlink an op; its uses stay."""
-        op.program.edited.add(ANY_NAME if op.regions else op.name)
+        if op.regions:
+            op.program.edited.add(ANY_NAME)
+        else:
+            op.program.removed.add(op.name)
         if op.prev:
             op.prev.next = op.next
         else:
@@ -385,8 +388,9 @@ class Program:
             the program is written back, as most pipelines drop the rules again before that.
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
-        edited: The names of the ops that entered or left a block since `shardy_py.ir.finding` last looked;
-            `ANY_NAME` where others may have come, gone or moved with them.
+        edited: The names of the ops that entered a block since `shardy_py.ir.finding` last looked; `ANY_NAME` where
+            others may have come, gone or moved with them.
+        removed: The names of those without regions that left one.
         found: What `shardy_py.ir.finding` found that still holds but for that.
         next_op_id, next_value_id: Return a new id.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.stand_ins`.
@@ -399,6 +403,7 @@ class Program:
         self.next_value_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()
         self.edited: set[str] = set()
+        self.removed: set[str] = set()
         self.found: dict[frozenset[str], list[Op]] = {}
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}

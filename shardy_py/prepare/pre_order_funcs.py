@@ -19,6 +19,10 @@ class PreOrderFuncsPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Move the functions of a program."""
-        for function in reversed(functions_callees_first(program)):
+        functions = functions_callees_first(program)[::-1]
+        # Where they stand like that already, what is known of the program holds.
+        if functions == list(program.body.ops)[-len(functions) :]:
+            return
+        for function in functions:
             program.body.remove(function)
             program.body.append(function)

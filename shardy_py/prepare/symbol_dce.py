@@ -9,7 +9,7 @@ from attrs import frozen
 
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.callgraph import callee_of, main_function
-from shardy_py.ir.finding import all_ops
+from shardy_py.ir.finding import all_ops, remove_with_content
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.references import symbols_of
@@ -49,8 +49,7 @@ class SymbolDcePass:
         _revive(alive, dead, lambda op: filter(None, map(callee_of, calls.get(op, ()))))
         if dead:
             _revive(alive, dead, _references(program, dead).__getitem__)
-        for op in dead.values():
-            _erase(program, op)
+            _erase(program, dead.values())
 
 
 def _without_references(program: Program) -> tuple[dict[str, Op], list[Op]]:
@@ -77,16 +76,15 @@ def _revive(alive: list[Op], dead: dict[str, Op], references: Callable[[Op], Ite
                 alive.append(op)
 
 
-def _erase(program: Program, symbol: Op) -> None:
-    """Erase a symbol; of a function, which uses nothing from outside, the ops inside need not be taken apart."""
-    if symbol.name != FUNCTION:
-        symbol.erase()
-        return
+def _erase(program: Program, symbols: Collection[Op]) -> None:
+    """Erase symbols; of functions, which use nothing from outside, the ops inside need not be taken apart."""
     table = program.shardings
-    for op in symbol.walk():
+    for op in remove_with_content(program, [symbol for symbol in symbols if symbol.name == FUNCTION]):
         for value in (*op.results, *op.function_results, *_arguments(op)) if op.regions else op.results:
             table.pop(value.id, None)
-    program.body.remove(symbol)
+    for symbol in symbols:
+        if symbol.name != FUNCTION:
+            symbol.erase()
 
 
 def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.ir import Builder, Op, tensor
-from shardy_py.ir.finding import all_ops, data_flow_ops, inner_first, names_with_trait, ops_named
+from shardy_py.ir.finding import (
+    all_ops,
+    data_flow_ops,
+    inner_first,
+    names_with_trait,
+    ops_named,
+    outermost,
+    remove_with_content,
+)
 from shardy_py.plugins import Dialect, Elementwise, Pure, Registry
 
 
@@ -44,6 +52,57 @@ def test_what_was_found_holds_until_ops_come_or_go(b: Builder) -> None:
     assert list(ops_named(b.program, "toy.add")) == [*found[:2], new, found[2]]
     new.erase()
     assert ops_named(b.program, "toy.add") == found
+
+
+def test_what_was_found_holds_while_others_come_and_go(b: Builder) -> None:
+    """An op without regions that comes or goes changes nothing about those of other names, and is not missed itself."""
+    loops, adds = ops_named(b.program, "toy.loop"), ops_named(b.program, "toy.add")
+    everything = list(all_ops(b.program))
+    block = loops[0].parent
+    assert block is not None
+    new = block.insert_before(loops[0], Op(b.program, "toy.new"))
+    assert ops_named(b.program, "toy.loop") is loops
+    assert ops_named(b.program, "toy.add") is adds
+    assert list(ops_named(b.program, "toy.new")) == [new]
+    assert list(all_ops(b.program)) == list(b.program.walk())
+    new.erase()
+    assert ops_named(b.program, "toy.new") == []
+    assert all_ops(b.program) == everything
+    moved = adds[0]
+    block.remove(moved)
+    block.append(moved)
+    assert list(ops_named(b.program, "toy.add")) == [*adds[1:], moved]
+    assert list(all_ops(b.program)) == list(b.program.walk())
+
+
+def test_regions_move_with_their_op(b: Builder) -> None:
+    """Where an op with regions comes, goes or gets a region, what is inside is looked for again."""
+    (loop,), adds = ops_named(b.program, "toy.loop"), ops_named(b.program, "toy.add")
+    block, (region,) = loop.parent, loop.regions
+    assert block is not None
+    block.remove(loop)
+    assert list(ops_named(b.program, "toy.add")) == [adds[0], adds[2]]
+    other = block.append(Op(b.program, "toy.loop"))
+    assert len(ops_named(b.program, "toy.add")) == 2
+    other.add_region(region)
+    assert list(ops_named(b.program, "toy.add")) == [adds[0], adds[2], adds[1]]
+
+
+def test_remove_with_content(b: Builder) -> None:
+    """What is unlinked comes back with what is inside it, and is found no more; an edit before that still counts."""
+    (loop,), adds = ops_named(b.program, "toy.loop"), ops_named(b.program, "toy.add")
+    everything = list(all_ops(b.program))
+    adds[2].erase()
+    assert list(remove_with_content(b.program, [loop])) == [loop, adds[1]]
+    assert list(ops_named(b.program, "toy.add")) == [adds[0]]
+    assert all_ops(b.program) == [op for op in everything if op not in (loop, adds[1], adds[2])]
+    assert all_ops(b.program) == list(b.program.walk())
+
+
+def test_the_outermost_op_is_the_function(b: Builder) -> None:
+    """However deep an op stands, the outermost op around it is that of the module, for a function itself the same."""
+    function = b.program.functions["main"]
+    assert {outermost(op) for op in all_ops(b.program)} == {function}
 
 
 def test_inner_ops_first(b: Builder) -> None:
