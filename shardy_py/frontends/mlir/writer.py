@@ -145,7 +145,8 @@ class _Writer:
         types = [self._origin.codec.encode_type(value.type) for value in op.results]
         if native.results.types != types:
             return None
-        native = native.clone(point)
+        # The bindings return the op as its own class, whose properties may be something else than those of all ops.
+        native = native.clone(point).operation
         _update_operands(native, model.operands, op.operands)
         if attributes.overlay is not model.overlay:
             self._adapt(native, attributes, model)
@@ -172,7 +173,7 @@ class _Writer:
             regions=len(op.regions),
             loc=_location(op, self._origin),
             ip=point,
-        )
+        ).operation
         key = op.name, tuple(attributes.items())
         made = self._made.get(key)
         if made is None:

@@ -234,3 +234,25 @@ def test_generic_passes_see_all_changes(program):
     run_native_pass(program, "canonicalize")
     assert "stablehlo.multiply" not in [op.name for op in program.walk()]
     assert "return %arg0" in _written(program)
+
+
+BARRIER = """
+func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.optimization_barrier %arg0 : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("with_attribute", [False, True])
+def test_the_results_of_a_copy_are_those_of_any_op(with_attribute):
+    """A copy of an op for whose class the bindings have a property ``result`` of its own is used like others."""
+    program = import_module(parse_module(BARRIER))
+    barrier = _find(program, "stablehlo.optimization_barrier")
+    attributes = {"t.n": 1} if with_attribute else barrier.attributes.copy()
+    copy = Op(program, barrier.name, [barrier.result], [barrier.result.type], attributes)
+    barrier.parent.insert_after(barrier, copy)
+    _find(program, "func.return").set_operand(0, copy.result)
+    text = _written(program)
+    assert "%1 = stablehlo.optimization_barrier" in text
+    assert "return %1" in text
