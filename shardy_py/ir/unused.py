@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
@@ -36,7 +38,7 @@ def _has_any(program: Program, semantics: OpSemantics) -> bool:
 def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:
     op = block.last
     while op is not None:
-        if all(user.id in unused for value in op.results for user, _ in value.uses) and is_removable(op, semantics):
+        if not _is_used(op, unused) and is_removable(op, semantics):
             unused.update(inner.id for inner in op.walk())
             found.append(op)
         else:
@@ -44,6 +46,15 @@ def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found
                 for inner_block in reversed(region.blocks):
                     _find_in_block(inner_block, semantics, unused, found)
         op = op.prev
+
+
+def _is_used(op: Op, unused: Container[int]) -> bool:
+    """Return whether an op has a user besides the unused ones."""
+    for value in op.results:
+        for user, _ in value.uses:
+            if user.id not in unused:
+                return True
+    return False
 
 
 def is_removable(op: Op, semantics: OpSemantics) -> bool:

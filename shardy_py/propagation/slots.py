@@ -5,7 +5,7 @@ Values that an edge ties together share one slot (the edge's); values that canno
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from attrs import define, field
 
@@ -51,8 +51,7 @@ class Slots:
         return slot
 
 
-@define(frozen=True)
-class EdgeInfo:
+class EdgeInfo(NamedTuple):
     """What an ``sdy.data_flow_edge`` belongs to."""
 
     owner_op: Op
@@ -102,18 +101,14 @@ def _add_function(function: Op, slots: Slots) -> None:
 
 def _add_data_flow_op(op: Op, data_flow: ShardableDataFlowOpInterface, slots: Slots) -> None:
     slots.data_flow[op.id] = data_flow
-    for owner in _edge_owners(op, data_flow):
+    numbers = slots.of_value.numbers
+    for owner in (*data_flow.get_block_argument_edge_owners(op), *data_flow.get_op_result_edge_owners(op)):
         edge = edge_user(owner)
         slot = slots.add(edge.results[0] if edge else owner)
         if edge:
             slots.edges[edge.id] = EdgeInfo(op, owner, data_flow)
         else:
             slots.without_edge.add(slot)
-        slots.of_value[owner.id] = slot
+        numbers[owner.id] = slot
         for target in data_flow.get_non_edge_owner_targets(op, owner):
-            slots.of_value[target.id] = slot
-
-
-def _edge_owners(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Value]:
-    yield from data_flow.get_block_argument_edge_owners(op)
-    yield from data_flow.get_op_result_edge_owners(op)
+            numbers[target.id] = slot

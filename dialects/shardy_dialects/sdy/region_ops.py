@@ -25,7 +25,7 @@ class RegionDataFlow(ShardableDataFlowOpInterface):
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
         """Return the operand of an argument, or the terminator's operand of a result."""
-        if owner.is_block_argument:
+        if owner.owner is not op:
             return (OpOperand(op, owner.index),)
         terminator = op.regions[0].block.terminator
         return (OpOperand(terminator, owner.index),) if terminator else ()
