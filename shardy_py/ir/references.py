@@ -17,7 +17,14 @@ _SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))')
 
 def symbols_of(values: Iterable[Attribute]) -> list[str]:
     """Return the names of the symbols to which attributes refer; a name may come more than once."""
-    return [name for value in values if type(value) not in _PLAIN for name in _symbols_in(value)]
+    names: list[str] = []
+    for value in values:
+        kind = type(value)
+        if kind is SymbolRef and "::" not in value.text:
+            names.append(value.name)
+        elif kind not in _PLAIN:
+            names.extend(_symbols_in(value))
+    return names
 
 
 def _symbols_in(value: Attribute) -> Iterator[str]:

@@ -175,8 +175,11 @@ class NativeAttributes(MutableMapping[str, Any]):
         overlay = self.overlay
         if overlay is None:
             return self.base.symbols
-        values = [self.base.get(name) for name in self.base.holders if name not in overlay]
-        return symbols_of((*values, *overlay.values()))
+        names = symbols_of(overlay.values())
+        for name in self.base.holders:
+            if name not in overlay:
+                names += symbols_of((self.base.get(name),))
+        return names
 
     @property
     def parts(self) -> tuple[object, object]:
