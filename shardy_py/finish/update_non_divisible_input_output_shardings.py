@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from shardy_py.ir.finding import ops_among
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.manual_axes import resolve_mesh
@@ -43,18 +44,16 @@ class UpdateNonDivisibleInputOutputShardingsPass:
                     table[value.id] = even.of(sharding, value.type)
 
 
-def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Iterator[Value]:
+def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Sequence[Value]:
+    values: Sequence[Value] = ()
     if op.name == _FUNCTION:
-        for region in op.regions:
-            for block in region.blocks[:1]:
-                yield from block.arguments
-        yield from op.function_results
+        values = (*entry_arguments(op), *op.function_results)
     elif op.name == _CALL:
-        yield from op.results
+        values = op.results
     data_flow = semantics.get_data_flow(op)
-    if data_flow is not None and data_flow.should_keep_edge_owner_shardings_divisible(op):
-        yield from data_flow.get_block_argument_edge_owners(op)
-        yield from data_flow.get_op_result_edge_owners(op)
+    if data_flow is None or not data_flow.should_keep_edge_owner_shardings_divisible(op):
+        return values
+    return (*values, *data_flow.get_block_argument_edge_owners(op), *data_flow.get_op_result_edge_owners(op))
 
 
 class _Even:

@@ -17,7 +17,7 @@ def callee_of(call: Op) -> str | None:
     """Return the name of the function a ``func.call`` calls, or None for any other op."""
     if call.name != "func.call":
         return None
-    callee = call.attributes["callee"]
+    callee = call.attributes.get("callee")
     return callee.name if isinstance(callee, SymbolRef) else str(callee).removeprefix("@")
 
 

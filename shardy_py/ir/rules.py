@@ -37,14 +37,15 @@ def drop_rules(program: Program) -> None:
     """Take all rules from the ops but those the user wrote, which are marked as custom."""
     for op_id in [op_id for op_id, rule in program.rules.items() if not rule.is_custom]:
         del program.rules[op_id]
-    without: set[int] = set()
+    # Ops share their attributes, and hardly any holds a rule.
+    without: set[object] = set()
     for op in all_ops(program):
-        # Ops share their attributes; the program keeps the sets alive, so that their ids stay their own.
-        shared = getattr(op.attributes, "key", None)
-        if shared is not None and id(shared) in without:
+        attributes = op.attributes
+        shared = getattr(attributes, "key", None)
+        if shared in without:
             continue
-        rule = op.attributes.get(RULE_ATTRIBUTE)
+        rule = attributes.get(RULE_ATTRIBUTE)
         if isinstance(rule, OpShardingRule) and not rule.is_custom:
-            del op.attributes[RULE_ATTRIBUTE]
+            del attributes[RULE_ATTRIBUTE]
         elif shared is not None:
-            without.add(id(shared))
+            without.add(shared)

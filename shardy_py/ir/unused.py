@@ -26,12 +26,12 @@ def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
 def _has_any(program: Program, semantics: OpSemantics) -> bool:
     """Return whether there is an unused op at all: then there is one whose results have no uses."""
     for op in all_ops(program):
-        for value in op.results:
-            if value.uses:
-                break
-        else:
-            if op.parent is not program.body and is_removable(op, semantics):
-                return True
+        results = op.results
+        # The first result of nearly every op is used.
+        if (results and results[0].uses) or op.parent is program.body:
+            continue
+        if not any(value.uses for value in results) and is_removable(op, semantics):
+            return True
     return False
 
 
