@@ -158,9 +158,11 @@ class Op:
         self.name = name
         program.op_names.add(name)
         self.operands: Sequence[Value] = tuple(operands)
-        self.results: Sequence[Value] = tuple(
-            [Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(result_types)]
-        )
+        # A loop, because most ops have one result, and a comprehension is a function.
+        results: list[Value] = []
+        for type_ in result_types:
+            results.append(Value(program.next_value_id(), type_, self, len(results)))
+        self.results: Sequence[Value] = tuple(results)
         self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
         # Most ops have none, and an empty tuple takes no memory.
         self.regions: Sequence[Region] = tuple(regions)
