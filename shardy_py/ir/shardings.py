@@ -24,7 +24,10 @@ def load_shardings(program: Program, semantics: OpSemantics) -> None:
     holders = _Holders(semantics)
     known: dict[tuple[int, str], tuple[object, Any]] = {}
     for op in all_ops(program):
-        holder = holders[op.name] if op.name in holders else holders.add(op)
+        try:
+            holder = holders[op.name]
+        except KeyError:
+            holder = holders.add(op)
         if holder is None:
             _load_others(table, op, semantics)
         elif op.results:
@@ -45,17 +48,23 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
     """
     table = program.shardings
     holders = _Holders(semantics)
-    alone = {id(sharding): TensorShardingPerValue((sharding,)) for sharding in distinct(table.values())}
+    alone: dict[int, TensorShardingPerValue] = {}
     for op in all_ops(program):
-        holder = holders[op.name] if op.name in holders else holders.add(op)
+        try:
+            holder = holders[op.name]
+        except KeyError:
+            holder = holders.add(op)
         results = op.results
         if holder is None:
             _store_others(table, op, semantics)
         elif len(results) == 1 and holder == SHARDING:
-            # This is nearly every op; equal shardings share one attribute.
+            # This is nearly every op; those with the same sharding share one attribute.
             sharding = table.get(results[0].id)
             if sharding is not None:
-                op.attributes[SHARDING] = alone[id(sharding)]
+                attribute = alone.get(id(sharding))
+                if attribute is None:
+                    attribute = alone[id(sharding)] = TensorShardingPerValue((sharding,))
+                op.attributes[SHARDING] = attribute
             elif SHARDING in op.attributes:
                 del op.attributes[SHARDING]
         elif results:

@@ -39,7 +39,9 @@ class DimensionSharding:
         return axes_size(self.axes, mesh)
 
     def __str__(self) -> str:
-        parts = [str(axis) for axis in self.axes] + ([] if self.is_closed else ["?"])
+        parts = [str(axis) for axis in self.axes]
+        if not self.is_closed:
+            parts.append("?")
         suffix = "" if self.priority is None else f"p{self.priority}"
         return "{" + ", ".join(parts) + "}" + suffix
 
@@ -157,14 +159,14 @@ class TensorSharding:
     def __str__(self) -> str:
         # MLIR quotes a symbol that is not a bare identifier.
         mesh = f"mesh{self.mesh}" if isinstance(self.mesh, Mesh) else symbol(self.mesh)
-        dims = ", ".join(str(dim) for dim in self.dim_shardings)
-        unreduced = "" if self.reduction_op == "sum" else self.reduction_op
-        return (
-            f"<{mesh}, [{dims}]"
-            + _named("replicated=", self.replicated_axes)
-            + _named(f"unreduced={unreduced}", self.unreduced_axes)
-            + ">"
-        )
+        dims = ", ".join([str(dim) for dim in self.dim_shardings])
+        replicated = unreduced = ""
+        if self.replicated_axes:
+            replicated = _named("replicated=", self.replicated_axes)
+        if self.unreduced_axes:
+            operation = "" if self.reduction_op == "sum" else self.reduction_op
+            unreduced = _named(f"unreduced={operation}", self.unreduced_axes)
+        return f"<{mesh}, [{dims}]{replicated}{unreduced}>"
 
 
 @frozen(cache_hash=True)
@@ -198,5 +200,4 @@ def closed_dimension(dim: DimensionSharding) -> DimensionSharding:
 
 
 def _named(keyword: str, axes: Iterable[AxisRef]) -> str:
-    body = ", ".join(str(axis) for axis in axes)
-    return f", {keyword}{{{body}}}" if body else ""
+    return f", {keyword}{{{', '.join(str(axis) for axis in axes)}}}"

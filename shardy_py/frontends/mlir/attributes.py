@@ -142,9 +142,10 @@ class NativeAttributes(MutableMapping[str, Any]):
         model: The attributes of the op this is a copy of; None for an op's own.
         overlay: The changes since then, whether they are written or not; ops may share it, so it is replaced and never
             changed.
+        key: The same object for ops with the same attributes; None once there are changes.
     """
 
-    __slots__ = ("base", "model", "native", "operands", "overlay")
+    __slots__ = ("base", "key", "model", "native", "operands", "overlay")
 
     def __init__(
         self,
@@ -158,16 +159,12 @@ class NativeAttributes(MutableMapping[str, Any]):
         self.operands = operands
         self.model: NativeAttributes | None = None
         self.overlay = overlay
+        self.key = base if overlay is None else None
 
     @property
     def model_native(self) -> Any:
         """The native op whose attributes these are or were; None if it is gone."""
         return self.native if self.model is None else self.model.native
-
-    @property
-    def key(self) -> AttributeSet | None:
-        """The same object for ops with the same attributes; None once there are changes."""
-        return self.base if self.overlay is None else None
 
     @property
     def symbols(self) -> Sequence[str]:
@@ -208,9 +205,10 @@ class NativeAttributes(MutableMapping[str, Any]):
         return name in self.base
 
     def __setitem__(self, name: str, value: Any) -> None:
-        old = self.get(name, MISSING)
-        if old is value or (type(old) is type(value) and old == value):
-            return
+        if self.overlay is not None or name in self.base:
+            old = self.get(name, MISSING)
+            if old is value or (type(old) is type(value) and old == value):
+                return
         self._change(name, value)
 
     def __delitem__(self, name: str) -> None:
@@ -219,9 +217,11 @@ class NativeAttributes(MutableMapping[str, Any]):
         self._change(name, MISSING)
 
     def _change(self, name: str, value: Any) -> None:
+        base, overlay = self.base, self.overlay
         if self.native is not None:
-            self.base.changed[id(self)] = self
-        self.overlay = {**self.overlay, name: value} if self.overlay else self.base.overlay(name, value)
+            base.changed[id(self)] = self
+        self.overlay = {**overlay, name: value} if overlay else base.overlay(name, value)
+        self.key = None
 
     def _all(self) -> Mapping[str, Any]:
         if self.overlay is None:

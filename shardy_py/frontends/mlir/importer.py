@@ -197,7 +197,8 @@ class _Importer:
                 operands = tuple([self._operand(number) for number in operand_numbers])
             # Without the initializers of ops, values and attributes, which take as long as all the rest.
             handle = NativeAttributes.__new__(NativeAttributes)
-            handle.base, handle.native, handle.operands = base, native, operands
+            handle.base = handle.key = base
+            handle.native, handle.operands = native, operands
             handle.model = handle.overlay = None
             op = Op.__new__(Op)
             op.id = next_op_id()
