@@ -10,7 +10,7 @@ op are one dictionary, and regions are no sections of their own.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from io import BytesIO
 
 from jaxlib.mlir import ir
@@ -29,7 +29,7 @@ _SIZE = bytes([9] + [(byte & -byte).bit_length() for byte in range(1, 256)])
 """The first byte of a number to how many bytes it has."""
 
 
-OpRecord = tuple[int, int, Hashable, Iterable[int], int]
+OpRecord = tuple[int, int, Hashable, Sequence[int], int]
 """An op as the bytecode has it:
 
 - the number of its name,
@@ -77,7 +77,7 @@ class BytecodeReader:
         """Read some ops; whoever takes one with regions has to read those before the next."""
         data, short, at = self._data, self._short, self._at
         types: Hashable
-        operands: Iterable[int]
+        operands: Sequence[int]
         for _ in range(count):
             name = short[at]
             at += 1

@@ -192,7 +192,13 @@ class _Importer:
                 op_name, base, op_result_types = names[name], sets[attributes], result_types[types]
             except KeyError:
                 op_name, base, op_result_types = known.learn(native, name, attributes, types)
-            operands: tuple[Any, ...] = tuple([values[number] for number in operand_numbers])
+            operands: tuple[Any, ...]
+            if len(operand_numbers) == 1:
+                operands = (values[operand_numbers[0]],)
+            elif len(operand_numbers) == 2:
+                operands = (values[operand_numbers[0]], values[operand_numbers[1]])
+            else:
+                operands = tuple([values[number] for number in operand_numbers])
             if not all(operands):
                 operands = tuple([self._operand(number) for number in operand_numbers])
             # Without the initializers of ops, values and attributes, which take as long as all the rest.
