@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from shardy_py.ir.finding import all_ops
@@ -87,21 +88,23 @@ class _Holders(dict[str, str | None]):
 
 def _load_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemantics) -> None:
     """Load what a function or a data-flow op holds."""
-    data_flow = semantics.get_data_flow(op)
     if op.name == FUNCTION:
         _load(table, entry_arguments(op), _from_dictionaries(op.attributes.get("arg_attrs")))
         _load(table, op.function_results, _from_dictionaries(op.attributes.get("res_attrs")))
-    elif data_flow is not None:
+        return
+    data_flow = semantics.get_data_flow(op)
+    if data_flow is not None:
         load_data_flow(table, op, data_flow)
 
 
 def _store_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemantics) -> None:
     """Store what a function or a data-flow op holds."""
-    data_flow = semantics.get_data_flow(op)
     if op.name == FUNCTION:
         _store_dictionaries(table, op, "arg_attrs", entry_arguments(op))
         _store_dictionaries(table, op, "res_attrs", op.function_results)
-    elif data_flow is not None:
+        return
+    data_flow = semantics.get_data_flow(op)
+    if data_flow is not None:
         store_data_flow(table, op, data_flow)
 
 
@@ -262,11 +265,8 @@ def _store_dictionaries(table: dict[int, TensorSharding], op: Op, name: str, val
     if not values:
         return
     current: Sequence[dict[str, Any]] = op.attributes.get(name) or ({},) * len(values)
-    changed = [
-        item if item.get(SHARDING) == table.get(value.id) else _with_sharding(item, table.get(value.id))
-        for item, value in zip(current, values, strict=True)
-    ]
-    if all(old is new for old, new in zip(current, changed, strict=True)):
+    changed = [_with_sharding(item, table.get(value.id)) for item, value in zip(current, values, strict=True)]
+    if all(map(is_, current, changed)):
         return
     if any(changed):
         op.attributes[name] = tuple(changed)
@@ -275,5 +275,10 @@ def _store_dictionaries(table: dict[int, TensorSharding], op: Op, name: str, val
 
 
 def _with_sharding(item: dict[str, Any], sharding: TensorSharding | None) -> dict[str, Any]:
+    old = item.get(SHARDING)
+    if old is sharding or old == sharding:
+        return item
+    if not item:
+        return {SHARDING: sharding}
     rest = {key: value for key, value in item.items() if key != SHARDING}
     return rest if sharding is None else {**rest, SHARDING: sharding}

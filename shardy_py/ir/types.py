@@ -23,8 +23,8 @@ class TensorType:
 
     def __attrs_post_init__(self) -> None:
         if not self.text:
-            sizes = "".join(f"{'?' if size is None else size}x" for size in self.shape)
-            object.__setattr__(self, "text", f"tensor<{sizes}{self.element_type}>")
+            sizes = ["?" if size is None else str(size) for size in self.shape]
+            object.__setattr__(self, "text", f"tensor<{'x'.join([*sizes, self.element_type])}>")
 
     @property
     def rank(self) -> int:

@@ -176,7 +176,10 @@ class TensorShardingPerValue:
     shardings: tuple[TensorSharding, ...]
 
     def __str__(self) -> str:
-        return "<[" + ", ".join(str(sharding) for sharding in self.shardings) + "]>"
+        # A loop has many values, and few different shardings.
+        distinct = {id(sharding): sharding for sharding in self.shardings}
+        texts = {key: str(sharding) for key, sharding in distinct.items()}
+        return f"<[{', '.join([texts[id(sharding)] for sharding in self.shardings])}]>"
 
 
 @frozen(cache_hash=True)

@@ -130,12 +130,23 @@ class Codec:
             parts = [self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)]
             return ir.ArrayAttr.get(parts, self.context)
         if isinstance(value, Mapping) and isinstance(decoded, Mapping):
-            named = {key: self.encode(part, like[key] if key in decoded else None) for key, part in value.items()}
-            return ir.DictAttr.get(named, self.context)
+            return self._encode_dictionary_like(value, decoded, like)
         return self.encode(value)
+
+    def _encode_dictionary_like(self, value: Mapping[str, Any], decoded: Mapping[str, Any], like: Any) -> ir.Attribute:
+        named = {}
+        for name, part in value.items():
+            before = decoded.get(name)
+            if part is before:
+                named[name] = like[name]
+            else:
+                named[name] = self.encode(part, None if before is None else like[name])
+        return ir.DictAttr.get(named, self.context)
 
     def _encode_builtin(self, value: Any) -> ir.Attribute:
         context = self.context
+        if isinstance(value, dict):
+            return self._encode_dictionary(value)
         if isinstance(value, bool):
             return ir.BoolAttr.get(value, context)
         if isinstance(value, int):
@@ -169,9 +180,10 @@ class Codec:
         return known[1]
 
     def _encode_sequence(self, value: Sequence[Any]) -> ir.Attribute:
-        if value and all(isinstance(item, bool) for item in value):
+        kinds = set(map(type, value))
+        if kinds == {bool}:
             return ir.DenseBoolArrayAttr.get(list(value), self.context)
-        if value and all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+        if kinds == {int}:
             return ir.DenseI64ArrayAttr.get(list(value), self.context)
         return ir.ArrayAttr.get([self.encode(item) for item in value], self.context)
 

@@ -5,52 +5,31 @@ Attributes tell themselves that they changed; the structure is compared with wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, NativeAttributes
-from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.importer import BlockHandle, Origin
 from shardy_py.ir.graph import Block, Op, Program, Value
+
+Items = Sequence[tuple[str, ir.Attribute | None]]
+"""Names with native attributes, None for those that were removed."""
 
 
 def write(program: Program) -> ir.Module:
     """Bring the native module up to date; see `write_back`."""
     origin: Origin = program.origin
-    _write_attributes(origin)
     writer = _Writer(origin)
+    writer.write_attributes()
     writer.sync(program.body)
     writer.erase_removed()
     return origin.module
 
 
-def _write_attributes(origin: Origin) -> None:
-    """Write all changes of attributes."""
-    encoded: dict[int, list[tuple[str, ir.Attribute | None]]] = {}
-    for attributes in origin.changed.values():
-        overlay = attributes.overlay
-        if attributes.native is None or overlay is None:
-            continue
-        # Ops that make the same change share it.
-        items = encoded.get(id(overlay))
-        if items is None:
-            items = encoded[id(overlay)] = _encode_items(overlay, attributes.base, origin.codec)
-        _write_items(attributes.native, items)
-    origin.changed.clear()
-
-
-def _encode_items(items: Mapping[str, Any], base: AttributeSet, codec: Codec) -> list[tuple[str, ir.Attribute | None]]:
-    """Return names with native attributes, None for those that were removed."""
-    return [
-        (name, None if value is MISSING else codec.encode(value, base.native.get(name)))
-        for name, value in items.items()
-    ]
-
-
-def _write_items(native: ir.Operation, items: Iterable[tuple[str, ir.Attribute | None]]) -> None:
+def _write_items(native: ir.Operation, items: Items) -> None:
     target = native.attributes
     for name, attribute in items:
         if attribute is not None:
@@ -61,12 +40,32 @@ def _write_items(native: ir.Operation, items: Iterable[tuple[str, ir.Attribute |
 
 class _Writer:
     def __init__(self, origin: Origin) -> None:
+        # Ops that make the same change share its overlay: by identity, with what it becomes.
+        self._encoded: dict[int, tuple[Mapping[str, Any], Items]] = {}
         self._origin = origin
         self._removed: list[Op] = []
         self._replaced: list[Any] = []
         self._seen: set[int] = set()
         # The attributes of ops that were made, by their name and the attributes they were made with.
         self._made: dict[Any, AttributeSet] = {}
+
+    def write_attributes(self) -> None:
+        """Write all changes of attributes."""
+        changed = self._origin.changed
+        for attributes in changed.values():
+            if attributes.native is not None and attributes.overlay is not None:
+                _write_items(attributes.native, self._changes(attributes.base, attributes.overlay))
+        changed.clear()
+
+    def _changes(self, base: AttributeSet, overlay: Mapping[str, Any]) -> Items:
+        known = self._encoded.get(id(overlay))
+        if known is None:
+            known = self._encoded[id(overlay)] = overlay, self._encode_items(base, overlay)
+        return known[1]
+
+    def _encode_items(self, base: AttributeSet, items: Mapping[str, Any]) -> Items:
+        encode, native = self._origin.codec.encode, base.native
+        return [(name, None if value is MISSING else encode(value, native.get(name))) for name, value in items.items()]
 
     def sync(self, block: Block) -> None:
         """Bring one native block up to date, and those inside."""
@@ -154,9 +153,13 @@ class _Writer:
 
     def _adapt(self, native: ir.Operation, attributes: NativeAttributes, model: NativeAttributes) -> None:
         """Make the attributes of a copy the given ones; those of its model may have changed since, too."""
-        changed = {**(model.overlay or {}), **(attributes.overlay or {})}
-        items = {name: attributes.get(name, MISSING) for name in changed}
-        _write_items(native, _encode_items(items, attributes.base, self._origin.codec))
+        base, overlay = attributes.base, attributes.overlay
+        if model.overlay is None and overlay is not None:
+            items = self._changes(base, overlay)
+        else:
+            changed = {**(model.overlay or {}), **(overlay or {})}
+            items = self._encode_items(base, {name: attributes.get(name, MISSING) for name in changed})
+        _write_items(native, items)
 
     def _make(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes:
         """Return a new native op with the attributes and operands of this op."""
@@ -189,10 +192,18 @@ class _Writer:
         encode = self._origin.codec.encode
         if not isinstance(attributes, NativeAttributes):
             return {name: encode(value) for name, value in attributes.items()}
-        native = attributes.base.native
-        if attributes.overlay is None and attributes.base.is_complete:
-            return native
-        return {name: encode(value, native.get(name)) for name, value in attributes.items()}
+        base, overlay = attributes.base, attributes.overlay
+        if not base.is_complete:
+            return {name: encode(value, base.native.get(name)) for name, value in attributes.items()}
+        if overlay is None:
+            return base.native
+        result = dict(base.native)
+        for name, attribute in self._changes(base, overlay):
+            if attribute is None:
+                result.pop(name, None)
+            else:
+                result[name] = attribute
+        return result
 
     def _make_from_text(self, op: Op, point: ir.InsertionPoint) -> ir.Operation:
         """Make an op with an attribute that the bindings have no class for, such as a complex constant."""
