@@ -12,6 +12,7 @@ from shardy_py.frontends.mlir import (
     write_back,
 )
 from shardy_py.ir.attributes import UNIT, RawAttribute, SymbolRef
+from shardy_py.ir.cloning import clone_op
 from shardy_py.ir.graph import Block, Op, Region
 from shardy_py.ir.types import tensor
 from shardy_py.sharding.parse import parse_tensor_sharding
@@ -188,6 +189,27 @@ def test_copies_keep_what_the_op_graph_does_not_hold():
     text = _written(program)
     assert text.count("stablehlo.constant dense<(1.000000e+00,2.000000e+00)>") == 2
     assert '"t.op"(%cst_0) {k = 1 : i64, w = 3 : i8}' in text
+
+
+def test_the_result_of_a_copy_can_be_used_whatever_its_class_calls_it():
+    """The bindings' class of this op calls the list of its results ``result``."""
+    program = import_module(
+        parse_module(
+            "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+            "  %0 = stablehlo.optimization_barrier %a : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}"
+        )
+    )
+    barrier, last = _find(program, "stablehlo.optimization_barrier"), _find(program, "func.return")
+    copied = clone_op(barrier, {})
+    barrier.parent.insert_after(barrier, copied)
+    again = clone_op(copied, {barrier.operands[0].id: copied.result})
+    barrier.parent.insert_after(copied, again)
+    last.set_operand(0, again.result)
+    assert list(again.operands) == [copied.result]
+    text = _written(program)
+    assert text.count("optimization_barrier") == 3
+    assert "optimization_barrier %1" in text
+    assert "return %2" in text
 
 
 def test_functions_are_created_with_their_bodies(program):
