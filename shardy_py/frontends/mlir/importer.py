@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from attrs import define
@@ -15,6 +16,7 @@ from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import ensure_shardy
 from shardy_py.frontends.mlir.load import location_text
 from shardy_py.frontends.mlir.names import native_values
+from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import ANY_NAME, Block, Op, Program, Region, Value
 from shardy_py.ir.types import OpaqueType, Type
@@ -85,8 +87,8 @@ def _locate(op: Op) -> str:
     return "" if op.handle is None else location_text(op.handle.native.location, op.program.origin.name)
 
 
-def _all_ops(module: ir.Module) -> Iterator[ir.Operation]:
-    """Iterate over all ops, each before those inside.
+def _all_ops(module: ir.Module) -> list[ir.Operation]:
+    """Return all ops, each before those inside.
 
     Iterating over blocks instead would make an object of the op's own class for each, and import those classes.
     """
@@ -98,7 +100,15 @@ def _all_ops(module: ir.Module) -> Iterator[ir.Operation]:
         return go_on
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return iter(natives)
+    return natives
+
+
+def _reader(module: ir.Module, natives: Sequence[ir.Operation]) -> BytecodeReader | NativeReader:
+    """Return what reads a module: its bytecode, if it is not too large and MLIR writes the version asked for."""
+    if not has_large_constants(natives):
+        with suppress(ValueError):
+            return BytecodeReader(module)
+    return NativeReader(module)
 
 
 class _Known:
@@ -150,8 +160,9 @@ class _Known:
 class _Importer:
     def __init__(self, program: Program, module: ir.Module) -> None:
         self._program = program
-        self._natives = _all_ops(module)
-        self._bytecode = BytecodeReader(module)
+        natives = _all_ops(module)
+        self._natives = iter(natives)
+        self._reader = _reader(module, natives)
         self._known = _Known(program)
         # The values in sight by their numbers, None for those to come, and what stands for them until then.
         self._values: list[Value | None] = []
@@ -160,12 +171,12 @@ class _Importer:
 
     def run(self, module: ir.Module) -> None:
         """Convert the whole module."""
-        self._bytecode.block()
-        next(self._bytecode.ops(1))
+        self._reader.block()
+        next(self._reader.ops(1))
         next(self._natives)
-        self._bytecode.number()
-        self._values = [None] * self._bytecode.number()
-        count, _ = self._bytecode.block()
+        self._reader.number()
+        self._values = [None] * self._reader.number()
+        count, _ = self._reader.block()
         self._fill(self._program.body, module.body, count, 0)
 
     def _fill(self, block: Block, native_block: ir.Block, count: int, position: int) -> int:
@@ -186,7 +197,7 @@ class _Importer:
         next_op_id, next_value_id = program.next_op_id, program.next_value_id
         previous: Op | None = None
         ops: list[Op] = []
-        records = self._bytecode.ops(count)
+        records = self._reader.ops(count)
         for (name, attributes, types, operand_numbers, regions), native in zip(records, natives):  # noqa: B905 - endless
             try:
                 op_name, base, op_result_types = names[name], sets[attributes], result_types[types]
@@ -268,13 +279,13 @@ class _Importer:
     def _new_region(self, op: Op, native: ir.Region) -> Region:
         region = Region()
         region.parent, region.handle = op, native
-        if not self._bytecode.number():
+        if not self._reader.number():
             return region
         values = self._values
         first = position = len(values)
-        values.extend([None] * self._bytecode.number())
+        values.extend([None] * self._reader.number())
         for native_block in native.blocks:
-            count, types = self._bytecode.block()
+            count, types = self._reader.block()
             block = Block(self._program, self._known.argument_types(native_block, types))
             block.parent = region
             region.blocks.append(block)

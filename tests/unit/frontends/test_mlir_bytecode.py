@@ -2,8 +2,9 @@
 
 import pytest
 
-from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.frontends.mlir import import_module, importer, parse_module
 from shardy_py.frontends.mlir.bytecode import BytecodeReader
+from shardy_py.frontends.mlir.native_reader import has_large_constants
 
 NESTED = """\
 func.func @f(%a: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<i32>) {
@@ -52,6 +53,17 @@ def _constant(size):
     return f"func.func @f() {{\n  %0 = stablehlo.constant dense<[{values}]> : tensor<{size}xf64>\n  return\n}}"
 
 
+@pytest.fixture(params=["bytecode", "bindings"])
+def reader(request, monkeypatch):
+    """Both ways to read a module."""
+    if request.param == "bindings":
+        monkeypatch.setattr(importer, "has_large_constants", lambda natives: True)
+        monkeypatch.setattr(importer, "BytecodeReader", None)
+    else:
+        monkeypatch.setattr(importer, "NativeReader", None)
+
+
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("text", [NESTED, BLOCKS, _chain(130), _chain(17_000), _constant(3), _constant(1000), ""])
 def test_a_program_is_what_the_bindings_say(text):
     """Names, operands, types and attributes are those of the native ops, however large the numbers in between are."""
@@ -94,3 +106,48 @@ def test_equal_names_types_and_attributes_have_equal_numbers():
     assert (count, len(arguments)) == (5, 1)
     assert first[:3] == second[:3] == third[:3]
     assert [list(item[3]) for item in (first, second, third)] == [[0, 0], [1, 0], [2, 0]]
+
+
+SAME = """
+func.func @f() -> (tensor<3000x3000xf32>, tensor<2xf32>) {
+  %0 = stablehlo.constant dense<1.5> : tensor<3000x3000xf32>
+  %1 = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  return %0, %1 : tensor<3000x3000xf32>, tensor<2xf32>
+}
+"""
+
+
+def _large():
+    """Return a module with a constant of many different elements."""
+    numbers = ", ".join(map(str, range(100)))
+    row = ", ".join([f"[{numbers}]"] * 450)
+    return f"func.func @f() {{\n  %0 = stablehlo.constant dense<[{row}]> : tensor<450x100xi32>\n  return\n}}"
+
+
+def _natives(text):
+    module = parse_module(text)
+    return module, importer._all_ops(module)
+
+
+def test_large_constants_are_not_copied(monkeypatch):
+    """A module whose constants have very many elements is read without its bytecode; one number counts once."""
+    monkeypatch.setattr("shardy_py.frontends.mlir.native_reader.LARGE", 40_000)
+    for text, is_large in ((_large(), True), (SAME, False), (NESTED, False)):
+        _, natives = _natives(text)
+        assert has_large_constants(natives) is is_large
+    monkeypatch.setattr(importer, "BytecodeReader", None)
+    assert [op.name for op in import_module(parse_module(_large())).walk()][1:] == [
+        "stablehlo.constant",
+        "func.return",
+    ]
+
+
+def test_a_module_without_bytecode_is_read_all_the_same(monkeypatch):
+    """Where MLIR does not write the version of bytecode that is read here, its bindings are asked."""
+
+    def refuse(module):
+        raise ValueError("Unable to honor desired bytecode version 0")
+
+    monkeypatch.setattr(importer, "BytecodeReader", refuse)
+    names = [op.name for op in import_module(parse_module(SAME)).walk()]
+    assert names == ["func.func", "stablehlo.constant", "stablehlo.constant", "func.return"]

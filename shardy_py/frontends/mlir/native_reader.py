@@ -1,0 +1,121 @@
+"""What stands where in a native module, asked of MLIR's bindings.
+
+It is what `BytecodeReader` reads, for modules whose bytecode would be too large: all constants are in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+from math import prod
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from shardy_py.frontends.mlir.bytecode import OpRecord
+
+LARGE = 4_000_000
+"""How many elements constants may have together before a module is not written as bytecode."""
+
+
+class NativeReader:
+    """Reads the ops of a module one after the other, see `BytecodeReader`; several times slower.
+
+    The region of every op counts as one that may see values from around it.
+    """
+
+    def __init__(self, module: ir.Module) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._values: dict[ir.Value, int] = {}
+        self._items: Iterator[Any] = self._of_module(module.operation)
+
+    def number(self) -> int:
+        """Read a number."""
+        number: int = next(self._items)
+        return number
+
+    def block(self) -> tuple[int, list[int]]:
+        """Read how many ops a block has, and the numbers of the types of its arguments."""
+        block: tuple[int, list[int]] = next(self._items)
+        return block
+
+    def ops(self, count: int) -> Iterator[OpRecord]:
+        """Read some ops; whoever takes one with regions has to read those before the next."""
+        return islice(self._items, count)
+
+    def _of_module(self, module: ir.Operation) -> Iterator[Any]:
+        yield 1, []
+        yield self._record(module)
+        yield from self._of_region(module.regions[0], 0)
+
+    def _of_region(self, region: ir.Region, first: int) -> Iterator[Any]:
+        """Yield what a region is made of; the number of its first value is given."""
+        blocks = [(block, [op.operation for op in block.operations]) for block in region.blocks]
+        yield len(blocks)
+        if not blocks:
+            return
+        end = first
+        for block, ops in blocks:
+            for value in (*block.arguments, *(result for op in ops for result in op.results)):
+                self._values[value] = end
+                end += 1
+        yield end - first
+        for block, ops in blocks:
+            yield len(ops), [self._number(argument.type) for argument in block.arguments]
+            for op in ops:
+                yield self._record(op)
+                for inner in op.regions:
+                    yield from self._of_region(inner, end)
+
+    def _record(self, op: ir.Operation) -> OpRecord:
+        return (
+            self._number(op.name),
+            self._number(_attributes(op)),
+            tuple([self._number(type_) for type_ in op.results.types]),
+            tuple([self._values[operand] for operand in op.operands]),
+            2 * len(op.regions),
+        )
+
+    def _number(self, thing: Hashable) -> int:
+        return self._numbers.setdefault(thing, len(self._numbers))
+
+
+def _attributes(op: ir.Operation) -> Hashable:
+    """Return what is equal for ops with the same attributes, as far as the bindings can tell."""
+    try:
+        return tuple(op.attributes.items())
+    except TypeError:
+        # They have no class for one of the attributes (see `AttributeSets`); such a set is of this op alone.
+        return op
+
+
+def has_large_constants(natives: Iterable[ir.Operation]) -> bool:
+    """Return whether the constants among some ops have many elements, those that are all the same aside."""
+    elements: dict[ir.Type, int] = {}
+    total = 0
+    for native in natives:
+        if not native.name.endswith("constant"):
+            continue
+        for type_ in native.results.types:
+            count = elements.get(type_)
+            if count is None:
+                count = elements[type_] = _count(type_)
+            if count * 100 > LARGE and not _has_splat(native):
+                total += count
+        if total > LARGE:
+            return True
+    return False
+
+
+def _count(type_: ir.Type) -> int:
+    shape: Sequence[int] = type_.shape if isinstance(type_, ir.RankedTensorType) else ()
+    return prod(shape)
+
+
+def _has_splat(native: ir.Operation) -> bool:
+    """Return whether the value of a constant is one number, of which there is one in the bytecode, too."""
+    try:
+        value = native.attributes["value"]
+    except (KeyError, TypeError):
+        return False
+    return isinstance(value, ir.DenseElementsAttr) and value.is_splat
