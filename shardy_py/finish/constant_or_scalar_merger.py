@@ -107,6 +107,6 @@ class _Keys:
 
 
 def _replace(op: Op, kept: Op) -> None:
-    for old, new in zip(op.results, kept.results, strict=True):
-        old.replace_all_uses_with(new)
+    for old in op.results:
+        old.replace_all_uses_with(kept.results[old.index])
     op.erase()

@@ -78,8 +78,8 @@ def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | N
         if log is not None:
             log.converted(op, constant)
         block.insert_after(op.prev, constant)
-        for old, new in zip(op.results, constant.results, strict=True):
-            old.replace_all_uses_with(new)
+        for old in op.results:
+            old.replace_all_uses_with(constant.results[old.index])
             table.pop(old.id, None)
         block.remove(op)
 
@@ -141,7 +141,10 @@ class _Splitter:
                     continue
                 preserving = self._preserves_constants(op)
             operands = op.operands
-            if is_constant or (preserving and _are_all_in(operands, constants)):
+            # The first operand alone tells for most ops.
+            if is_constant or (
+                preserving and (not operands or operands[0].owner in constants) and _are_all_in(operands, constants)
+            ):
                 constants[op] = None
                 copied.add(op)
                 continue
@@ -154,9 +157,11 @@ class _Splitter:
                 expansions[op] = None
                 copied.add(op)
                 continue
-            for number, value in enumerate(operands):
-                if value.owner in copied and not is_scalar(value.type):
-                    self._give_own(op, number, value)
+            # Most ops use none of them, and are looked at without numbers.
+            for value in operands:
+                if value.owner in copied:
+                    self._give_own_each(op, copied)
+                    break
         # Every other user has its own by now, so that what is left is used by each other, and by sharding groups.
         for original in (*expansions, *reversed(constants)):
             _erase_if_unused(original)
@@ -175,6 +180,12 @@ class _Splitter:
             # Nobody knows what a declared function does; the reference takes it for constant, and aborts later.
             return has_body(callee) and original_function_name(callee) not in self._other_functions
         return op.attributes.get("name") not in self._other_computations
+
+    def _give_own_each(self, op: Op, copied: Container[Any]) -> None:
+        """Give an op its own copies of all that it uses of some ops, but for scalars."""
+        for number, value in enumerate(op.operands):
+            if value.owner in copied and not is_scalar(value.type):
+                self._give_own(op, number, value)
 
     def _give_own(self, op: Op, number: int, value: Value) -> None:
         """Give an op its own copy of a constant expression or scalar expansion that it uses.
