@@ -10,8 +10,10 @@ op are one dictionary, and regions are no sections of their own.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
-from io import BytesIO
+from itertools import accumulate
+from types import SimpleNamespace
 
 from jaxlib.mlir import ir
 
@@ -21,6 +23,8 @@ _HEADER = b"ML\xefR\x01"
 """The magic number, and the version as a number."""
 _IR_SECTION = 4
 _ALIGNED = 0x80
+_MAX_HEAD = 256
+"""More bytes than there are before the first section, or before what is in one."""
 _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS = 1, 2, 4, 8, 16
 _LONG = 255
 _SHORT = bytes([byte >> 1 if byte & 1 else _LONG for byte in range(256)])
@@ -48,9 +52,9 @@ class BytecodeReader:
     """
 
     def __init__(self, module: ir.Module) -> None:
-        buffer = BytesIO()
-        module.operation.write_bytecode(buffer, _VERSION)
-        self._data = _section(buffer, _IR_SECTION)
+        chunks: list[bytes] = []
+        module.operation.write_bytecode(SimpleNamespace(write=chunks.append), _VERSION)
+        self._data = _section(chunks, _IR_SECTION)
         self._short = self._data.translate(_SHORT)
         self._at = 0
 
@@ -116,28 +120,35 @@ class BytecodeReader:
         self._at = at
 
 
-def _section(buffer: BytesIO, wanted: int) -> bytes:
-    """Return what is in a section."""
-    # A view, as large constants are in the bytecode as well.
-    with buffer.getbuffer() as data:
-        if data[: len(_HEADER)] != _HEADER:
-            raise ValueError("MLIR wrote another version of bytecode than it was told to")
-        at = len(_HEADER)
-        while data[at]:
-            at += 1  # The name of who wrote it, which ends with a zero.
-        at += 1
-        while True:
-            id_ = data[at]
-            size, at = _number(data, at + 1)
-            if id_ & _ALIGNED:
-                alignment, at = _number(data, at)
-                at += -at % alignment
-            if id_ & ~_ALIGNED == wanted:
-                return bytes(data[at : at + size])
-            at += size
+def _section(chunks: list[bytes], wanted: int) -> bytes:
+    """Return what is in a section of bytecode that was written in chunks."""
+    starts = list(accumulate(map(len, chunks[:-1]), initial=0))
+
+    def read(begin: int, end: int) -> bytes:
+        # Large constants are chunks of their own, which are never joined with others.
+        first, last = bisect_right(starts, begin) - 1, bisect_left(starts, end)
+        places = zip(chunks[first:last], starts[first:last], strict=True)
+        return b"".join([chunk[max(begin - start, 0) : end - start] for chunk, start in places])
+
+    head = read(0, _MAX_HEAD)
+    if not head.startswith(_HEADER):
+        raise ValueError("MLIR wrote another version of bytecode than it was told to")
+    # Then comes the name of who wrote it, which ends with a zero.
+    at = head.index(0, len(_HEADER)) + 1
+    while True:
+        head = read(at, at + _MAX_HEAD)
+        size, length = _number(head, 1)
+        begin = at + length
+        if head[0] & _ALIGNED:
+            alignment, length = _number(head, length)
+            begin = at + length
+            begin += -begin % alignment
+        if head[0] & ~_ALIGNED == wanted:
+            return read(begin, begin + size)
+        at = begin + size
 
 
-def _number(data: bytes | memoryview, at: int) -> tuple[int, int]:
+def _number(data: bytes, at: int) -> tuple[int, int]:
     """Read a number: its value, and where the next one begins."""
     byte = data[at]
     if byte & 1:
