@@ -5,15 +5,17 @@ It is what `BytecodeReader` reads, for modules whose bytecode would be too large
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import compress, islice
 from math import prod
+from operator import attrgetter
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.bytecode import OpRecord
 
+_NAME = attrgetter("name")
 LARGE = 4_000_000
 """How many elements constants may have together before a module is not written as bytecode."""
 
@@ -89,13 +91,13 @@ def _attributes(op: ir.Operation) -> Hashable:
         return op
 
 
-def has_large_constants(natives: Iterable[ir.Operation]) -> bool:
+def has_large_constants(natives: Sequence[ir.Operation]) -> bool:
     """Return whether the constants among some ops have many elements, those that are all the same aside."""
+    names = list(map(_NAME, natives))
+    constants = {name for name in set(names) if name.endswith("constant")}
     elements: dict[ir.Type, int] = {}
     total = 0
-    for native in natives:
-        if not native.name.endswith("constant"):
-            continue
+    for native in compress(natives, map(constants.__contains__, names)):
         for type_ in native.results.types:
             count = elements.get(type_)
             if count is None:
