@@ -148,7 +148,7 @@ class _Derivation:
             for loop, kind in self._demands(expression, size):
                 if kind is FactorKind.NEED_REPLICATION or self._kinds[loop] is FactorKind.PASS_THROUGH:
                     self._kinds[loop] = kind
-        for loop in _misaligned(pairs, len(sizes)):
+        for loop in _misaligned(pairs, sizes):
             if self._kinds[loop] is FactorKind.REDUCTION:
                 self._kinds[loop] = FactorKind.NEED_REPLICATION
 
@@ -244,14 +244,16 @@ class _Derivation:
                 yield dim, FactorKind.PERMUTATION if dim == moving else FactorKind.NEED_REPLICATION
 
 
-def _misaligned(pairs: Iterable[tuple[Expression, int]], num_loops: int) -> list[int]:
+def _misaligned(pairs: Iterable[tuple[Expression, int]], sizes: Sequence[int]) -> list[int]:
     """Return the loops whose dimensions meet at different places, as in the sum of ``x[d0] * y[7 - d0]``.
 
-    Such a sum is not that of the sums over shards.
+    Such a sum is not that of the sums over shards. The digits of a loop lie where the whole loop would.
     """
-    ways: list[set[tuple[int, int, int]]] = [set() for _ in range(num_loops)]
+    ways: list[set[tuple[int, int, int]]] = [set() for _ in sizes]
     for expression, size in pairs:
-        if isinstance(expression, Linear) and len(expression.terms) == 1:
+        if isinstance(expression, Part):
+            ways[expression.dim].add((1, 0, sizes[expression.dim]))
+        elif isinstance(expression, Linear) and len(expression.terms) == 1:
             ((dim, factor),) = expression.terms
             ways[dim].add((factor, expression.offset, size))
     return [loop for loop, found in enumerate(ways) if len(found) > 1]

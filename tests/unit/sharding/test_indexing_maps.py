@@ -145,3 +145,11 @@ def test_sums_that_meet_at_different_places_need_replication() -> None:
     assert rule("a", [("a", (8,)), ("7 - a", (8,))], ("", ()), kinds) == "<([i], [i])->([]) {i=8} need_replication={i}>"
     assert rule("a", [("a", (8,)), ("a + 2", (10,))], ("", ()), kinds).endswith("need_replication={i}>")
     assert rule("a", [("a", (8,)), ("a", (8,))], ("", ()), kinds) == "<([i], [i])->([]) {i=8} reduction={i}>"
+    split = rule("a", [("a floordiv 2", (2,)), ("3 - a", (4,))], ("", ()), kinds)
+    assert split == "<([i], [ij])->([]) {i=2, j=2} need_replication={i, j}>"
+
+
+def test_the_digits_of_a_reduced_loop_meet_the_loop() -> None:
+    """A digit lies where the whole loop would, so that both may be sharded in a sum."""
+    found = rule("a", [("a floordiv 2", (2,)), ("a", (4,))], ("", ()), ("reduction",))
+    assert found == "<([i], [ij])->([]) {i=2, j=2} reduction={i, j}>"
