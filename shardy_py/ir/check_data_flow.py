@@ -64,6 +64,8 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
 def _ask(method: Callable[..., Any], *arguments: Any) -> Any:
     try:
         answer = method(*arguments)
+        if answer is None or isinstance(answer, Value):
+            return answer
         return tuple(answer) if isinstance(answer, Sequence) else answer
     except ShardyError:
         raise

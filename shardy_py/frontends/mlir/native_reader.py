@@ -5,6 +5,7 @@ It is what `BytecodeReader` reads, for modules whose bytecode would be too large
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import compress, islice
 from math import prod
@@ -15,9 +16,16 @@ from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.bytecode import OpRecord
 
+try:
+    from resource import RUSAGE_SELF, getrusage
+except ImportError:  # There is no such module on Windows.
+    getrusage = None  # type: ignore[assignment]
+
 _NAME = attrgetter("name")
 LARGE = 4_000_000
 """How many elements constants may have together before a module is not written as bytecode."""
+MUCH_MEMORY = 512 * 1024**2
+"""How many bytes a process takes at least if it holds constants that are worth not copying, beside all libraries."""
 
 
 class NativeReader:
@@ -93,6 +101,8 @@ def _attributes(op: ir.Operation) -> Hashable:
 
 def has_large_constants(natives: Sequence[ir.Operation]) -> bool:
     """Return whether the constants among some ops have many elements, those that are all the same aside."""
+    if not _may_hold_large_constants():
+        return False
     names = list(map(_NAME, natives))
     constants = {name for name in set(names) if name.endswith("constant")}
     elements: dict[ir.Type, int] = {}
@@ -107,6 +117,14 @@ def has_large_constants(natives: Sequence[ir.Operation]) -> bool:
         if total > LARGE:
             return True
     return False
+
+
+def _may_hold_large_constants() -> bool:
+    """Return whether this process ever took much memory, which saves a look at all ops where it did not."""
+    if getrusage is None:
+        return True
+    peak = getrusage(RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024) > MUCH_MEMORY
 
 
 def _count(type_: ir.Type) -> int:

@@ -132,6 +132,7 @@ def _natives(text):
 def test_large_constants_are_not_copied(monkeypatch):
     """A module whose constants have very many elements is read without its bytecode; one number counts once."""
     monkeypatch.setattr("shardy_py.frontends.mlir.native_reader.LARGE", 40_000)
+    monkeypatch.setattr("shardy_py.frontends.mlir.native_reader.MUCH_MEMORY", 1)
     for text, is_large in ((_large(), True), (SAME, False), (NESTED, False)):
         _, natives = _natives(text)
         assert has_large_constants(natives) is is_large
@@ -140,6 +141,8 @@ def test_large_constants_are_not_copied(monkeypatch):
         "stablehlo.constant",
         "func.return",
     ]
+    monkeypatch.setattr("shardy_py.frontends.mlir.native_reader.MUCH_MEMORY", 2**60)
+    assert not has_large_constants(_natives(_large())[1])
 
 
 def test_a_module_without_bytecode_is_read_all_the_same(monkeypatch):
