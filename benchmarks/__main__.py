@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from attrs import evolve
+
 from benchmarks import table
 from benchmarks.choose import choose_programs
 from benchmarks.data import report
@@ -23,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and write what was asked for; return 1 where results are not those of the C++ passes."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    settings = Settings(options.alternations, options.min_ops, memory=options.memory, again=options.again)
+    settings = Settings(min_ops=options.min_ops, memory=options.memory, again=options.again)
+    if options.alternations is not None:
+        settings = evolve(settings, alternations=options.alternations, seconds=0.0)
     try:
         chosen = list(choose_programs(options.programs, huge=options.huge))
     except (OSError, ValueError) as error:
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measured = [item for item in items if isinstance(item, Measurement)]
     if options.passes:
         print("\n" + "\n".join(map(table.passes, measured)))
-    starts = measure_starts(runs=options.alternations) if options.starts else None
+    starts = measure_starts(runs=settings.alternations) if options.starts else None
     lines = targets(measured, starts)
     print(f"\n{table.LEGEND}\n\n{format_targets(lines)}")
     if options.json:
@@ -60,7 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     made = ", ".join(program.name for program in (*PROGRAMS, HUGE))
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"a file, a folder, or one of {made}")
-    parser.add_argument("--alternations", type=_positive, default=5, metavar="N", help="runs of each side (default: 5)")
+    parser.add_argument(
+        "--alternations",
+        type=_positive,
+        metavar="N",
+        help="runs of each side (default: 5, and more of programs that take little time)",
+    )
     parser.add_argument("--min-ops", type=int, default=0, metavar="N", help="leave out files with fewer ops")
     parser.add_argument("--huge", action="store_true", help="the program of 100,000 ops, too")
     parser.add_argument("--passes", action="store_true", help="print what each of our passes took")

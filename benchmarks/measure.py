@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 from attrs import frozen
@@ -17,12 +18,17 @@ from shardy_py.frontends.mlir import parse_module, print_module
 from shardy_py.testing.compare import compare
 
 
+MANY = 25
+"""How often each side runs at most, unless one asks for more."""
+
+
 @frozen
 class Settings:
     """What is measured.
 
     Args:
-        alternations: How often each side runs, besides one run of each whose results are compared.
+        alternations: How often each side runs at least, besides one run of each whose results are compared.
+        seconds: Programs that take little time run on until so many seconds have passed, `MANY` times at most.
         min_ops: Programs in files with fewer ops are left out.
         memory: Whether memory is measured.
         again: Whether solving again is.
@@ -32,6 +38,7 @@ class Settings:
     min_ops: int = 0
     memory: bool = True
     again: bool = True
+    seconds: float = 4.0
 
 
 @frozen
@@ -142,7 +149,7 @@ def measure(program: Program, settings: Settings) -> Measurement | Skipped:
         return Skipped(program.name, f"a run fails: {str(error).splitlines()[0]}")
     first, difference = _first(fresh(), theirs)
     del theirs
-    pairs = _alternate(fresh, settings.alternations)
+    pairs = _alternate(fresh, settings)
     return Measurement(
         program.name,
         program.is_file,
@@ -179,5 +186,10 @@ def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
     return run, "" if comparison.equal else str(comparison)
 
 
-def _alternate(fresh: Callable[[], Any], alternations: int) -> list[tuple[Run, Run]]:
-    return [(run_ours(fresh()), run_reference(fresh())) for _ in range(alternations)]
+def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run]]:
+    """Return the runs of both sides in turn; of short ones there are more, as they are disturbed more easily."""
+    pairs: list[tuple[Run, Run]] = []
+    begin = perf_counter()
+    while len(pairs) < settings.alternations or (len(pairs) < MANY and perf_counter() - begin < settings.seconds):
+        pairs.append((run_ours(fresh()), run_reference(fresh())))
+    return pairs

@@ -16,6 +16,8 @@ from shardy_py.ir.types import TensorType
 
 _CALL = "func.call"
 _NO_TRAITS: frozenset[Trait] = frozenset()
+_EXCLUDED = frozenset((IsTerminator, ConstantLike))
+"""The traits of ops that cannot propagate."""
 
 
 @frozen
@@ -79,7 +81,7 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
         if facts.rule is not None:
             known = with_rule.get(id(facts))
             if known is None:
-                known = with_rule[id(facts)] = facts, _could_propagate(op, semantics)
+                known = with_rule[id(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _has_several_tensors(op)
             total += known[1]
         elif _could_propagate(op, semantics):
             total += 1
@@ -142,9 +144,7 @@ def signature(op: Op) -> str:
 def _excluded_names(program: Program, semantics: OpSemantics) -> set[str]:
     """Return the names of ops that cannot propagate, whatever their types."""
     return {name for name in program.op_names if _is_of_the_core(name)} | {
-        name
-        for name in program.op_names
-        if not (semantics.traits_of_name(name) or _NO_TRAITS).isdisjoint((IsTerminator, ConstantLike))
+        name for name in program.op_names if not (semantics.traits_of_name(name) or _NO_TRAITS).isdisjoint(_EXCLUDED)
     }
 
 
@@ -154,9 +154,11 @@ def _is_of_the_core(name: str) -> bool:
 
 
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
-    if _is_of_the_core(op.name) or not semantics.get_traits(op).isdisjoint((IsTerminator, ConstantLike)):
-        return False
-    # With one tensor there is nothing to propagate to.
+    return _EXCLUDED.isdisjoint(semantics.get_traits(op)) and _has_several_tensors(op)
+
+
+def _has_several_tensors(op: Op) -> bool:
+    """Return whether an op has several tensors with dimensions; with one there is nothing to propagate to."""
     count = 0
     for value in (*op.operands, *op.results):
         count += _has_dims(value)

@@ -12,7 +12,7 @@ pytest.importorskip("jaxlib", reason="the other side is in jaxlib")
 
 from benchmarks.__main__ import main
 from benchmarks.markdown import tables
-from benchmarks.measure import Measurement, Settings, Skipped, measure
+from benchmarks.measure import MANY, Measurement, Settings, Skipped, measure
 from benchmarks.programs import Program
 from benchmarks.programs.distinct import OPS_PER_BLOCK, distinct_program
 from benchmarks.runs import STAGES, Run
@@ -28,7 +28,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 """
 """A call of a declaration, at which the C++ passes abort."""
-QUICK = Settings(1, memory=False, again=False)
+QUICK = Settings(1, memory=False, again=False, seconds=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,14 @@ def test_both_sides_run_as_often_as_asked(report: dict[str, Any]) -> None:
     assert program["ops"] == 2 * OPS_PER_BLOCK + 4
     assert program["equal"] is True
     assert [len(program["runs"][side]) for side in ("ours", "reference")] == [2, 2]
+
+
+def test_short_programs_run_more_often() -> None:
+    """Unless one says how often, a program that takes little time is measured until some time has passed."""
+    program = Program("tiny", lambda: distinct_program(2 * OPS_PER_BLOCK))
+    found = measure(program, evolve(QUICK, seconds=0.3))
+    assert isinstance(found, Measurement)
+    assert 1 < len(found.ours) == len(found.reference) <= MANY
 
 
 def test_stages_add_up(report: dict[str, Any]) -> None:
