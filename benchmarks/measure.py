@@ -17,7 +17,6 @@ from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import parse_module, print_module
 from shardy_py.testing.compare import compare
 
-
 MANY = 25
 """How often each side runs at most, unless one asks for more."""
 
