@@ -345,11 +345,13 @@ class _Compiler:
         block = entry_block(main)
         if block is None or block.last is None or IsTerminator not in self.semantics.get_traits(block.last):
             return
+        rules: dict[tuple[int, ...], OpShardingRule] = {}
         for operand, result in zip(block.last.operands, main.function_results, strict=True):
             shape = static_shape(operand.type)
             slot = self.slots.get(operand)
             if shape is not None and slot != NO_SLOT:
-                self.problem.function_results.append((identity_rule(shape), slot, self.slots.get(result)))
+                rule = rules.get(shape) or rules.setdefault(shape, identity_rule(shape))
+                self.problem.function_results.append((rule, slot, self.slots.get(result)))
 
 
 def _dangling_edge(op: Op, wanted: str) -> UnsupportedError:

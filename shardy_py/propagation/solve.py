@@ -160,10 +160,17 @@ class _Solver:
     def _sync_function_results(self, strategy: Strategy) -> None:
         """Propagate between the values the main function returns and its results."""
         problem, current, again = self.problem, self.current, self._again
+        memos: dict[int, dict[tuple[int, ...], Outcome]] = {}
         for number, (rule, operand, result) in enumerate(problem.function_results):
             ids = (current[operand], current[result])
-            directions = (int(Direction.BOTH),) * rule.num_factors
-            outcome = problem.transitions.outcome(problem.transitions.intern_rule(rule), directions, strategy, ids)
+            if ids[0] == ids[1] and self.recorder is None:
+                continue
+            memo = memos.get(id(rule))
+            if memo is None:
+                directions = (int(Direction.BOTH),) * rule.num_factors
+                rule_id = problem.transitions.intern_rule(rule)
+                memo = memos[id(rule)] = problem.transitions.memo(rule_id, directions, strategy)
+            outcome = memo[ids]
             if self.recorder is not None:
                 self.recorder.record(-1 - number, -1, ids, current, outcome, outcome)
             for position, new in outcome:
