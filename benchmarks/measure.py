@@ -93,8 +93,11 @@ class Measurement:
 
     @property
     def ratio(self) -> float:
-        """Ours by theirs, of medians."""
-        return self.our_seconds / self.reference_seconds
+        """The median over all alternations of ours by theirs.
+
+        The runs of one alternation follow each other, so that a machine that is slow for a while is so for both.
+        """
+        return median(ours.seconds / other.seconds for ours, other in zip(self.ours, self.reference, strict=True))
 
     @property
     def our_cpu_seconds(self) -> float:
@@ -104,7 +107,8 @@ class Measurement:
     @property
     def cpu_ratio(self) -> float:
         """The ratio by processor time."""
-        return self.our_cpu_seconds / median(run.cpu_seconds for run in self.reference)
+        pairs = zip(self.ours, self.reference, strict=True)
+        return median(ours.cpu_seconds / other.cpu_seconds for ours, other in pairs)
 
     @property
     def again_share(self) -> float | None:

@@ -22,9 +22,10 @@ _COLUMNS = (
 )
 _WIDTHS = (28, 7, 7, 7, 7, 5, 6, 9, *(max(6, len(stage)) for stage in STAGES), 6, 6, 5, 5)
 LEGEND = """\
-ours, C++: medians, in ms, as are the stages of ours. first: our first run, which the median leaves out. by CPU: the
-ratio by processor time. no verif.: the C++ passes without MLIR's verifier between them. MB: the most that a run adds to
-the memory of its process. again: solving the compiled problem with another schedule, as a share of ours."""
+ours, C++: medians, in ms, as are the stages of ours. ratio: the median over the alternations of one run of ours by the
+one of the C++ after it. first: our first run, which the medians leave out. by CPU: the ratio by processor time. no
+verif.: the C++ passes without MLIR's verifier between them. MB: the most that a run adds to the memory of its process.
+again: solving the compiled problem with another schedule, as a share of ours."""
 
 
 def head() -> str:

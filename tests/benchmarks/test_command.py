@@ -116,6 +116,14 @@ def test_targets_take_the_right_programs() -> None:
     assert _verdict([], "shardy --help", Starts(0.1, 0.2, 0.4, 0.01)) == ("pass", pytest.approx(400))
 
 
+def test_a_ratio_compares_runs_that_follow_each_other() -> None:
+    """A machine that is half as fast for some of the alternations changes times, but no ratio."""
+    fast, slow = _measurement("fast", 0.9), _measurement("slow", 0.9)
+    slow = evolve(slow, ours=(Run(0.9, 1.2), Run(1.8, 2.4), Run(0.8, 1.2)), reference=(Run(1, 2), Run(2, 4), Run(2, 2)))
+    assert slow.ratio == pytest.approx(fast.ratio)
+    assert slow.cpu_ratio == pytest.approx(0.6)
+
+
 def test_unequal_results_fail() -> None:
     """A difference fails the target, however fast it was made."""
     wrong = evolve(_measurement("gpt-2", 0.1), difference="here")
