@@ -13,7 +13,6 @@ from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.finding import all_ops, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
-    DataFlowShardingTransformType,
     Elementwise,
     IsTerminator,
     OpFacts,
@@ -28,7 +27,7 @@ from shardy_py.ir.unused import find_unused_ops
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifications
-from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, Transform
+from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, edge_transform
 from shardy_py.propagation.removal import plan_removal, removable_ops
 from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block
@@ -236,7 +235,7 @@ class _Compiler:
         step = self._add_identity(op, sources, op.results[0], multi_use=False)
         self._enter_edge(step)
         if step is not None and self._transforms(info.data_flow):
-            self.problem.transforms[step] = _edge_transform(info.data_flow, info.owner_op, info.owner)
+            self.problem.transforms[step] = edge_transform(info.data_flow, info.owner_op, info.owner)
 
     def _enter_edge(self, step: int | None) -> None:
         """Note the step of an edge at the slots where it begins."""
@@ -390,15 +389,3 @@ def parse_direction(attribute: object) -> Direction:
         if str(direction.name) in text:
             return direction
     return Direction.NONE
-
-
-def _edge_transform(data_flow: ShardableDataFlowOpInterface, op: Op, owner: Value) -> Transform:
-    def before(sharding: TensorSharding) -> TensorSharding:
-        kind = DataFlowShardingTransformType.BEFORE_EDGE_PROPAGATION
-        return data_flow.transform_target_sharding(op, owner, sharding, kind)
-
-    def after(sharding: TensorSharding) -> TensorSharding:
-        kind = DataFlowShardingTransformType.AFTER_EDGE_PROPAGATION
-        return data_flow.transform_target_sharding(op, owner, sharding, kind)
-
-    return before, after

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import Trait
+from shardy_py.ir.interfaces import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.sharding_table import ShardingTable
@@ -197,3 +197,17 @@ class StepsAt:
 def _of_few(slots: tuple[int, ...]) -> ShardingsOf:
     """Return what picks the shardings of at most one slot."""
     return lambda shardings: tuple([shardings[slot] for slot in slots])
+
+
+def edge_transform(data_flow: ShardableDataFlowOpInterface, op: Op, owner: Value) -> Transform:
+    """Return the transform of an edge, as the data flow of its op gives it."""
+
+    def before(sharding: TensorSharding) -> TensorSharding:
+        kind = DataFlowShardingTransformType.BEFORE_EDGE_PROPAGATION
+        return data_flow.transform_target_sharding(op, owner, sharding, kind)
+
+    def after(sharding: TensorSharding) -> TensorSharding:
+        kind = DataFlowShardingTransformType.AFTER_EDGE_PROPAGATION
+        return data_flow.transform_target_sharding(op, owner, sharding, kind)
+
+    return before, after
