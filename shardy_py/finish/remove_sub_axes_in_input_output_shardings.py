@@ -36,12 +36,8 @@ class RemoveSubAxesInInputOutputShardingsPass:
         arguments = [value for region in main.regions for block in region.blocks[:1] for value in block.arguments]
         for value in [*arguments, *main.function_results]:
             sharding = table.get(value.id)
-            if sharding is not None and any(map(_is_cut, sharding.dim_shardings)):
+            if sharding is not None:
                 table[value.id] = sharding.map_dims(_cut)
-
-
-def _is_cut(dim: DimensionSharding) -> bool:
-    return not dim.is_closed and any(axis.sub_axis is not None for axis in dim.axes)
 
 
 def _cut(dim: DimensionSharding) -> DimensionSharding:
