@@ -23,6 +23,7 @@ from shardy_py.ir.passes import Pass, PassContext, make_pass, split_options, unk
 from shardy_py.ir.pipelines import PassPipeline
 from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.plugins import Registry
+from shardy_py.plugins.installed import installed_registry
 
 ANCHORS = ("any", "builtin.module", "func.func")
 
@@ -129,7 +130,7 @@ def find_pass(name: str, registry: Registry | None = None) -> type[Pass] | None:
     """Return the class of a pass, or None if there is none; as `get_pass`."""
     path = PASSES.get(name)
     if path is None:
-        return (registry or Registry.from_entry_points()).passes.get(name)
+        return (registry or installed_registry()).passes.get(name)
     module, class_ = path.split(":")
     return getattr(import_module(module), class_)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from shardy_py.errors import PluginError
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins.installed import installed_registry
 
 
 def load_registry(
@@ -26,8 +27,11 @@ def load_registry(
     Raises:
         PluginError: a given plugin is broken, or with ``strict_plugins`` anything is wrong.
     """
+    given, not_wanted = tuple(plugins), tuple(blocked)
+    if not given and not not_wanted:
+        return installed_registry(options=options, skip_broken=not strict_plugins)
     registry = Registry.from_entry_points(
-        plugins=plugins, blocked=blocked, options=options, skip_broken=not strict_plugins
+        plugins=given, blocked=not_wanted, options=options, skip_broken=not strict_plugins
     )
     broken = [info for info in registry.plugins if info.status == "broken" and not info.origin]
     if broken:

@@ -17,6 +17,7 @@ from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry
+from shardy_py.plugins.installed import installed_registry
 
 USAGE = """\
 usage: shardy-opt [-PASS[=OPTIONS]]... [--pass-pipeline=PIPELINE] [-split-input-file] [-o FILE] [FILE]
@@ -187,7 +188,7 @@ def run(command: Command) -> int:
         return 0
     name = "<stdin>" if command.file == "-" else command.file
     data = _read(command.file)
-    registry = Registry.from_entry_points() if command.passes else None
+    registry = installed_registry() if command.passes else None
     results, failed = [], False
     for part in _parts(data, name, split=command.split):
         try:

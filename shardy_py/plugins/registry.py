@@ -32,6 +32,7 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import pointwise_rule
 
 DEFAULT_OPTIONS = RuleOptions()
+_MANY_NAMES = 10_000
 _T = TypeVar("_T")
 
 
@@ -333,6 +334,9 @@ class Registry:
     def _resolve(self, name: str) -> _Resolved:
         found = self._resolved.get(name)
         if found is None:
+            if len(self._resolved) >= _MANY_NAMES:
+                # The registry may live as long as the process; programs can have any names.
+                self._resolved.clear()
             found = self._resolved[name] = self._resolve_definition(name)
         return found
 

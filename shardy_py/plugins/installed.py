@@ -1,0 +1,61 @@
+"""The registry of the installed plugins: built once per process, and again when the installed distributions change."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Hashable
+from functools import lru_cache
+from stat import S_ISDIR
+
+from shardy_py.ir.interfaces import RuleOptions
+from shardy_py.plugins.registry import DEFAULT_OPTIONS, Registry
+
+_METADATA = (".dist-info", ".egg-info", ".egg")
+"""The endings of the entries of a directory that describe a distribution."""
+
+
+def installed_registry(*, options: RuleOptions = DEFAULT_OPTIONS, skip_broken: bool = False) -> Registry:
+    """Return `Registry.from_entry_points` of the installed plugins alone; the same object while they are the same.
+
+    Args:
+        options: What rules depend on besides their op.
+        skip_broken: Whether problems of plugins are recorded instead of raised.
+
+    Raises:
+        PluginError: a plugin is broken, or two define the same op.
+    """
+    return _build(installed_distributions(), options, skip_broken)
+
+
+def installed_distributions() -> Hashable:
+    """Return a value that changes when a distribution is installed, removed or replaced.
+
+    It has what importlib.metadata looks at: the search path with the metadata directories in it, and the finders.
+    """
+    return tuple([_entry(path) for path in sys.path]), tuple(map(id, sys.meta_path))
+
+
+@lru_cache(maxsize=8)
+def _build(distributions: Hashable, options: RuleOptions, skip_broken: bool) -> Registry:
+    return Registry.from_entry_points(options=options, skip_broken=skip_broken)
+
+
+def _entry(path: str) -> Hashable:
+    place = os.path.abspath(path)
+    try:
+        state = os.stat(place)
+    except OSError:
+        return place
+    return _metadata_in(place, state.st_mtime_ns) if S_ISDIR(state.st_mode) else (place, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _metadata_in(place: str, modified: int) -> Hashable:
+    """Return the metadata directories of a directory; other files may come and go there without effect."""
+    try:
+        with os.scandir(place) as entries:
+            found = [(item.name, item.stat().st_mtime_ns) for item in entries if item.name.endswith(_METADATA)]
+    except OSError:
+        return place, modified
+    return place, tuple(sorted(found))

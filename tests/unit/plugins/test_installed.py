@@ -1,0 +1,89 @@
+"""The registry of the installed plugins is built once, and again when the installed distributions change."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import shardy_py as sdy
+from shardy_py.api.registries import load_registry
+from shardy_py.plugins import RuleOptions
+from shardy_py.plugins.installed import installed_distributions, installed_registry
+
+PLUGIN = """
+import shardy_py as sdy
+
+calls = 0
+toy = sdy.Dialect("installed_toy")
+toy.op("installed_toy.neg", rule="i -> i")
+
+
+@sdy.hookimpl
+def shardy_register_dialects():
+    global calls
+    calls += 1
+    return [toy]
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory on the search path for distributions of one's own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("installed_toy", None)
+
+
+def install(site: Path) -> None:
+    """Install a distribution with one plugin."""
+    (site / "installed_toy.py").write_text(PLUGIN)
+    info = site / "installed_toy-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: installed-toy\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[shardy_py.dialects]\ninstalled_toy = installed_toy\n")
+
+
+def test_the_running_process_sees_plugins_come_and_go(site: Path) -> None:
+    """A plugin that is installed or removed while the process runs is in the next registry, or no longer in it."""
+    assert "installed_toy.neg" not in installed_registry().ops
+    install(site)
+    assert "installed_toy.neg" in installed_registry().ops
+    shutil.rmtree(site / "installed_toy-1.0.dist-info")
+    assert "installed_toy.neg" not in installed_registry().ops
+
+
+def test_the_same_distributions_give_the_same_registry(site: Path) -> None:
+    """The plugins are asked once, however often the default registry is needed, and whatever else is written there."""
+    install(site)
+    first = load_registry(options=RuleOptions())
+    (site / "output.mlir").write_text("module {}")
+    assert load_registry(options=RuleOptions()) is first
+    assert sys.modules["installed_toy"].calls == 1
+    extended = load_registry(options=RuleOptions(extended=True))
+    assert extended.options.extended
+    assert load_registry(options=RuleOptions()) is first
+
+
+def test_what_is_looked_at_follows_the_search_path(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another search path, or another finder, counts as other distributions; a missing entry does no harm."""
+    before = installed_distributions()
+    assert installed_distributions() == before
+    monkeypatch.syspath_prepend(site / "missing")
+    assert installed_distributions() != before
+    monkeypatch.undo()
+    assert installed_distributions() != before
+
+
+def test_given_plugins_are_asked_each_time() -> None:
+    """A plugin that is given is never part of the registry of others."""
+    toy = sdy.Dialect("given")
+    toy.op("given.neg", rule="i -> i")
+
+    class Given:
+        @sdy.hookimpl
+        def shardy_register_dialects(self) -> list[sdy.Dialect]:
+            return [toy]
+
+    assert "given.neg" in load_registry(options=RuleOptions(), plugins=[Given()]).ops
+    assert "given.neg" not in load_registry(options=RuleOptions()).ops
