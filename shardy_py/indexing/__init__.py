@@ -1,0 +1,47 @@
+"""Indexing maps: which element of one tensor an element of another one reads, as expressions over bounded variables.
+
+Sharding rules are derived from them, layouts are maps from indices to places in memory, kernels compute with them.
+"""
+
+from shardy_py.indexing.compose import (
+    compose,
+    rescale_symbols,
+    without_unused_dims,
+    without_unused_symbols,
+    without_variables,
+)
+from shardy_py.indexing.expressions import (
+    Binary,
+    Constant,
+    Expression,
+    Variable,
+    VariableKind,
+    constant,
+    dim,
+    runtime,
+    symbol,
+)
+from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds_of
+from shardy_py.indexing.simplify import simplify
+
+__all__ = [
+    "Binary",
+    "Bound",
+    "Constant",
+    "Expression",
+    "IndexingMap",
+    "Interval",
+    "Variable",
+    "VariableKind",
+    "bounds_of",
+    "compose",
+    "constant",
+    "dim",
+    "rescale_symbols",
+    "runtime",
+    "simplify",
+    "symbol",
+    "without_unused_dims",
+    "without_unused_symbols",
+    "without_variables",
+]

@@ -1,0 +1,162 @@
+"""Index expressions: integers, variables and the operators between them, in the tree that the text shows.
+
+The functions below build trees as they are told; `canonical.canonicalize` brings them into the canonical form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from typing import Any, Literal
+
+from attrs import frozen
+
+Operator = Literal["+", "*", "mod", "/", "ceildiv", "max", "min"]
+
+
+class VariableKind(IntEnum):
+    """The kinds of variables, in their canonical order."""
+
+    DIM = 0
+    """A dimension: thread and block ids, or the dimensions of a tensor."""
+    RANGE = 1
+    """A range variable: a loop."""
+    RUNTIME = 2
+    """A run-time variable: a value that is read when the program runs."""
+
+    @property
+    def prefix(self) -> str:
+        """Prefix of default names: ``d``, ``s`` or ``rt``."""
+        return ("d", "s", "rt")[self]
+
+
+@frozen(cache_hash=True, order=False)
+class Constant:
+    """An integer."""
+
+    value: int
+
+
+@frozen(cache_hash=True, order=False)
+class Variable:
+    """A variable of an indexing map, by its kind and its number among those of the kind."""
+
+    kind: VariableKind
+    number: int
+
+
+@frozen(cache_hash=True, order=False)
+class Binary:
+    """An operator between two expressions; division rounds down, ``mod`` has the sign of the divisor."""
+
+    op: Operator
+    left: Expression
+    right: Expression
+
+
+Expression = Constant | Variable | Binary
+
+ZERO = Constant(0)
+ONE = Constant(1)
+
+
+def dim(number: int) -> Variable:
+    """Return the dimension of a number."""
+    return Variable(VariableKind.DIM, number)
+
+
+def symbol(number: int) -> Variable:
+    """Return the range variable of a number."""
+    return Variable(VariableKind.RANGE, number)
+
+
+def runtime(number: int) -> Variable:
+    """Return the run-time variable of a number."""
+    return Variable(VariableKind.RUNTIME, number)
+
+
+def constant(value: int) -> Constant:
+    """Return an integer as an expression."""
+    return Constant(int(value))
+
+
+def negated(expression: Expression) -> Expression:
+    """Return the negative of an expression: a constant, or a product with -1."""
+    return Constant(-expression.value) if isinstance(expression, Constant) else Binary("*", expression, Constant(-1))
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and all within it, each before what it is made of."""
+    pending = [expression]
+    while pending:
+        current = pending.pop()
+        yield current
+        if isinstance(current, Binary):
+            pending += (current.right, current.left)
+
+
+def variables_of(expression: Expression) -> set[Variable]:
+    """Return the variables of an expression."""
+    return {item for item in walk(expression) if isinstance(item, Variable)}
+
+
+def count_operators(expression: Expression) -> int:
+    """Return the number of operators, a measure of what the expression costs."""
+    return sum(isinstance(item, Binary) for item in walk(expression))
+
+
+def rewritten(expression: Expression, values: Mapping[Variable, Expression]) -> Expression:
+    """Return an expression with other expressions in the place of some variables; nothing is simplified."""
+    if isinstance(expression, Variable):
+        return values.get(expression, expression)
+    if isinstance(expression, Constant):
+        return expression
+    left, right = rewritten(expression.left, values), rewritten(expression.right, values)
+    if left is expression.left and right is expression.right:
+        return expression
+    return Binary(expression.op, left, right)
+
+
+def evaluate(expression: Expression, value_of: Callable[[Variable], Any]) -> Any:
+    """Return the value of an expression.
+
+    Args:
+        expression: The expression.
+        value_of: The value of a variable: an integer, or an array of integers of numpy.
+
+    Raises:
+        ZeroDivisionError: integers are divided by zero.
+    """
+    if isinstance(expression, Constant):
+        return expression.value
+    if isinstance(expression, Variable):
+        return value_of(expression)
+    left, right = evaluate(expression.left, value_of), evaluate(expression.right, value_of)
+    return _APPLY[expression.op](left, right)
+
+
+def _minimum(left: Any, right: Any) -> Any:
+    if isinstance(left, int) and isinstance(right, int):
+        return min(left, right)
+    import numpy
+
+    return numpy.minimum(left, right)
+
+
+def _maximum(left: Any, right: Any) -> Any:
+    if isinstance(left, int) and isinstance(right, int):
+        return max(left, right)
+    import numpy
+
+    return numpy.maximum(left, right)
+
+
+_APPLY: dict[Operator, Callable[[Any, Any], Any]] = {
+    "+": lambda left, right: left + right,
+    "*": lambda left, right: left * right,
+    "mod": lambda left, right: left % right,
+    "/": lambda left, right: left // right,
+    "ceildiv": lambda left, right: -(-left // right),
+    "max": _maximum,
+    "min": _minimum,
+}
