@@ -1,0 +1,1 @@
+"""Running programs through XLA, on the devices of JAX (extra ``jax``)."""
