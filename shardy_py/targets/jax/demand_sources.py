@@ -42,7 +42,7 @@ FORWARDING = frozenset(
 )
 """Ops whose results hold elements of their first operand, or numbers near them."""
 
-_POSITIVE = frozenset(("log", "sqrt", "rsqrt", "cbrt", "lgamma", "digamma", "igamma", "igammac", "polygamma"))
+_POSITIVE = frozenset(("log", "sqrt", "rsqrt", "cbrt", "lgamma", "digamma", "igamma", "igammac"))
 _INSIDE_UNIT = frozenset(("acos", "asin", "atanh", "erf_inv", "log_plus_one"))
 _DEFINITE = frozenset(("cholesky", "triangular_solve", "eigh"))
 _DEFINITE_TARGETS = re.compile(
@@ -192,7 +192,22 @@ def _ragged_dot(op: Op) -> Iterator[tuple[Value, Demand]]:
 
 
 def _set_dimension_size(op: Op) -> Iterator[tuple[Value, Demand]]:
-    yield op.operands[1], Demand(low=1, high=_size(_shape(op.operands[0]), int(op.attributes.get("dimension") or 0)))
+    # Nothing is said of the elements behind the size.
+    size = _size(_shape(op.operands[0]), int(op.attributes.get("dimension") or 0))
+    yield op.operands[1], Demand(low=size, high=size)
+
+
+def _polygamma(op: Op) -> Iterator[tuple[Value, Demand]]:
+    yield op.operands[0], Demand(low=1, whole=True)
+    yield op.operands[1], POSITIVE
+
+
+def _batch_norm_inference(op: Op) -> Iterator[tuple[Value, Demand]]:
+    yield op.operands[4], POSITIVE
+
+
+def _batch_norm_grad(op: Op) -> Iterator[tuple[Value, Demand]]:
+    yield op.operands[3], POSITIVE
 
 
 def _zeta(op: Op) -> Iterator[tuple[Value, Demand]]:
@@ -225,6 +240,9 @@ _SOURCES: dict[str, Callable[[Op], Demands]] = {
     "shift_right_arithmetic": _shift,
     "ragged_dot": _ragged_dot,
     "set_dimension_size": _set_dimension_size,
+    "polygamma": _polygamma,
+    "batch_norm_inference": _batch_norm_inference,
+    "batch_norm_grad": _batch_norm_grad,
     "zeta": _zeta,
     "acosh": _acosh,
     "custom_call": _custom_call,

@@ -15,6 +15,7 @@ class Demand:
         shifted: Whether ``high`` went through an addition; it goes through one only, as a loop adds without end.
         distinct: Whether no two elements may be equal, as far as there are values enough.
         ordered: Whether the elements are in order, along all dimensions.
+        whole: Whether floats are whole numbers.
         definite: Whether the two last dimensions are positive definite matrices, well conditioned.
         total: What the elements of the last dimension sum to; None for anything.
     """
@@ -24,6 +25,7 @@ class Demand:
     shifted: bool = False
     distinct: bool = False
     ordered: bool = False
+    whole: bool = False
     definite: bool = False
     total: int | None = None
 
@@ -36,6 +38,7 @@ class Demand:
             shifted=nearest.shifted,
             distinct=self.distinct or other.distinct,
             ordered=self.ordered or other.ordered,
+            whole=self.whole or other.whole,
             definite=self.definite or other.definite,
             total=self.total if other.total is None else other.total,
         )
@@ -46,9 +49,6 @@ class Demand:
             return None
         return evolve(self, high=self.high - max(amount, 0), shifted=True, total=None)
 
-
-INDEX = Demand(low=0)
-"""Of an index whose largest value is not known."""
 
 POSITIVE = Demand(low=0.1)
 INSIDE_UNIT = Demand(low=-0.9, high=0.9)

@@ -102,11 +102,14 @@ def _floats(shape: tuple[int, ...], demand: Demand, random: np.random.Generator)
     if demand.definite:
         return _definite(shape, random)
     if demand.low is not None and demand.high is not None:
-        return random.uniform(demand.low, max(demand.low, demand.high), shape)
-    values = random.standard_normal(shape) * _scale(shape)
-    if demand.low is not None:
-        return demand.low + numpy.abs(values)
-    return values if demand.high is None else demand.high - numpy.abs(values)
+        values = random.uniform(demand.low, max(demand.low, demand.high), shape)
+    else:
+        values = random.standard_normal(shape) * _scale(shape)
+        if demand.low is not None:
+            values = demand.low + numpy.abs(values)
+        elif demand.high is not None:
+            values = demand.high - numpy.abs(values)
+    return numpy.ceil(values) if demand.whole else values
 
 
 def _scale(shape: tuple[int, ...]) -> float:

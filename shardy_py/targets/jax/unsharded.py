@@ -8,6 +8,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph import Op, Program
+from shardy_py.targets.jax.kernels import register_kernels
 
 MANUAL_COMPUTATION = "sdy.manual_computation"
 
@@ -69,8 +70,7 @@ def _drop(program: Program, op: Op) -> None:
         dictionaries = op.attributes.get(name)
         if dictionaries is not None:
             op.attributes[name] = tuple(
-                {key: value for key, value in item.items() if not key.startswith(_ANNOTATIONS)}
-                for item in dictionaries
+                {key: value for key, value in item.items() if not key.startswith(_ANNOTATIONS)} for item in dictionaries
             )
 
 
@@ -105,12 +105,11 @@ def compile_unsharded(text: str, *, device: Any = None) -> Callable[..., Sequenc
     import jax
     from jaxlib import xla_client
 
+    register_kernels()
     chosen = jax.devices()[0] if device is None else device
     options = xla_client.CompileOptions()
     try:
-        executable = chosen.client.compile_and_load(
-            without_shardings(text), xla_client.DeviceList((chosen,)), options
-        )
+        executable = chosen.client.compile_and_load(without_shardings(text), xla_client.DeviceList((chosen,)), options)
     except jax.errors.JaxRuntimeError as error:
         raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {error}")) from error
 
