@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -74,6 +76,26 @@ class UnsupportedError(ShardyError):
 
 class OptionError(ShardyError):
     """An unknown option or an invalid value for one."""
+
+
+def did_you_mean(name: str, known: Iterable[str], *, otherwise: str = "", likeness: float = 0.6) -> str:
+    """Return a hint with the names that a misspelt one may stand for.
+
+    Args:
+        name: The name that does not exist.
+        known: Those that do.
+        otherwise: The hint where none is close.
+        likeness: How alike the names must be, from 0 to 1, as `difflib` counts it.
+
+    >>> did_you_mean("Elementwize", ["Elementwise", "Pure"])
+    'did you mean Elementwise?'
+    """
+    names = sorted(known)
+    close = get_close_matches(name, names, n=3, cutoff=likeness)
+    if not close:
+        folded = {item.casefold(): item for item in names}
+        close = [folded[item] for item in get_close_matches(name.casefold(), folded, n=3, cutoff=likeness)]
+    return f"did you mean {' or '.join(close)}?" if close else otherwise
 
 
 def require_library(name: str, *, purpose: str, extra: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.finding import data_flow_ops
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import OpOperand, OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.types import TensorType
+
+_OWNER = "the semantics"
 
 
 def check_data_flows(program: Program, semantics: OpSemantics) -> None:
@@ -18,11 +21,12 @@ def check_data_flows(program: Program, semantics: OpSemantics) -> None:
     Raises:
         PluginError: a method fails, or names values that cannot be on an edge of the op; one diagnostic for each op.
     """
-    problems = []
+    problems: list[Diagnostic] = []
     for op in data_flow_ops(program, semantics):
         data_flow = semantics.get_data_flow(op)
         problem = next(data_flow_problems(op, data_flow), None) if data_flow is not None else None
-        if problem is not None:
+        # Ops whose data flow fails in the same way are one problem.
+        if problem is not None and all((problem.op, problem.message) != (old.op, old.message) for old in problems):
             problems.append(problem)
     if problems:
         raise PluginError(*problems)
@@ -33,12 +37,15 @@ def data_flow_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Itera
     try:
         yield from _edge_problems(op, data_flow)
     except _Failed as failed:
-        reason = f"{type(failed.__cause__).__name__}: {failed.__cause__}"
-        yield _problem(op, data_flow, f"{failed} raised {reason}")
+        yield failed.problem
 
 
 class _Failed(Exception):
-    """A method of a dialect raised something; its message is the name of the method."""
+    """A method of a dialect raised something."""
+
+    def __init__(self, problem: Diagnostic) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
@@ -62,15 +69,11 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
 
 
 def _ask(method: Callable[..., Any], *arguments: Any) -> Any:
+    # A registry gives methods behind a guard; other semantics are not trusted either.
     try:
-        answer = method(*arguments)
-        if answer is None or isinstance(answer, Value):
-            return answer
-        return tuple(answer) if isinstance(answer, Sequence) else answer
-    except ShardyError:
-        raise
-    except Exception as error:
-        raise _Failed(method.__name__) from error
+        return Guard(method, getattr(method, "__name__", "a method"), _OWNER, code="data-flow").call(*arguments)
+    except ShardyError as error:
+        raise _Failed(error.diagnostics[0]) from error
 
 
 def _source_problems(
@@ -102,4 +105,7 @@ def _name(op: Op, value: Value) -> str:
 
 def _problem(op: Op, data_flow: ShardableDataFlowOpInterface, message: str) -> Diagnostic:
     hint = f"the data flow of the op is given by {type(data_flow).__name__}"
+    guard = getattr(data_flow, "guard", None)
+    if isinstance(guard, Guard):
+        hint = f"{hint}, {guard.provenance}"
     return Diagnostic("data-flow", message, op.location, op.name, hint)

@@ -9,6 +9,15 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Op
 
+COLLECTIVES = (
+    "all_gather",
+    "all_reduce",
+    "reduce_scatter",
+    "all_to_all",
+    "collective_permute",
+    "collective_broadcast",
+)
+
 
 @frozen
 class OwnCollective:

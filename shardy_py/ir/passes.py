@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import attrs
 
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, did_you_mean
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
@@ -154,10 +153,7 @@ def make_pass(class_: type[_PassT], options: Mapping[str, str]) -> _PassT:
 def unknown_name(code: str, message: str, name: str, known: Iterable[str]) -> Diagnostic:
     """Return a diagnostic for a name that does not exist, with the closest ones that do."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3)
-    if close:
-        return Diagnostic(code, message, hint=f"did you mean {' or '.join(close)}?")
-    return Diagnostic(code, message, hint=f"known: {', '.join(names) or 'none'}")
+    return Diagnostic(code, message, hint=did_you_mean(name, names, otherwise=f"known: {', '.join(names) or 'none'}"))
 
 
 def _unknown_option(pass_name: str, name: str, known: Iterable[str]) -> Diagnostic:

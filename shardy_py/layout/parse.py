@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TypeVar
 
-from shardy_py.errors import VerificationError
+from shardy_py.errors import VerificationError, did_you_mean
 from shardy_py.layout.element_types import ELEMENT_TYPES
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, Size, TokenShape, TupleShape
@@ -81,12 +80,9 @@ def read_shape(cursor: Cursor, depth: int = 0) -> AnyShape:
         cursor.expect("]")
         return TokenShape() if name == "token" else OpaqueShape()
     if name not in ELEMENT_TYPES:
-        close = get_close_matches(name.lower(), ELEMENT_TYPES, 1)
-        cursor.refuse(
-            "unknown-element-type",
-            f"there is no element type '{name}'{f'; did you mean {close[0]}?' if close else ''}",
-            start,
-        )
+        meant = did_you_mean(name.lower(), ELEMENT_TYPES)
+        message = f"there is no element type '{name}'{f'; {meant}' if meant else ''}"
+        cursor.refuse("unknown-element-type", message, start)
     cursor.expect("[")
     sizes = _read_list(cursor, "]", lambda: _read_size(cursor))
     # A brace before anything else opens the body of a computation.

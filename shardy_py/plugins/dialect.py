@@ -7,9 +7,10 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from shardy_py.errors import Diagnostic, PluginError, RuleError
+from shardy_py.errors import Diagnostic, PluginError, RuleError, did_you_mean
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.graph import Op
+from shardy_py.ir.guard import calling_place, shorten_place, shown
 from shardy_py.ir.interfaces import (
     MeshReferenceOpInterface,
     RuleOptions,
@@ -17,6 +18,7 @@ from shardy_py.ir.interfaces import (
     ShardingRuleOpInterface,
     Trait,
 )
+from shardy_py.plugins import checks
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum import rule as parse_rule
 from shardy_py.sharding.rule import OpShardingRule
@@ -33,60 +35,35 @@ TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
 
 _GLOB_CHARACTERS = frozenset("*?[")
+_OF_ONE_OP = ("data_flow", "mesh_reference", "cost")
 
 
-def _frozen_traits(traits: Iterable[Trait]) -> frozenset[Trait]:
-    return frozenset(traits)
+def _check_definition(definition: OpDefinition) -> None:
+    """Check all arguments of a definition.
 
-
-def _check_name(definition: OpDefinition, attribute: Any, name: str) -> None:
-    if not isinstance(name, str) or not name.strip():
-        raise PluginError(Diagnostic("invalid-op-name", f"an op is registered under its full name, not {name!r}"))
-
-
-def _check_traits(definition: OpDefinition, attribute: Any, traits: frozenset[Trait]) -> None:
-    for trait in traits:
-        if not isinstance(trait, Trait):
-            raise PluginError(
-                Diagnostic(
-                    "invalid-trait",
-                    f"{trait!r} is not a trait",
-                    op=definition.name,
-                    hint="use the markers of shardy_py.plugins, for example traits=[Elementwise]",
-                )
-            )
-
-
-def _check_rule(definition: OpDefinition, attribute: Any, rule: object) -> None:
-    if rule is None:
-        return
+    Raises:
+        PluginError: one is unfit.
+    """
+    name = definition.name
+    checks.check_rule(definition.rule, op=name, is_glob=definition.is_glob)
+    checks.check_traits_of(definition.traits_of, op=name)
+    checks.check_data_flow(definition.data_flow, op=name)
+    checks.check_mesh_reference(definition.mesh_reference, op=name)
+    checks.check_cost(definition.cost, op=name)
+    checks.check_flag(definition.contextual, op=name, argument="contextual")
+    checks.check_attribute_name(definition.sharding_attribute, op=name)
     if definition.is_glob:
-        raise PluginError(
-            Diagnostic(
-                "invalid-glob",
-                "a name with wildcards can only give traits, not a sharding rule",
-                op=definition.name,
-                hint="register the rule under every full op name",
-            )
-        )
-    if not callable(rule) and not isinstance(rule, ShardingRuleOpInterface):
-        raise PluginError(
-            Diagnostic(
-                "invalid-rule",
-                f"{rule!r} is neither a function of the op nor an object with get_sharding_rule",
-                op=definition.name,
-            )
-        )
+        given = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
+        if given:
+            message = f"a name with wildcards can only give traits, not {given[0]}"
+            raise checks.refuse("invalid-glob", message, name, hint=f"give {given[0]} to every full op name")
+    if definition.rule is not None and definition.data_flow is not None:
+        message = "the op has a rule and a data flow; shardings go through it by one of them"
+        raise checks.refuse("rule-and-data-flow", message, name, hint="leave out the rule, or data_flow")
 
 
-def _check_data_flow(definition: OpDefinition, attribute: Any, data_flow: object) -> None:
-    if isinstance(data_flow, type):
-        message = f"the data flow is the class {data_flow.__name__}, not an object"
-        raise PluginError(Diagnostic("invalid-data-flow", message, op=definition.name, hint=f"{data_flow.__name__}()"))
-    if data_flow is not None and not hasattr(data_flow, "get_edge_sources"):
-        hint = "give an object with the methods of ShardableDataFlowOpInterface, such as LoopDataFlow()"
-        message = f"{data_flow!r} does not describe data flow"
-        raise PluginError(Diagnostic("invalid-data-flow", message, op=definition.name, hint=hint))
+def _check_name(definition: OpDefinition, attribute: Any, name: Any) -> None:
+    checks.check_op_name(name)
 
 
 @frozen
@@ -106,23 +83,24 @@ class OpDefinition:
             so that it must not be reused for an op that looks the same.
         mesh_reference: What knows the mesh to which the op refers besides its shardings.
         cost: What says what the op costs, where its rule does not tell.
+        place: The line that defines it, for errors, or "".
     """
 
     name: str = field(validator=_check_name)
-    traits: frozenset[Trait] = field(
-        default=frozenset(), kw_only=True, converter=_frozen_traits, validator=_check_traits
-    )
-    rule: Rule | ShardingRuleOpInterface | None = field(default=None, kw_only=True, validator=_check_rule)
-    data_flow: ShardableDataFlowOpInterface | None = field(default=None, kw_only=True, validator=_check_data_flow)
+    traits: frozenset[Trait] = field(default=frozenset(), kw_only=True, converter=checks.as_traits)
+    rule: Rule | ShardingRuleOpInterface | None = field(default=None, kw_only=True)
+    data_flow: ShardableDataFlowOpInterface | None = field(default=None, kw_only=True)
     sharding_attribute: str = field(default="sdy.sharding", kw_only=True)
     traits_of: TraitsOf | None = field(default=None, kw_only=True)
-    may_have: frozenset[Trait] = field(
-        default=frozenset(), kw_only=True, converter=_frozen_traits, validator=_check_traits
-    )
+    may_have: frozenset[Trait] = field(default=frozenset(), kw_only=True, converter=checks.as_traits)
     contextual: bool = field(default=False, kw_only=True)
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
     cost: CostOpInterface | None = field(default=None, kw_only=True)
+    place: str = field(default="", kw_only=True, eq=False, repr=False)
     _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        _check_definition(self)
 
     @property
     def is_glob(self) -> bool:
@@ -138,7 +116,9 @@ class OpDefinition:
         if self._dialect is None or self.rule is not None:
             reason = "has a rule already" if self.rule is not None else "belongs to no dialect"
             raise PluginError(Diagnostic("invalid-rule", f"the definition {reason}", op=self.name))
-        self._dialect.replace(evolve(self, rule=rule))
+        if rule is None:
+            raise checks.refuse("invalid-rule", "the decorator is over None, not over a rule function", self.name)
+        self._dialect.replace(evolve(self, rule=_spelled_out(self.name, rule, {})))
         return rule
 
 
@@ -151,7 +131,7 @@ class Dialect:
     'toy.add'
     """
 
-    name: str
+    name: str = field(validator=lambda dialect, attribute, name: checks.check_dialect_name(name))
     _definitions: dict[str, OpDefinition] = field(factory=dict, init=False)
 
     @property
@@ -208,18 +188,21 @@ class Dialect:
             "permutation": permutation,
             "blocked": blocked,
         }
+        checks.check_op_name(name)
+        checks.check_factor_marks(kinds, op=name)
         return self.add(
             OpDefinition(
                 name,
-                traits=frozenset(traits),
+                traits=checks.as_traits(traits, op=name),
                 rule=_spelled_out(name, rule, kinds),
                 data_flow=data_flow,
                 sharding_attribute=sharding_attribute,
                 traits_of=traits_of,
-                may_have=frozenset(may_have),
+                may_have=checks.as_traits(may_have, op=name, argument="may_have"),
                 contextual=contextual,
                 mesh_reference=mesh_reference,
                 cost=cost,
+                place=calling_place(),
                 dialect=self,
             )
         )
@@ -228,12 +211,14 @@ class Dialect:
         """Add a definition made elsewhere.
 
         Raises:
-            PluginError: the dialect defines the op already.
+            PluginError: the dialect defines the op already, or it is no definition.
         """
-        if definition.name in self._definitions:
-            raise PluginError(
-                Diagnostic("duplicate-op", f"dialect {self.name!r} defines the op twice", op=definition.name)
-            )
+        self._check(definition)
+        first = self._definitions.get(definition.name)
+        if first is not None:
+            hint = f"it is defined at {shorten_place(first.place)}, too" if first.place else ""
+            message = f"dialect {self.name!r} defines the op twice"
+            raise checks.refuse("duplicate-op", message, definition.name, hint=hint)
         self._definitions[definition.name] = definition
         return definition
 
@@ -241,14 +226,21 @@ class Dialect:
         """Put a definition in the place of the one of the same name.
 
         Raises:
-            PluginError: the dialect does not define the op.
+            PluginError: the dialect does not define the op, or it is no definition.
         """
+        self._check(definition)
         if definition.name not in self._definitions:
-            raise PluginError(
-                Diagnostic("unknown-op", f"dialect {self.name!r} does not define the op", op=definition.name)
+            hint = did_you_mean(definition.name, self._definitions)
+            raise checks.refuse(
+                "unknown-op", f"dialect {self.name!r} does not define the op", definition.name, hint=hint
             )
         self._definitions[definition.name] = definition
         return definition
+
+    def _check(self, definition: Any) -> None:
+        if not isinstance(definition, OpDefinition):
+            message = f"{shown(definition)} is not an op definition"
+            raise checks.refuse("invalid-definition", message, hint=f"use {self.name}.op(name, ...)")
 
 
 def _spelled_out(

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
-from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
+from shardy_py.errors import Diagnostic, PluginError, RuleError
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.guard import Guard, shown
 from shardy_py.ir.interfaces import (
     Elementwise,
     MeshReferenceOpInterface,
@@ -27,12 +28,14 @@ from shardy_py.ir.rules import RULE_ATTRIBUTE
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, pass_clash, with_problems
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
+from shardy_py.plugins.guarded import guard_cost, guard_data_flow, guard_mesh_reference, guard_traits_of
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import pointwise_rule
 
 DEFAULT_OPTIONS = RuleOptions()
 _MANY_NAMES = 10_000
+_FRAME = frozenset(("builtin", "func"))
 _T = TypeVar("_T")
 
 
@@ -291,45 +294,38 @@ class Registry:
             return written
         if resolved.rule is None:
             return None
-        try:
-            rule = resolved.rule(op, self.options) if resolved.takes_options else resolved.rule(op)
-            if isinstance(rule, RuleSpec):
-                rule = rule(op)
-        except RuleError as error:
-            raise RuleError(*(self._placed(op, item) for item in error.diagnostics)) from error
-        except ShardyError:
-            raise
-        except Exception as error:
-            raise RuleError(self._failure(op, f"the rule function raised {type(error).__name__}: {error}")) from error
+        guard = self._guard(op.name, resolved.rule)
+        rule = guard.call(op, self.options) if resolved.takes_options else guard.call(op)
+        if isinstance(rule, RuleSpec):
+            rule = evolve(guard, function=rule).call(op)
         if rule is not None:
             self._check(op, rule)
         return rule
 
     def _check(self, op: Op, rule: object) -> None:
         if not isinstance(rule, OpShardingRule):
-            raise RuleError(self._failure(op, f"the rule function returned {rule!r}, not an OpShardingRule"))
+            hint = "return what build() or sdy.rule(...) returns, or None"
+            raise RuleError(self._failure(op, f"returned {shown(rule)}, not an OpShardingRule", hint=hint))
         given = (len(rule.operand_mappings), len(rule.result_mappings))
         if given != (len(op.operands), len(op.results)):
-            raise RuleError(
-                self._failure(
-                    op,
-                    f"the rule has {given[0]} operands and {given[1]} results,"
-                    f" the op {len(op.operands)} and {len(op.results)}",
-                )
-            )
+            message = f"made the rule {rule}: the rule has {given[0]} operands and {given[1]} results,"
+            raise RuleError(self._failure(op, f"{message} the op {len(op.operands)} and {len(op.results)}"))
 
-    def _placed(self, op: Op, item: Diagnostic) -> Diagnostic:
-        owner = f"the rule is defined by {self.owners.get(op.name, 'an unknown owner')}"
-        return evolve(
-            item,
-            op=item.op or op.name,
-            location=item.location or op.location,
-            hint=f"{item.hint}; {owner}" if item.hint else owner,
-        )
+    def _failure(self, op: Op, message: str, *, hint: str = "") -> Diagnostic:
+        resolved = self._resolve(op.name)
+        (item,) = self._guard(op.name, resolved.rule).refusal(message, op, hint=hint).diagnostics
+        return item
 
-    def _failure(self, op: Op, message: str) -> Diagnostic:
-        owner = self.owners.get(op.name, "an unknown owner")
-        return Diagnostic("rule-failed", message, location=op.location, op=op.name, hint=f"defined by {owner}")
+    def _guard(self, name: str, rule: Any) -> Guard:
+        """Return the guard of the rule of the ops of a name."""
+        return Guard(rule, "the rule function", self._owner(name), RuleError, "rule-failed", self._place(name))
+
+    def _owner(self, name: str) -> str:
+        return self.owners.get(name, "an unknown owner")
+
+    def _place(self, name: str) -> str:
+        found = self._by_name.get(name)
+        return found.place if found else ""
 
     def _resolve(self, name: str) -> _Resolved:
         found = self._resolved.get(name)
@@ -341,13 +337,18 @@ class Registry:
         return found
 
     def _resolve_definition(self, name: str) -> _Resolved:
-        globs = [item for item in self.definitions if item.is_glob and fnmatchcase(name, item.name)]
+        globs = [item for item in self.definitions if item.is_glob and _touches(item.name, name)]
         own = self._by_name.get(name)
         matching = ([own] if own else []) + globs
         traits = frozenset(trait for item in matching for trait in item.traits)
-        predicates = tuple(item.traits_of for item in matching if item.traits_of)
+        predicates = tuple(
+            guard_traits_of(item.traits_of, owner=self._owner(item.name), place=item.place)
+            for item in matching
+            if item.traits_of
+        )
         if own is None:
             return _Resolved(traits, predicates)
+        owner, place = self._owner(name), own.place
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
         if rule is None and own.data_flow is None and Elementwise in traits:
             rule = pointwise_rule
@@ -357,11 +358,17 @@ class Registry:
             rule,
             rule is not None and _takes_options(rule),
             own.contextual,
-            own.data_flow,
+            None if own.data_flow is None else guard_data_flow(own.data_flow, owner=owner, place=place),
             own.sharding_attribute,
-            own.mesh_reference,
-            own.cost,
+            None if own.mesh_reference is None else guard_mesh_reference(own.mesh_reference, owner=owner, place=place),
+            None if own.cost is None else guard_cost(own.cost, owner=owner, place=place),
         )
+
+
+def _touches(glob: str, name: str) -> bool:
+    """Return whether a glob speaks of an op; of those that hold functions together only if it names their dialect."""
+    space = name.partition(".")[0]
+    return fnmatchcase(name, glob) and (space not in _FRAME or glob.startswith(f"{space}."))
 
 
 def _identity_key(

@@ -15,14 +15,13 @@ it is left out, or ``nothing``.
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from shardy_py.errors import Diagnostic, OptionError, read_text_file
+from shardy_py.errors import Diagnostic, OptionError, did_you_mean, read_text_file
 from shardy_py.ir.interfaces import TRAITS, Trait
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedule import DEFAULT
@@ -201,9 +200,8 @@ class _Reader:
         names = self.texts(place, table, key)
         for name in names:
             if name not in self.known_traits:
-                close = difflib.get_close_matches(name, sorted(self.known_traits), n=1)
-                meant = f"did you mean {close[0]}? " if close else ""
-                hint = f"{meant}the known traits are {', '.join(sorted(self.known_traits))}"
+                meant = did_you_mean(name, self.known_traits)
+                hint = f"{meant} the known traits are {', '.join(sorted(self.known_traits))}".lstrip()
                 self.problem(place, f"{key}: there is no trait {name!r}", hint=hint)
         return tuple(map(Trait, names))
 

@@ -21,7 +21,9 @@ def reference_registry() -> Registry:
     """Return the installed plugins with rules for the reference's dialects only, so that both do the same work."""
     registry = Registry.from_entry_points()
     definitions = tuple(
-        item if item.name.startswith(REFERENCE_DIALECTS) else evolve(item, rule=_no_rule)
+        item
+        if item.name.startswith(REFERENCE_DIALECTS) or item.data_flow is not None or item.is_glob
+        else evolve(item, rule=_no_rule)
         for item in registry.definitions
     )
     return evolve(registry, definitions=definitions)

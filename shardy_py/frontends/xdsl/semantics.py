@@ -66,9 +66,9 @@ def _define(name: str, class_: type[Operation]) -> OpDefinition | None:
 
 
 def _fill(known: OpDefinition, class_: type[Operation]) -> OpDefinition:
-    if known.rule is None and _has_rule(class_):
+    if known.rule is None and known.data_flow is None and _has_rule(class_):
         known = evolve(known, rule=_rule)
-    if known.data_flow is None and _has_data_flow(class_):
+    if known.data_flow is None and known.rule is None and _has_data_flow(class_):
         known = evolve(known, data_flow=_DataFlow(class_))  # type: ignore[abstract]
     return known
 

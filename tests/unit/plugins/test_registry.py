@@ -12,10 +12,10 @@ from shardy_py.plugins import (
     ConstantLike,
     Dialect,
     Elementwise,
+    LoopDataFlow,
     Pure,
     Registry,
     RuleOptions,
-    ShardableDataFlowOpInterface,
 )
 from shardy_py.sharding.rule import OpShardingRule
 
@@ -54,14 +54,15 @@ def test_an_unknown_op_has_no_rule_and_no_edges():
 def test_what_a_definition_says_is_what_the_registry_answers():
     """Data flow and sharding attribute are those of the definition."""
 
-    class Flow(ShardableDataFlowOpInterface):
+    class Flow(LoopDataFlow):
         pass
 
     flow = Flow()
     toy = Dialect("toy")
     toy.op("toy.f", data_flow=flow, sharding_attribute="out_sharding")
     registry = Registry.of([toy])
-    assert registry.get_data_flow(make_op()) is flow
+    assert registry.find("toy.f").data_flow is flow
+    assert type(registry.get_data_flow(make_op())).__name__ == "Flow"
     assert registry.get_sharding_attribute(make_op()) == "out_sharding"
 
 

@@ -1,0 +1,180 @@
+"""The functions and objects of plugins behind the guard: each answer has the type that is promised, or is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+from shardy_py.errors import PluginError
+from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, shown
+from shardy_py.ir.interfaces import (
+    MeshReferenceOpInterface,
+    OpOperand,
+    ShardableDataFlowOpInterface,
+    Trait,
+)
+from shardy_py.plugins.checks import as_traits, is_written
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+
+
+def guard_traits_of(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], frozenset[Trait]]:
+    """Return a predicate behind the guard; its answers are sets of traits."""
+    return Guard(function, "traits_of", owner, place=place).wrap(_traits)
+
+
+def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataFlowOpInterface:
+    """Return a data flow behind the guard; methods that it does not have get their defaults."""
+    return _guarded(
+        flow, ShardableDataFlowOpInterface, _DATA_FLOW, Guard(flow, "", owner, code="data-flow", place=place)
+    )
+
+
+def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
+    """Return what says what an op costs, behind the guard."""
+    return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
+
+
+def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
+    """Return what knows the mesh of an op, behind the guard."""
+    guard = Guard(reference, "", owner, code="mesh-reference", place=place)
+    return _guarded(reference, MeshReferenceOpInterface, _MESH_REFERENCE, guard)
+
+
+def _guarded(thing: Any, protocol: type, checks: Mapping[str, Check | None], guard: Guard) -> Any:
+    """Return an object with guarded methods in the place of those that are written, and the defaults of the protocol.
+
+    Its class is one of its own, named as that of the object: who asks a class what it overrides gets the same answer.
+    """
+    methods: dict[str, Any] = {}
+    for name, check in checks.items():
+        if not is_written(thing, name, protocol):
+            continue
+        named = Guard(getattr(thing, name), name, guard.owner, guard.error, guard.code, guard.place)
+        methods[name] = staticmethod(named.wrap(check))
+    class_ = type(thing)
+    return type(class_.__name__, (protocol,), {**methods, "__module__": class_.__module__, "guard": guard})()
+
+
+def _traits(answer: Any, op: Op) -> frozenset[Trait]:
+    # Most answers are such sets, made once.
+    if answer.__class__ is frozenset and all(trait.__class__ is Trait for trait in answer):
+        return answer
+    if answer is None:
+        raise Unfit("returned None, not a list of traits", "return [] for none; is a return missing?")
+    try:
+        return as_traits(answer, argument="the answer")
+    except PluginError as error:
+        (item,) = error.diagnostics
+        raise Unfit(f"returned {shown(answer)}: {item.message}", item.hint) from None
+
+
+def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
+    if answer is None or isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        hint = "return () for none; is a return missing?" if answer is None else "return a list"
+        raise Unfit(f"returned {shown(answer)}, not a list of {wanted}s", hint)
+    if isinstance(answer, OpOperand):
+        raise Unfit("returned an OpOperand, not a list of OpOperands", "return [OpOperand(op, number)]")
+    items = tuple(answer)
+    for item in items:
+        if not isinstance(item, class_):
+            raise Unfit(
+                f"gives {shown(item)}, not an {wanted}" if wanted[0] in "AO" else f"gives {shown(item)}, not a {wanted}"
+            )
+    return items
+
+
+def _values(answer: Any, op: Op) -> tuple[Value, ...]:
+    return _items(answer, Value, "Value")
+
+
+def _sources(answer: Any, op: Op) -> tuple[OpOperand, ...]:
+    return _items(answer, OpOperand, "OpOperand")
+
+
+def _shardings(answer: Any, op: Op) -> tuple[TensorSharding, ...]:
+    return _items(answer, TensorSharding, "TensorSharding")
+
+
+def _value(answer: Any, op: Op) -> Value | None:
+    if answer is not None and not isinstance(answer, Value):
+        raise Unfit(f"returned {shown(answer)}, not a Value or None")
+    return answer
+
+
+def _sharding(answer: Any, op: Op) -> TensorSharding:
+    if not isinstance(answer, TensorSharding):
+        raise Unfit(f"returned {shown(answer)}, not a TensorSharding", "return the sharding that it got, or another")
+    return answer
+
+
+def _flops(answer: Any, op: Op) -> float | None:
+    if answer is None:
+        return None
+    if not _is_amount(answer):
+        hint = "return a number of operations, or None to derive it from the rule"
+        raise Unfit(f"returned {shown(answer)}, not a number that is finite and at least 0", hint)
+    return answer
+
+
+def _runs(answer: Any, op: Op) -> tuple[float | None, ...]:
+    hint = "return one number for each region, None where it is not known"
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        raise Unfit(f"returned {shown(answer)}, not a list of numbers", hint)
+    runs = tuple(answer)
+    if len(runs) != len(op.regions):
+        raise Unfit(f"returned {len(runs)} numbers for {len(op.regions)} regions", hint)
+    for number in runs:
+        if number is not None and not _is_amount(number):
+            raise Unfit(f"gives {shown(number)}, not a number that is finite and at least 0", hint)
+    return runs
+
+
+def _is_amount(number: Any) -> bool:
+    if not isinstance(number, Real) or isinstance(number, bool):
+        return False
+    try:
+        return isfinite(number) and float(number) >= 0
+    except OverflowError:
+        return False
+
+
+def _collective(answer: Any, op: Op) -> OwnCollective | None:
+    if answer is None:
+        return None
+    if not isinstance(answer, OwnCollective):
+        raise Unfit(f"returned {shown(answer)}, not an OwnCollective or None")
+    if answer.kind not in COLLECTIVES:
+        raise Unfit(f"gives the collective {shown(answer.kind)}", f"the kinds are {', '.join(COLLECTIVES)}")
+    group = answer.group
+    if not isinstance(group, (list, tuple)) or not all(isinstance(item, int) and item >= 0 for item in group):
+        raise Unfit(f"gives the group {shown(group)}, not numbers of devices")
+    return answer
+
+
+def _mesh(answer: Any, op: Op) -> str | Mesh | None:
+    if answer is not None and not isinstance(answer, (str, Mesh)):
+        raise Unfit(f"returned {shown(answer)}, not the name of a mesh, a Mesh or None")
+    return answer
+
+
+_DATA_FLOW: dict[str, Check | None] = {
+    "get_block_argument_edge_owners": _values,
+    "get_op_result_edge_owners": _values,
+    "get_edge_sources": _sources,
+    "get_edge_owner_from_target": _value,
+    "get_edge_owner_from_source": _value,
+    "get_non_edge_owner_targets": _values,
+    "get_block_argument_edge_owner_shardings": _shardings,
+    "set_block_argument_edge_owner_shardings": None,
+    "get_op_result_edge_owner_shardings": _shardings,
+    "set_op_result_edge_owner_shardings": None,
+    "transform_target_sharding": _sharding,
+    "should_keep_edge_owner_shardings_divisible": as_boolean,
+}
+_COST: dict[str, Check | None] = {"get_flops": _flops, "get_region_runs": _runs, "get_collective": _collective}
+_MESH_REFERENCE: dict[str, Check | None] = {"get_mesh": _mesh, "set_mesh": None}
