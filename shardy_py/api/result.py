@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from shardy_py.api.memory import MemoryReport
     from shardy_py.explain.explanation import OpExplanation, ValueExplanation
     from shardy_py.explain.trace import Trace
-    from shardy_py.frontends.jax import CompiledModule
     from shardy_py.layout.policies import LayoutPolicy
+    from shardy_py.targets.jax import CompiledModule
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -59,23 +59,47 @@ class Result:
         """The annotated module as MLIR text."""
         return str(frontend_of(self.program).print_module(self.module))
 
-    def to_jax(self, devices: Sequence[Any] | None = None) -> CompiledModule:
-        """Compile the module through XLA, for the devices of JAX.
+    def for_xla(self, *, leave_open: bool = False) -> Any:
+        """Return a copy of the module in the form that XLA takes through JAX; ``str`` of it is its text.
+
+        XLA reads the shardings of arguments, results and constraints only, so every tensor passes through a closed
+        sharding constraint; a tensor that propagation left alone is constrained to be replicated.
 
         Args:
-            devices: The devices, as many as the mesh has; the first ones of ``jax.devices()`` by default.
+            leave_open: Whether tensors without a sharding are left to XLA's own propagation.
 
         Returns:
-            What runs it: call it with one array per argument of the main function.
+            A native module; `module` stays as it is.
 
         Raises:
-            UnsupportedError: no mesh, several different ones, or XLA refuses the module.
-            OptionError: fewer devices than the mesh has.
+            UnsupportedError: the meshes of the program are over different devices.
         """
-        from shardy_py.frontends.jax import to_jax
+        from shardy_py.targets.jax import for_xla
 
-        is_native = frontend_of(self.program).__name__.endswith(".mlir")
-        return to_jax(self.module if is_native else self.text, semantics=self.registry, devices=devices)
+        return for_xla(self._mlir, semantics=self.registry, leave_open=leave_open).origin.module
+
+    def to_jax(self, devices: Sequence[Any] | None = None, *, leave_open: bool = False) -> CompiledModule:
+        """Compile the form for XLA, for the devices of JAX.
+
+        Args:
+            devices: The devices, as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
+            leave_open: See `for_xla`.
+
+        Returns:
+            What runs it: call it with one array per argument of the main function, it returns a list of arrays.
+
+        Raises:
+            UnsupportedError: the meshes are over different devices, or XLA refuses the module.
+            OptionError: fewer devices than the largest mesh has.
+        """
+        from shardy_py.targets.jax import to_jax
+
+        return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open)
+
+    @property
+    def _mlir(self) -> Any:
+        """The module of MLIR, or its text where another frontend made it."""
+        return self.module if frontend_of(self.program).__name__.endswith(".mlir") else self.text
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the def-use graph with the shardings as node attributes.

@@ -12,7 +12,7 @@ import pytest
 import shardy_py
 
 ROOT = Path(__file__).resolve().parents[2]
-FRONTENDS = ("shardy_py.frontends.jax", "shardy_py.frontends.mlir", "shardy_py.frontends.xdsl")
+FRONTENDS = ("shardy_py.frontends.mlir", "shardy_py.frontends.xdsl", "shardy_py.targets")
 HEAVY = ("jax", "jaxlib", "xdsl", "networkx", "numpy", "shardy_dialects", "click", "rich", *FRONTENDS)
 
 

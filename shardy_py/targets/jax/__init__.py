@@ -1,1 +1,7 @@
-"""Running programs through XLA, on the devices of JAX (extra ``jax``)."""
+"""XLA through JAX (extra ``jax``): the form for XLA, compiling it, running it."""
+
+from shardy_py.targets.jax.compile import to_jax
+from shardy_py.targets.jax.compiled import CompiledModule
+from shardy_py.targets.jax.form import for_xla
+
+__all__ = ["CompiledModule", "for_xla", "to_jax"]

@@ -1,0 +1,101 @@
+"""Arguments of a compiled module: checked against its types, then distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.ir.graph import Value
+from shardy_py.ir.types import TensorType
+from shardy_py.targets.jax.element_dtypes import numpy_dtype
+
+
+@frozen
+class ArrayType:
+    """The global shape and the numpy dtype of an argument or result."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
+    """Return the array types of the arguments or results of a function.
+
+    Args:
+        values: The values.
+        kind: What messages call one of them: ``argument`` or ``result``.
+
+    Raises:
+        UnsupportedError: one is no tensor of a static shape, or numpy has no dtype for its elements.
+    """
+    return tuple(_array_type(value, f"{kind} {value.index}") for value in values)
+
+
+def _array_type(value: Value, name: str) -> ArrayType:
+    if not isinstance(value.type, TensorType) or not value.type.is_static or value.type.text != _plain(value.type):
+        message = f"{name} of the main function has the type {value.type}, which no array of JAX has"
+        hint = "only tensors of static shapes go in and out"
+        raise UnsupportedError(Diagnostic("no-array-type", message, hint=hint))
+    return ArrayType(value.shape, numpy_dtype(value.type.element_type))
+
+
+def _plain(type_: TensorType) -> str:
+    return TensorType(type_.shape, type_.element_type).text
+
+
+def place(number: int, value: Any, type_: ArrayType, sharding: Any) -> Any:
+    """Return an argument as a JAX array that is distributed as the module wants it.
+
+    Args:
+        number: The number of the argument.
+        value: A numpy array, a JAX array (distributed or not), a key of `jax.random`, or a number for a scalar.
+        type_: What the module wants.
+        sharding: The `NamedSharding` it wants.
+
+    Raises:
+        OptionError: the array has another shape or dtype, or belongs to other processes' devices.
+    """
+    import jax
+
+    array = _as_array(value, type_)
+    found = ArrayType(tuple(array.shape), array.dtype)
+    if found != type_:
+        message = f"argument {number} is {type_}, given is {found}"
+        raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
+    if isinstance(array, jax.Array) and array.is_deleted():
+        message = f"argument {number} is an array that was deleted, or donated to a call before"
+        raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
+    return jax.device_put(array, sharding)
+
+
+def _as_array(value: Any, type_: ArrayType) -> Any:
+    """Return what has a shape and a dtype of numpy."""
+    import jax
+    import numpy
+
+    if isinstance(value, jax.Array):
+        return jax.random.key_data(value) if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key) else value
+    if not isinstance(value, (bool, int, float, complex)) or type_.shape:
+        return numpy.asarray(value)
+    return numpy.asarray(value).astype(type_.dtype) if _fits(value, type_.dtype) else numpy.asarray(value)
+
+
+def _fits(number: complex, dtype: Any) -> bool:
+    """Return whether a dtype holds a number of Python: one of the same kind, or of a wider one."""
+    import jax
+
+    kinds = [jax.numpy.bool_, jax.numpy.integer, jax.numpy.floating, jax.numpy.complexfloating]
+    (wanted,) = [index for index, kind in enumerate(kinds) if jax.dtypes.issubdtype(dtype, kind)]
+    given = [bool, int, float, complex].index(type(number))
+    if not given or not wanted:
+        return given == wanted
+    if isinstance(number, int) and wanted == 1:
+        limits = jax.numpy.iinfo(dtype)
+        return bool(limits.min <= number <= limits.max)
+    return given <= wanted

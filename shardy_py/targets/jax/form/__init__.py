@@ -1,0 +1,64 @@
+"""The form for XLA: a propagated module as XLA takes it through JAX."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+from shardy_py.frontends.mlir import import_module, to_module, verify_module, write_back
+from shardy_py.ir.graph import Program
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.shardings import load_shardings, store_shardings
+from shardy_py.targets.jax.devices import device_count
+from shardy_py.targets.jax.form.constrain_values import ConstrainValuesPass
+from shardy_py.targets.jax.form.drop_op_shardings import DropOpShardingsPass
+from shardy_py.targets.jax.form.drop_shardings import DropShardingsPass
+from shardy_py.targets.jax.form.extend_meshes import ExtendMeshesPass
+from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevicesPass
+from shardy_py.targets.jax.form.remove_barriers import RemoveBarriersPass
+from shardy_py.targets.jax.form.reshards_to_constraints import ReshardsToConstraintsPass
+
+
+def form_passes(*, leave_open: bool = False) -> tuple[Pass, ...]:
+    """Return the passes that bring a propagated program into the form for XLA, in order."""
+    return (
+        NumberGlobalDevicesPass(),
+        ReshardsToConstraintsPass(),
+        ConstrainValuesPass(leave_open=leave_open),
+        RemoveBarriersPass(),
+        DropOpShardingsPass(),
+        ExtendMeshesPass(),
+    )
+
+
+ONE_DEVICE: tuple[Pass, ...] = (NumberGlobalDevicesPass(), DropShardingsPass(), ExtendMeshesPass())
+"""The passes for a program whose meshes have one device."""
+
+
+def for_xla(module: Any, *, semantics: OpSemantics, leave_open: bool = False) -> Program:
+    """Return a propagated module in the form for XLA.
+
+    Args:
+        module: What `to_module` takes; it stays as it is.
+        semantics: What the dialects say about the ops (a `Registry`).
+        leave_open: Whether values without a sharding are left to XLA's own propagation.
+
+    Returns:
+        A program whose `origin` holds the module, written back.
+    """
+    program = import_module(_copy(to_module(module)))
+    load_shardings(program, semantics)
+    context = PassContext(semantics)
+    passes = form_passes(leave_open=leave_open) if device_count(program.meshes.values()) > 1 else ONE_DEVICE
+    for item in passes:
+        item.run(program, context)
+    store_shardings(program, semantics)
+    verify_module(write_back(program))
+    return program
+
+
+def _copy(module: Any) -> Any:
+    buffer = BytesIO()
+    module.operation.write_bytecode(buffer)
+    return type(module).parse(buffer.getvalue(), module.context)

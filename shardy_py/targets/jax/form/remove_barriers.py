@@ -1,0 +1,25 @@
+"""Remove what only steers propagation."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.finding import ops_named
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+
+
+@frozen
+class RemoveBarriersPass:
+    """Remove ``sdy.propagation_barrier`` and ``sdy.sharding_group``: with closed constraints nothing propagates."""
+
+    name: ClassVar[str] = "xla-remove-barriers"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Remove the ops; users of a barrier use its operand."""
+        for op in ops_named(program, "sdy.propagation_barrier", "sdy.sharding_group"):
+            for result in op.results:
+                result.replace_all_uses_with(op.operands[0])
+            op.erase()

@@ -1,0 +1,48 @@
+"""Turn what changes a sharding into sharding constraints, which XLA's importer knows."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.finding import ops_named
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.targets.jax.form.constrain_values import CONSTRAINT, closed
+
+RESHARDS = {
+    "sdy.reshard": "sharding",
+    CONSTRAINT: "sharding",
+    "sdy.all_gather": "out_sharding",
+    "sdy.all_reduce": "out_sharding",
+    "sdy.all_slice": "out_sharding",
+    "sdy.all_to_all": "out_sharding",
+    "sdy.collective_permute": "out_sharding",
+    "sdy.reduce_scatter": "out_sharding",
+    "sdy.replicated_to_unreduced": "out_sharding",
+    "sdy.sharded_to_unreduced": "out_sharding",
+}
+"""Name of an op that changes the sharding of its operand to the attribute that holds the new one."""
+
+
+@frozen
+class ReshardsToConstraintsPass:
+    """Replace every reshard and every collective of Shardy by a closed constraint: XLA's partitioner makes its own."""
+
+    name: ClassVar[str] = "xla-reshards-to-constraints"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Replace the ops of all functions."""
+        for op in ops_named(program, *RESHARDS):
+            _replace(program, op)
+
+
+def _replace(program: Program, op: Op) -> None:
+    sharding = closed(op.attributes[RESHARDS[op.name]])
+    constraint = Op(program, CONSTRAINT, op.operands, [op.results[0].type], {"sharding": sharding})
+    if op.parent is not None:
+        op.parent.insert_before(op, constraint)
+    op.results[0].replace_all_uses_with(constraint.results[0])
+    program.shardings[constraint.results[0].id] = sharding
+    op.erase()
