@@ -194,8 +194,8 @@ class _Constrainer:
         if sharding is None:
             carrier = shardable_value(value, self.semantics)
             sharding = None if carrier is None else self.program.shardings.get(carrier.id)
-        # Results of ops with several get fully open ones where another has a sharding.
-        if self.leave_open and sharding is not None and sharding.is_fully_open:
+        # The results of an op with several have a sharding as soon as one of them has; it is empty, and closed by now.
+        if self.leave_open and sharding is not None and sharding.empty_axes and value.owning_op.name != _FUNCTION:
             sharding = None
         if sharding is None:
             return None if self.leave_open else self._replicate(value.type.rank)  # type: ignore[union-attr]
