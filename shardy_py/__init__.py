@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerificationError,
     )
+    from shardy_py.ir.builder import Builder
+    from shardy_py.ir.frontend import Frontend, PrintedName
+    from shardy_py.ir.graph import Program, Value
+    from shardy_py.ir.types import tensor
     from shardy_py.plugins import (
         BranchDataFlow,
         Broadcast,
@@ -71,6 +75,13 @@ __all__ = [
     "OpShardingRule",
     "OpShardingRuleBuilder",
     "FactorKind",
+    # Programs of one's own
+    "Builder",
+    "Program",
+    "Value",
+    "tensor",
+    "Frontend",
+    "PrintedName",
     # What plugins are made of
     "Dialect",
     "OpDefinition",
@@ -112,6 +123,10 @@ _HOMES = {
     "shardy_py.errors": (
         "Diagnostic OptionError ParseError PluginError RuleError ShardyError UnsupportedError VerificationError"
     ),
+    "shardy_py.ir.builder": "Builder",
+    "shardy_py.ir.frontend": "Frontend PrintedName",
+    "shardy_py.ir.graph": "Program Value",
+    "shardy_py.ir.types": "tensor",
     "shardy_py.plugins": (
         "BranchDataFlow Broadcast ConstantFoldable ConstantLike Dialect Elementwise ForwardPassThrough IsTerminator "
         "LoopDataFlow OpDefinition PassThrough Pure RecursiveMemoryEffects Registry RuleOptions "

@@ -18,7 +18,8 @@ from shardy_py.api.options import Strategy
 from shardy_py.api.registries import load_registry
 from shardy_py.api.setup import give_shardings
 from shardy_py.api.source import complete_registry, read_program
-from shardy_py.frontends.select import SUFFIX, frontend_of
+from shardy_py.frontends.select import find_frontend, frontend_of, named_frontend
+from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 
@@ -106,12 +107,12 @@ class ProgramSource:
 
     Args:
         module: The text or bytecode.
-        is_xdsl: Whether xDSL reads it.
+        frontend: The name of the frontend that reads it.
         options: The options.
     """
 
     module: bytes = field(repr=False)
-    is_xdsl: bool
+    frontend: str
     options: SessionOptions
 
     @classmethod
@@ -128,12 +129,14 @@ class ProgramSource:
         Raises:
             ShardyError: the module, the mesh or the shardings are not valid.
         """
-        frontend = frontend_of(module)
-        if mesh is None and in_shardings is None:
-            data = _content(module, frontend)
-        else:
-            data = _with_shardings(_content(module, frontend), frontend, options, mesh, in_shardings)
-        return cls(zlib.compress(data), frontend.__name__.endswith(".xdsl"), options)
+        registry = options.load_registry()
+        frontend = find_frontend(module, registry)
+        data = frontend.to_bytes(module)
+        if mesh is not None or in_shardings is not None:
+            program = _with_shardings(frontend.from_bytes(data), registry, mesh, in_shardings)
+            frontend = frontend_of(program)
+            data = frontend.to_bytes(frontend.write_back(program))
+        return cls(zlib.compress(data), frontend.name, options)
 
     @property
     def key(self) -> str:
@@ -142,17 +145,13 @@ class ProgramSource:
         # A plugin object is known by its name only; that of an installed one by its distribution and version.
         plugins = [getattr(item, "__name__", type(item).__qualname__) for item in self.options.plugins]
         installed = [(info.name, info.origin, info.status) for info in self.options.load_registry().plugins]
-        parts = (zlib.decompress(self.module), self.is_xdsl, options, plugins, installed)
+        parts = (zlib.decompress(self.module), self.frontend, options, plugins, installed)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def open(self) -> Session:
         """Return the session of the program."""
-        data = zlib.decompress(self.module)
-        if not self.is_xdsl:
-            return self.options.open(data)
-        from shardy_py.frontends.xdsl import parse_module
-
-        return self.options.open(parse_module(data.decode()))
+        frontend = named_frontend(self.frontend, self.options.load_registry())
+        return self.options.open(frontend.from_bytes(zlib.decompress(self.module)))
 
 
 def plugin_files(paths: Iterable[str | Path]) -> tuple[PluginFile, ...]:
@@ -160,23 +159,10 @@ def plugin_files(paths: Iterable[str | Path]) -> tuple[PluginFile, ...]:
     return tuple(map(PluginFile.read, paths))
 
 
-def _content(module: Any, frontend: ModuleType) -> bytes:
-    """Return a module as text or bytecode; one that is given as an object stays as it is."""
-    if isinstance(module, Path):
-        # Bytes that are no text are refused where the module is read, with a better message.
-        return module.read_bytes() if module.suffix == SUFFIX or module.is_file() else b""
-    if isinstance(module, str | bytes):
-        return module.encode() if isinstance(module, str) else module
-    return str(frontend.print_module(frontend.to_module(module))).encode()
-
-
-def _with_shardings(
-    data: bytes, frontend: ModuleType, options: SessionOptions, mesh: Any, in_shardings: InShardings | None
-) -> bytes:
-    """Return a module with what the caller gives written into it."""
-    is_xdsl = frontend.__name__.endswith(".xdsl")
-    program = read_program(frontend.parse_module(data.decode()) if is_xdsl else data)
-    registry = complete_registry(program, options.load_registry())
-    give_shardings(program, find_main(program), registry, mesh=mesh, in_shardings=in_shardings)
-    store_shardings(program, registry)
-    return str(frontend.print_module(frontend.write_back(program))).encode()
+def _with_shardings(source: Any, registry: Registry, mesh: Any, in_shardings: InShardings | None) -> Program:
+    """Return a program with what the caller gives written into it."""
+    program = read_program(source, registry)
+    semantics = complete_registry(program, registry)
+    give_shardings(program, find_main(program), semantics, mesh=mesh, in_shardings=in_shardings)
+    store_shardings(program, semantics)
+    return program

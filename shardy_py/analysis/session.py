@@ -111,7 +111,7 @@ class Session:
         """
         semantics = make_semantics(registry, plugins, RuleOptions(conservative, extended_rules))
         propagation_options(strategy=strategy, conservative=conservative, keep_sharding_rules=True)
-        program = read_program(module)
+        program = read_program(module, semantics)
         semantics = complete_registry(program, semantics)
         main = find_main(program, source=source_name(module))
         give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)

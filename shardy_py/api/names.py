@@ -39,7 +39,8 @@ class ValueNames:
                 if value.id in known:
                     name, native = known[value.id]
                     by_name.setdefault(name.removeprefix("%"), value)
-                    by_native[native] = value
+                    if native is not None:
+                        by_native[native] = value
         return cls(main, by_name, by_native)
 
     def find(self, key: Any) -> Value:

@@ -95,10 +95,8 @@ class _NativePass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Rewrite in place; the contents of the program are replaced."""
-        from shardy_py.frontends.mlir import run_native_pass
-
         store_shardings(program, context.semantics)
-        run_native_pass(program, self.name)
+        frontend_of(program).run_native_pass(program, self.name)
         load_shardings(program, context.semantics)
 
 
@@ -214,6 +212,6 @@ def snapshot_writer(semantics: OpSemantics) -> Callable[[Program, Path], None]:
     def write(program: Program, path: Path) -> None:
         store_shardings(program, semantics)
         frontend = frontend_of(program)
-        path.write_text(frontend.print_module(frontend.write_back(program)), encoding="utf-8")
+        path.write_text(frontend.print_text(frontend.write_back(program)), encoding="utf-8")
 
     return write

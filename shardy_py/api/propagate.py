@@ -114,7 +114,7 @@ def propagate(
         plugin_traits=semantics.trait_names,
     )
     stage("import")
-    program = read_program(module)
+    program = read_program(module, semantics)
     semantics = complete_registry(program, semantics)
     main = find_main(program, source=source_name(module))
     stage("prepare")

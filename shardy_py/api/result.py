@@ -15,7 +15,7 @@ from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.errors import Diagnostic
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import ConstantCopy
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.networkx import to_networkx, values_of
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
@@ -57,7 +57,7 @@ class Result:
     @cached_property
     def text(self) -> str:
         """The annotated module as MLIR text."""
-        return str(frontend_of(self.program).print_module(self.module))
+        return frontend_of(self.program).print_text(self.module)
 
     def for_xla(self, *, leave_open: bool = False) -> Any:
         """Return a copy of the module in the form that XLA takes through JAX; ``str`` of it is its text.
@@ -99,7 +99,7 @@ class Result:
     @property
     def _mlir(self) -> Any:
         """The module of MLIR, or its text where another frontend made it."""
-        return self.module if frontend_of(self.program).__name__.endswith(".mlir") else self.text
+        return frontend_of(self.program).to_mlir(self.module)
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the def-use graph with the shardings as node attributes.
@@ -138,7 +138,11 @@ class Result:
         Raises:
             OptionError: there is no such value.
         """
-        return value if isinstance(value, Value) else self._names.find(value)
+        if isinstance(value, Value):
+            op = value.owner.parent_op if isinstance(value.owner, Block) else value.owner
+            if op is None or op.program is self.program:
+                return value
+        return self._names.find(value)
 
     def explain(
         self, value: Any, dim: int | None = None, *, names: Literal["result", "input"] = "result"

@@ -41,7 +41,7 @@ def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]
         ShardyError: the input is not valid, or a plugin is broken.
     """
     semantics = registry or load_registry(options=RuleOptions())
-    program = read_program(module)
+    program = read_program(module, semantics)
     return [
         OpRule(op.name, op.location, semantics.get_sharding_rule(op), semantics.get_data_flow(op) is not None)
         for op in program.walk()

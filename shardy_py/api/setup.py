@@ -62,5 +62,8 @@ def give_shardings(
     given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
     mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
     check_data_flows(program, semantics)
+    # A program that was built has its shardings in the table already.
+    built = dict(program.shardings)
     load_shardings(program, semantics)
+    program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)

@@ -22,7 +22,7 @@ def native_names(program: Program, main: Op | None = None) -> tuple[dict[int, st
     Returns:
         Value id to name, and the other names with the ids of their values.
     """
-    if program.origin is None:
+    if program.frontend is None:
         return {}, {}
     printed = frontend_of(program).printed_names(program)
     names = {value: name for value, (name, _) in printed.items()}

@@ -1,29 +1,77 @@
-"""Which frontend a module or a program belongs to, found out without importing any."""
+"""Choosing the frontend for a program."""
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.ir.graph import Program
+from shardy_py.plugins import Registry
 
-SUFFIX = ".xdsl"
-"""The suffix of the files that xDSL reads; all others are MLIR's."""
+_BUNDLED = {
+    "program": "shardy_py.frontends.op_graphs:PROGRAM",
+    "xdsl": "shardy_py.frontends.xdsl:XDSL",
+    "hlo": "shardy_py.frontends.hlo:HLO",
+    "jax": "shardy_py.frontends.jax_stages:JAX",
+    "mlir": "shardy_py.frontends.mlir:MLIR",
+}
 
 
-def frontend_of(source: Any) -> ModuleType:
-    """Return the frontend for a module in any form, or the one a program came through.
+def find_frontend(source: object, registry: Registry) -> Frontend:
+    """Return the frontend that accepts a source.
 
-    A program that no frontend read counts as MLIR's.
+    Those of plugins are asked first, all of them; then the bundled ones in their order, of which MLIR is the last.
+
+    Raises:
+        OptionError: several plugins accept the source.
+        UnsupportedError: none accepts it.
     """
-    given = source.origin if isinstance(source, Program) else source
-    is_xdsl = given.suffix == SUFFIX if isinstance(given, Path) else _is_xdsl(type(given))
-    return import_module(f"shardy_py.frontends.{'xdsl' if is_xdsl else 'mlir'}")
+    accepting = [item for item in registry.frontends.values() if item.accepts(source)]
+    if len(accepting) > 1:
+        names = " and ".join(repr(item.name) for item in accepting)
+        message = f"a {type(source).__name__} is accepted by the frontends {names}"
+        raise OptionError(Diagnostic("ambiguous-input", message, hint="block one of their plugins by its name"))
+    if accepting:
+        return accepting[0]
+    found = next((item for item in map(bundled_frontend, BUNDLED_NAMES) if item.accepts(source)), None)
+    if found is None:
+        raise UnsupportedError(
+            Diagnostic(
+                "unknown-input",
+                f"a {type(source).__name__} is no module",
+                hint="give MLIR text, bytecode, a path, a jaxlib ir.Module, what jax.jit(f).lower(...) returns, an xDSL"
+                " ModuleOp, a shardy_py.Program, or install the plugin whose frontend reads it",
+            )
+        )
+    return found
 
 
-def _is_xdsl(type_: type) -> bool:
-    """Return whether a class is derived from one of xDSL, or is the origin of a program that came from it."""
-    names = [class_.__module__ for class_ in type_.__mro__]
-    return any(name.startswith(("xdsl.", "shardy_py.frontends.xdsl.")) for name in names)
+def named_frontend(name: str, registry: Registry) -> Frontend:
+    """Return the frontend of a name.
+
+    Raises:
+        OptionError: there is none.
+    """
+    if name in BUNDLED_NAMES:
+        return bundled_frontend(name)
+    if name not in registry.frontends:
+        known = ", ".join((*registry.frontends, *BUNDLED_NAMES))
+        raise OptionError(Diagnostic("unknown-frontend", f"there is no frontend {name!r}", hint=f"there are {known}"))
+    return registry.frontends[name]
+
+
+def frontend_of(program: Program) -> Frontend:
+    """Return the frontend that a program came through; one that was built in Python has that of op graphs."""
+    found: Frontend = program.frontend or bundled_frontend("program")
+    return found
+
+
+@cache
+def bundled_frontend(name: str) -> Frontend:
+    """Return a frontend of this package, imported when it is asked for first."""
+    module, attribute = _BUNDLED[name].split(":")
+    found: Any = getattr(import_module(module), attribute)
+    return found

@@ -396,6 +396,7 @@ class Program:
         found: What `shardy_py.ir.finding` found that still holds but for that.
         next_op_id, next_value_id: Return a new id.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.stand_ins`.
+        frontend: The `Frontend` that writes the program back; None for one that was built in Python.
         origin: Whatever the frontend needs to write the program back.
         originals: The ids of values that are copies, to those of what they are copies of.
     """
@@ -413,6 +414,7 @@ class Program:
         self.rules: dict[int, OpShardingRule] = {}
         self.facts: dict[object, Callable[[Op], Any]] = {}
         self.stand_ins: dict[int, tuple[Op, ...]] = {}
+        self.frontend: Any = None
         self.origin: Any = None
         self.originals: dict[int, int] = {}
         self.locate: Callable[[Op], str] = lambda op: ""

@@ -145,6 +145,9 @@ def _check_return(name: str, function: Op, block: Block) -> Iterator[Diagnostic]
         if returned != declared:
             message = f"returns ({', '.join(returned)}), but {symbol(name)} has the results ({', '.join(declared)})"
             yield _problem("return-mismatch", message, terminator)
+    elif len(function.regions[0].blocks) == 1:
+        message = f"function {symbol(name)} ends with {terminator.name}, not with func.return"
+        yield _problem("missing-terminator", message, terminator)
 
 
 def _check_calls(program: Program, ops: list[Op]) -> Iterator[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from shardy_py.errors import PluginError, RuleError
 from shardy_py.ir.costs import CostOpInterface, OwnCollective
+from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
     Broadcast,
@@ -64,6 +65,7 @@ __all__ = [
     "Elementwise",
     "Entry",
     "ForwardPassThrough",
+    "Frontend",
     "IsTerminator",
     "IsolatedFromAbove",
     "Level",
@@ -81,6 +83,7 @@ __all__ = [
     "PassThrough",
     "PluginError",
     "PluginInfo",
+    "PrintedName",
     "PropagationBarrier",
     "Pure",
     "RecursiveMemoryEffects",

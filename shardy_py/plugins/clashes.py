@@ -29,6 +29,7 @@ class PluginInfo:
         op_names: The names and globs it defines, sorted.
         traits: The names of the traits it gives by name, sorted.
         priorities: The op priorities of its ops.
+        frontends: The names of its frontends.
     """
 
     name: str
@@ -42,6 +43,7 @@ class PluginInfo:
     op_names: tuple[str, ...] = ()
     traits: tuple[str, ...] = ()
     priorities: tuple[OpPriority, ...] = ()
+    frontends: tuple[str, ...] = ()
 
     @property
     def owner(self) -> str:
@@ -87,3 +89,9 @@ def pass_clash(name: str, owners: list[str]) -> Diagnostic:
     """Return what to say of a pass that several define."""
     message = f"the pass {name!r} is defined by {' and by '.join(owners)}"
     return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
+
+
+def frontend_clash(name: str, owners: list[str]) -> Diagnostic:
+    """Return what to say of a frontend that several define."""
+    message = f"the frontend {name!r} is defined by {' and by '.join(owners)}"
+    return Diagnostic("frontend-clash", message, hint="block one of the plugins by its name, or uninstall it")

@@ -8,17 +8,16 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import pluggy
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins import specs
 from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.dialect import Dialect
 
-Owned = list[tuple[str, Dialect]]
-OwnedPasses = list[tuple[str, type[Pass]]]
 BUNDLED = "shardy_py"
 
 
@@ -38,7 +37,25 @@ class _Answers:
     dialects: tuple[Dialect, ...]
     passes: tuple[type[Pass], ...]
     priorities: tuple[OpPriority, ...]
+    frontends: tuple[Frontend, ...]
     source: str
+
+
+@frozen
+class LoadedPlugins:
+    """What all plugins contribute, by plugin name, but the bundled ones first.
+
+    Args:
+        dialects: The dialects with the words that name their owners.
+        passes: The passes with theirs.
+        frontends: The frontends with theirs.
+        infos: What became of each plugin.
+    """
+
+    dialects: list[tuple[str, Dialect]] = field(factory=list)
+    passes: list[tuple[str, type[Pass]]] = field(factory=list)
+    frontends: list[tuple[str, Frontend]] = field(factory=list)
+    infos: list[PluginInfo] = field(factory=list)
 
 
 def find_entry_points() -> list[EntryPoint]:
@@ -49,25 +66,20 @@ def find_entry_points() -> list[EntryPoint]:
 
 def load_plugins(
     *, plugins: Iterable[object] = (), blocked: Iterable[str] = (), skip_broken: bool = False
-) -> tuple[Owned, OwnedPasses, list[PluginInfo]]:
-    """Import all plugins and ask them for their dialects and passes.
+) -> LoadedPlugins:
+    """Import all plugins and ask them for their dialects, passes and frontends.
 
     Args:
         plugins: More plugins besides the installed ones.
         blocked: Names of plugins that are not imported; unknown names have no effect.
         skip_broken: Whether a plugin that fails is reported in its info instead of raised.
 
-    Returns:
-        The dialects and the passes with the words that name their owners, and what became of each plugin; all by
-        plugin name, but the bundled ones first.
-
     Raises:
         PluginError: plugins fail to import, have unknown hooks, or return something else; all are named.
     """
     not_wanted = frozenset(blocked)
-    owned: Owned = []
-    passes: OwnedPasses = []
-    infos: list[PluginInfo] = []
+    loaded = LoadedPlugins()
+    infos = loaded.infos
     problems: list[Diagnostic] = []
     candidates = _candidates(plugins)
     duplicates = _duplicates(candidates)
@@ -86,12 +98,13 @@ def load_plugins(
             infos.append(PluginInfo(candidate.name, candidate.origin, status="broken", problems=error.diagnostics))
             continue
         info = _loaded(candidate, answers)
-        owned += [(f"{info.owner}, dialect {dialect.name!r}", dialect) for dialect in answers.dialects]
-        passes += [(info.owner, class_) for class_ in answers.passes]
+        loaded.dialects.extend((f"{info.owner}, dialect {dialect.name!r}", dialect) for dialect in answers.dialects)
+        loaded.passes.extend((info.owner, class_) for class_ in answers.passes)
+        loaded.frontends.extend((info.owner, item) for item in answers.frontends)
         infos.append(info)
     if problems and not skip_broken:
         raise PluginError(*problems)
-    return owned, passes, infos
+    return loaded
 
 
 def create_manager() -> pluggy.PluginManager:
@@ -138,6 +151,7 @@ def _ask(candidate: _Candidate) -> _Answers:
         dialects = manager.hook.shardy_register_dialects()
         passes = manager.hook.shardy_register_passes()
         priorities = manager.hook.shardy_register_schedules()
+        frontends = manager.hook.shardy_register_frontends()
     except pluggy.PluginValidationError as error:
         raise PluginError(_unknown_hook(candidate, error)) from error
     except ShardyError as error:
@@ -153,9 +167,11 @@ def _ask(candidate: _Candidate) -> _Answers:
         tuple(_checked(candidate, dialects, "shardy_register_dialects", "dialects", _is_dialect)),
         tuple(_checked(candidate, passes, "shardy_register_passes", "pass classes", _is_pass)),
         tuple(_checked(candidate, priorities, "shardy_register_schedules", "op priorities", _is_priority)),
+        tuple(_checked(candidate, frontends, "shardy_register_frontends", "frontends", _is_frontend)),
         getattr(plugin, "__file__", None) or "",
     )
     _check_priorities(candidate, answers)
+    _check_frontends(candidate, answers)
     return answers
 
 
@@ -171,6 +187,19 @@ def _check_priorities(candidate: _Candidate, answers: _Answers) -> None:
         if foreign:
             reason = f"{priority} speaks of {foreign[0]}, which is no op of the plugin"
             raise PluginError(_broken(candidate, reason, hint="a plugin gives priorities to its own ops only"))
+
+
+def _check_frontends(candidate: _Candidate, answers: _Answers) -> None:
+    """Check that the frontends of a plugin have names of their own and all methods."""
+    for frontend in answers.frontends:
+        if frontend.name in BUNDLED_NAMES:
+            reason = f"its frontend is named {frontend.name!r}, as one of this package"
+            raise PluginError(_broken(candidate, reason, hint="give it another name"))
+        methods = [name for name, item in vars(Frontend).items() if callable(item) and not name.startswith("_")]
+        missing = [name for name in methods if not callable(getattr(frontend, name, None))]
+        if missing:
+            reason = f"its frontend {frontend.name!r} has no {' and no '.join(missing)}"
+            raise PluginError(_broken(candidate, reason, hint="derive its class from Frontend, which has defaults"))
 
 
 def _checked(
@@ -190,6 +219,10 @@ def _is_dialect(item: Any) -> bool:
 
 def _is_priority(item: Any) -> bool:
     return isinstance(item, OpPriority)
+
+
+def _is_frontend(item: Any) -> bool:
+    return not isinstance(item, type) and isinstance(getattr(item, "name", None), str) and hasattr(item, "accepts")
 
 
 def _is_pass(item: Any) -> bool:
@@ -227,6 +260,7 @@ def _loaded(candidate: _Candidate, answers: _Answers) -> PluginInfo:
         op_names=tuple(sorted(item.name for item in definitions)),
         traits=tuple(sorted({trait.name for item in definitions for trait in item.traits})),
         priorities=answers.priorities,
+        frontends=tuple(item.name for item in answers.frontends),
     )
 
 

@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 from shardy_py.errors import Diagnostic, PluginError, RuleError
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.costs import CostOpInterface
+from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard, shown
 from shardy_py.ir.interfaces import (
@@ -26,7 +27,7 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.rules import RULE_ATTRIBUTE
 from shardy_py.ir.schedule import OpPriority
-from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, pass_clash, with_problems
+from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, frontend_clash, pass_clash, with_problems
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.plugins.guarded import guard_cost, guard_data_flow, guard_mesh_reference, guard_traits_of
 from shardy_py.sharding.einsum import RuleSpec
@@ -68,6 +69,7 @@ class Registry:
         options: What rules depend on besides their op.
         plugins: What became of each plugin, sorted by name.
         passes: The passes of the plugins by their names.
+        frontends: The frontends of the plugins by their names, sorted; those of this package are not among them.
     """
 
     definitions: tuple[OpDefinition, ...] = ()
@@ -75,6 +77,7 @@ class Registry:
     options: RuleOptions = DEFAULT_OPTIONS
     plugins: tuple[PluginInfo, ...] = ()
     passes: Mapping[str, type[Pass]] = field(factory=dict)
+    frontends: Mapping[str, Frontend] = field(factory=dict)
     _resolved: dict[str, _Resolved] = field(factory=dict, init=False, eq=False, repr=False)
     _by_name: dict[str, OpDefinition] = field(init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
@@ -87,14 +90,24 @@ class Registry:
         cls,
         dialects: Iterable[Dialect] = (),
         *,
+        frontends: Iterable[Frontend] = (),
         options: RuleOptions = DEFAULT_OPTIONS,
     ) -> Registry:
         """Return a registry of the given dialects, without looking for plugins.
 
+        Args:
+            dialects: The dialects.
+            frontends: Frontends besides those of this package.
+            options: What rules depend on besides their op.
+
         Raises:
-            PluginError: two dialects define the same op.
+            PluginError: two dialects define the same op, or two frontends have one name.
         """
-        return cls.build([(f"dialect {dialect.name!r}", dialect) for dialect in dialects], options=options)
+        return cls.build(
+            [(f"dialect {dialect.name!r}", dialect) for dialect in dialects],
+            options=options,
+            frontends=[(f"the class {type(item).__name__}", item) for item in frontends],
+        )
 
     @classmethod
     def build(
@@ -104,26 +117,31 @@ class Registry:
         options: RuleOptions = DEFAULT_OPTIONS,
         plugins: Iterable[PluginInfo] = (),
         passes: Iterable[tuple[str, type[Pass]]] = (),
+        frontends: Iterable[tuple[str, Frontend]] = (),
         skip_broken: bool = False,
     ) -> Registry:
-        """Return a registry of dialects and passes with the words that name their owners in errors.
+        """Return a registry of dialects, passes and frontends with the words that name their owners in errors.
 
         Args:
             owned: The dialects with their owners.
             options: What rules depend on besides their op.
             plugins: What became of each plugin.
             passes: The passes with their owners.
-            skip_broken: Whether an op or a pass that is defined more than once is left to its first owner, and noted
-                in `plugins`, instead of an error.
+            frontends: The frontends with their owners.
+            skip_broken: Whether an op, a pass or a frontend that is defined more than once is left to its first owner,
+                and noted in `plugins`, instead of an error.
 
         Raises:
-            PluginError: an op or a pass is defined more than once; all are named, each with its owners.
+            PluginError: an op, a pass or a frontend is defined more than once; all are named, each with its owners.
         """
         definitions = [(owner, item.name, item) for owner, dialect in owned for item in dialect.definitions]
         classes = [(owner, class_.name, class_) for owner, class_ in passes]
         by_name, op_clashes = first_of_each(definitions, clash)
         by_pass, pass_clashes = first_of_each(classes, pass_clash)
-        clashes = [*op_clashes, *pass_clashes]
+        by_frontend, frontend_clashes = first_of_each(
+            [(owner, item.name, item) for owner, item in frontends], frontend_clash
+        )
+        clashes = [*op_clashes, *pass_clashes, *frontend_clashes]
         if clashes and not skip_broken:
             raise PluginError(*(problem for _, problem in clashes))
         infos = (with_problems(info, clashes) for info in plugins)
@@ -133,6 +151,7 @@ class Registry:
             options=options,
             plugins=tuple(sorted(infos, key=lambda item: item.name)),
             passes={name: by_pass[name][1] for name in sorted(by_pass)},
+            frontends={name: by_frontend[name][1] for name in sorted(by_frontend)},
         )
 
     @classmethod
@@ -158,8 +177,15 @@ class Registry:
         """
         from shardy_py.plugins.manager import load_plugins
 
-        owned, passes, infos = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
-        return cls.build(owned, options=options, plugins=infos, passes=passes, skip_broken=skip_broken)
+        found = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
+        return cls.build(
+            found.dialects,
+            options=options,
+            plugins=found.infos,
+            passes=found.passes,
+            frontends=found.frontends,
+            skip_broken=skip_broken,
+        )
 
     def with_options(self, options: RuleOptions) -> Registry:
         """Return the same registry under other rule options."""

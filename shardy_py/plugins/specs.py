@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pluggy
 
+from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins.dialect import Dialect
@@ -38,4 +39,12 @@ def shardy_register_schedules() -> Sequence[OpPriority]:  # type: ignore[empty-b
     """Return the op priorities of the plugin's own ops, each by a level of the default schedule.
 
     Called once for each registry that is built. What a user says of the same ops comes first.
+    """
+
+
+@hookspec
+def shardy_register_frontends() -> Sequence[Frontend]:  # type: ignore[empty-body]
+    """Return the frontends of the plugin, which read programs of other kinds and write them back.
+
+    Called once for each registry that is built. They are asked before the bundled ones whether they accept a program.
     """

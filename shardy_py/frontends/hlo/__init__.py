@@ -1,37 +1,25 @@
-"""HLO modules in: HLO text through jaxlib's own parser to StableHLO, the layouts of the entry kept.
-
-The parser runs in a process of its own; before that every shape in the text is checked by our strict parser, which
-knows the place of what XLA would abort on or let through.
-"""
+"""HLO modules in; they go on as StableHLO, the layouts of the entry kept."""
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
-from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.frontends.mlir import MLIR, import_module, parse_module
+from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
-from shardy_py.layout.element_types import ELEMENT_TYPES
-from shardy_py.layout.lexer import Cursor
-from shardy_py.layout.parse import read_shape
-from shardy_py.layout.shape import AnyShape
 
-__all__ = ["HloModule", "import_hlo"]
+if TYPE_CHECKING:
+    from shardy_py.layout.shape import AnyShape
 
-_SECONDS = 600
-_WORKER = Path(__file__).with_name("worker.py")
-_STRING_OR_SHAPE = re.compile(
-    rf'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|(?<![\w.%-])(?:{"|".join(sorted(ELEMENT_TYPES, key=len, reverse=True))})\s*\[',
-    re.DOTALL,
-)
-_PLACE = re.compile(r"was parsing (\d+):(\d+): error: ([^\n]*)")
+__all__ = ["HloFrontend", "HloModule", "import_hlo"]
+
+_SUFFIXES = (".hlo", ".hlo.txt")
+_TEXT = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*HloModule\s", re.DOTALL)
+_BYTES = re.compile(_TEXT.pattern.encode(), re.DOTALL)
 
 
 @frozen(eq=False)
@@ -64,78 +52,65 @@ def import_hlo(source: str | Path, *, name: str = "-") -> HloModule:
         ParseError: the text cannot be read, or is no valid HLO.
         UnsupportedError: jaxlib is missing.
     """
-    text, name = (_read(source), str(source)) if isinstance(source, Path) else (source, name)
-    _check_shapes(text, name)
-    answer = _convert(text, name)
-    code = base64.b64decode(answer["module"])
-    parameters, result = _entry_layout(answer["layout"])
-    return HloModule(answer["name"], code, import_module(parse_module(code, name=name)), parameters, result)
+    from shardy_py.frontends.hlo.load import load
+
+    return load(source, name)
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None
+@frozen
+class HloFrontend(Frontend):
+    """HLO: text that begins with ``HloModule``, files that end in ``.hlo``, and what `import_hlo` returns.
+
+    The op graph is that of the StableHLO module, which the MLIR frontend writes back.
+    """
+
+    name: str = "hlo"
+
+    def accepts(self, source: object) -> bool:
+        """Return whether this is HLO."""
+        if isinstance(source, Path):
+            return source.name.endswith(_SUFFIXES)
+        if isinstance(source, (str, bytes)):
+            return _begins_with_keyword(source)
+        return isinstance(source, HloModule)
+
+    def import_program(self, source: Any) -> Program:
+        """Return the op graph of the module as StableHLO."""
+        name = str(source) if isinstance(source, Path) else "-"
+        return import_module(parse_module(self._module(source).stablehlo, name=name), name=name)
+
+    def write_back(self, program: Program) -> Any:
+        """Return the StableHLO module."""
+        return MLIR.write_back(program)
+
+    def print_text(self, source: Any) -> str:
+        """Return the module as StableHLO, in MLIR's text."""
+        return str(parse_module(self._module(source).stablehlo))
+
+    def parse_text(self, text: str, *, name: str = "-") -> HloModule:
+        """Return the module in HLO text."""
+        return import_hlo(text, name=name)
+
+    def to_bytes(self, source: Any) -> bytes:
+        """Return the StableHLO module as bytecode."""
+        return self._module(source).stablehlo
+
+    def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
+        """Return the bytecode, which the MLIR frontend accepts."""
+        return data
+
+    def _module(self, source: Any) -> HloModule:
+        if isinstance(source, HloModule):
+            return source
+        return import_hlo(source.decode(errors="replace") if isinstance(source, bytes) else source)
 
 
-def _check_shapes(text: str, name: str) -> None:
-    """Refuse invalid shapes with their places; what only XLA can read is left to XLA."""
-    cursor = Cursor(text)
-    for match in _STRING_OR_SHAPE.finditer(text):
-        if not match.group().endswith("["):
-            continue
-        cursor.position = match.start()
-        try:
-            read_shape(cursor)
-        except ParseError as error:
-            found = error.diagnostics[0]
-            if found.code != "unsupported-layout":
-                raise ParseError(evolve(found, location=f"{name}:{found.location}")) from None
+HLO = HloFrontend()
+"""The frontend; it holds nothing."""
 
 
-def _convert(text: str, name: str) -> dict[str, str]:
-    """Return what the worker makes of a text."""
-    command = [sys.executable, str(_WORKER)]
-    try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        message = f"XLA's parser did not end within {_SECONDS} seconds"
-        raise ParseError(Diagnostic("parser-timeout", message, name)) from None
-    if b"ModuleNotFoundError" in done.stderr and done.returncode == 1:
-        message = "HLO input needs jaxlib, which cannot be imported"
-        raise UnsupportedError(Diagnostic("no-jaxlib", message, hint="pip install 'shardy_py[stablehlo]'"))
-    if done.returncode:
-        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if "Check failed" in line]
-        reason = f": {lines[0].partition('] ')[2] or lines[0]}" if lines else ""
-        raise ParseError(Diagnostic("parser-aborted", f"XLA's parser aborts on this text{reason}", name))
-    answer: dict[str, str] = json.loads(done.stdout)
-    if "error" in answer:
-        raise _refused(answer["error"], name)
-    return answer
-
-
-def _refused(error: str, name: str) -> ParseError:
-    """Return XLA's error as one of ours, at the place where its parser was."""
-    found = _PLACE.findall(error)
-    if not found:
-        return ParseError(Diagnostic("malformed-module", error.split("\n", 1)[0], name))
-    line, column, _ = found[0]
-    # XLA reports the attempts it made at this place, and counts columns from 0.
-    message = "; ".join(dict.fromkeys(text.rstrip(": ") for *place, text in found if place == [line, column]))
-    return ParseError(Diagnostic("malformed-module", message, f"{name}:{line}:{int(column) + 1}"))
-
-
-def _entry_layout(text: str) -> tuple[tuple[AnyShape, ...], AnyShape]:
-    """Return the shapes in ``{(parameters)->result}``."""
-    cursor = Cursor(text)
-    cursor.expect("{")
-    cursor.expect("(")
-    parameters: list[AnyShape] = []
-    while not cursor.accept(")"):
-        if parameters:
-            cursor.expect(",")
-        parameters.append(read_shape(cursor))
-    cursor.expect("->")
-    return tuple(parameters), read_shape(cursor)
+def _begins_with_keyword(source: str | bytes) -> bool:
+    """Return whether the first word that is no comment is that of an HLO module."""
+    if isinstance(source, bytes):
+        return _BYTES.match(source) is not None
+    return _TEXT.match(source) is not None

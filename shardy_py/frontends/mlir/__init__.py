@@ -8,7 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
+
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.frontend import Frontend, PrintedName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.graph import Program
 
 __all__ = [
+    "MlirFrontend",
     "import_module",
     "parse_module",
     "print_module",
@@ -93,7 +97,9 @@ def import_module(
     """
     from shardy_py.frontends.mlir.importer import import_native
 
-    return import_native(module, name=name, native_use_order=native_use_order, into=into)
+    program = import_native(module, name=name, native_use_order=native_use_order, into=into)
+    program.frontend = MLIR
+    return program
 
 
 def write_back(program: Program) -> ir.Module:
@@ -113,7 +119,7 @@ def print_module(module: ir.Module, *, generic: bool = False) -> str:
     return str(module.operation.get_asm(print_generic_op_form=True)) if generic else str(module)
 
 
-def printed_names(program: Program) -> Mapping[int, tuple[str, Any]]:
+def printed_names(program: Program) -> Mapping[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id."""
     from shardy_py.frontends.mlir.names import names_of
 
@@ -149,3 +155,66 @@ def run_native_pass(program: Program, name: str) -> None:
     from shardy_py.frontends.mlir.native_passes import run
 
     run(program, name)
+
+
+@frozen
+class MlirFrontend(Frontend):
+    """MLIR: text, bytecode, files, and modules of jaxlib; it is asked last, so that all other text is MLIR's."""
+
+    name: str = "mlir"
+
+    def accepts(self, source: object) -> bool:
+        """Return whether this is text, bytes, a path, or a module of jaxlib."""
+        return isinstance(source, (str, bytes, Path)) or _is_module(source)
+
+    def import_program(self, source: Any) -> Program:
+        """Return the op graph; locations name the file it was read from."""
+        name = str(source) if isinstance(source, Path) else "-"
+        return import_module(to_module(source), name=name)
+
+    def write_back(self, program: Program) -> ir.Module:
+        """Bring the module up to date and return it."""
+        return write_back(program)
+
+    def print_text(self, source: Any) -> str:
+        """Return a module as text."""
+        return print_module(source if _is_module(source) else to_module(source))
+
+    def parse_text(self, text: str, *, name: str = "-") -> ir.Module:
+        """Return the module in a text."""
+        return parse_module(text, name=name)
+
+    def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
+        """Return the names and the native values of all values."""
+        return printed_names(program)
+
+    def to_bytes(self, source: Any) -> bytes:
+        """Return text or bytecode as it is, a module as text."""
+        if isinstance(source, Path) and source.is_file():
+            # Bytes that are no module are refused where they are read, with a better message.
+            return source.read_bytes()
+        if isinstance(source, (str, bytes)):
+            return source.encode() if isinstance(source, str) else source
+        return self.print_text(source).encode()
+
+    def from_bytes(self, data: bytes, *, name: str = "-") -> bytes:
+        """Return the bytes."""
+        return data
+
+    def to_mlir(self, native: Any) -> Any:
+        """Return the module itself."""
+        return native
+
+    def run_native_pass(self, program: Program, name: str) -> None:
+        """Run one of MLIR's own generic passes."""
+        run_native_pass(program, name)
+
+
+MLIR = MlirFrontend()
+"""The frontend; it holds nothing."""
+
+
+def _is_module(source: object) -> bool:
+    """Return whether an object is a module of jaxlib, without importing it."""
+    classes = type(source).__mro__
+    return any(item.__name__ == "Module" and item.__module__.startswith("jaxlib.") for item in classes)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from shardy_py.ir.frontend import PrintedName
 from shardy_py.ir.graph import Program, Value
 
 
@@ -21,7 +22,7 @@ def native_values(program: Program) -> Iterator[tuple[Value, Any]]:
                     yield from zip(block.arguments, block.handle.native.arguments, strict=True)
 
 
-def names_of(program: Program) -> dict[int, tuple[str, Any]]:
+def names_of(program: Program) -> dict[int, PrintedName]:
     """Return all values' names as `print_module` prints them (``%5``, ``%5#1``, ``%arg0``), and the native values."""
     state = ir.AsmState(program.origin.module.operation)
-    return {value.id: (native.get_name(state), native) for value, native in native_values(program)}
+    return {value.id: PrintedName(native.get_name(state), native) for value, native in native_values(program)}

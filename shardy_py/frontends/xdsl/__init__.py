@@ -10,7 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
+
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.frontend import Frontend, PrintedName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from shardy_py.plugins import Registry
 
 __all__ = [
+    "XdslFrontend",
     "extend_registry",
     "import_module",
     "parse_module",
@@ -80,7 +84,9 @@ def import_module(module: ModuleOp) -> Program:
     """Return the op graph of a module; `Program.origin` keeps the module, and `write_back` changes it."""
     from shardy_py.frontends.xdsl.importer import import_native
 
-    return import_native(module)
+    program = import_native(module)
+    program.frontend = XDSL
+    return program
 
 
 def write_back(program: Program) -> ModuleOp:
@@ -100,7 +106,7 @@ def print_module(module: ModuleOp) -> str:
     return print_native(module)
 
 
-def printed_names(program: Program) -> Mapping[int, tuple[str, Any]]:
+def printed_names(program: Program) -> Mapping[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id."""
     from shardy_py.frontends.xdsl.names import names_of
 
@@ -112,3 +118,51 @@ def extend_registry(program: Program, registry: Registry) -> Registry:
     from shardy_py.frontends.xdsl.semantics import extend
 
     return extend(program, registry)
+
+
+@frozen
+class XdslFrontend(Frontend):
+    """xDSL: modules, and files that end in ``.xdsl``."""
+
+    name: str = "xdsl"
+
+    def accepts(self, source: object) -> bool:
+        """Return whether this is the path of such a file, or an op of xDSL."""
+        if isinstance(source, Path):
+            return source.suffix == _SUFFIX
+        return any(class_.__module__.startswith("xdsl.") for class_ in type(source).__mro__)
+
+    def import_program(self, source: Any) -> Program:
+        """Return the op graph."""
+        return import_module(to_module(source))
+
+    def write_back(self, program: Program) -> ModuleOp:
+        """Bring the module up to date and return it."""
+        return write_back(program)
+
+    def print_text(self, source: Any) -> str:
+        """Return a module as text."""
+        return print_module(to_module(source) if isinstance(source, Path) else source)
+
+    def parse_text(self, text: str, *, name: str = "-") -> ModuleOp:
+        """Return the module in a text."""
+        return parse_module(text, name=name)
+
+    def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
+        """Return the names and the native values of all values."""
+        return printed_names(program)
+
+    def extend_registry(self, program: Program, registry: Registry) -> Registry:
+        """Return a registry that also knows what the op classes say about themselves."""
+        return extend_registry(program, registry)
+
+    def to_bytes(self, source: Any) -> bytes:
+        """Return the text of a module, that of a file as it is."""
+        if isinstance(source, Path) and source.is_file():
+            return source.read_bytes()
+        return self.print_text(source).encode()
+
+
+XDSL = XdslFrontend()
+"""The frontend; it holds nothing."""
+_SUFFIX = ".xdsl"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.printer import Printer
 
+from shardy_py.ir.frontend import PrintedName
 from shardy_py.ir.graph import Program
 
 _SHARDY = "sdy."
@@ -60,16 +60,16 @@ def print_native(module: ModuleOp) -> str:
     return f"{printer.text.getvalue()}\n"
 
 
-def names_of(program: Program) -> dict[int, tuple[str, Any]]:
+def names_of(program: Program) -> dict[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id; see `printed_names`."""
     printer = ModulePrinter()
     printer.print_op(program.origin.module)
-    found: dict[int, tuple[str, Any]] = {}
+    found: dict[int, PrintedName] = {}
     for op in program.walk():
         pairs = list(zip(op.results, op.handle.results, strict=True)) if op.handle is not None else []
         for region in op.regions:
             for block in region.blocks:
                 if block.handle is not None:
                     pairs += zip(block.arguments, block.handle.args, strict=True)
-        found.update({value.id: (printer.names.get(native, ""), native) for value, native in pairs})
+        found.update({value.id: PrintedName(printer.names.get(native, ""), native) for value, native in pairs})
     return found

@@ -265,5 +265,5 @@ def test_programs_of_xdsl_travel_too(tmp_path: Path) -> None:
     )
     for mesh in (None, {"a": 2}):
         source = ProgramSource.of(path, mesh)
-        assert source.is_xdsl
+        assert source.frontend == "xdsl"
         assert "main" in source.open().program.functions

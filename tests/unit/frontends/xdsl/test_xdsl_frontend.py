@@ -8,7 +8,6 @@ import shardy_py as sdy
 from shardy_dialects.func import func
 from shardy_dialects.sdy import sdy as sdy_dialect
 from shardy_py.errors import ParseError, UnsupportedError
-from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import tensor
@@ -25,7 +24,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, region_def, traits_def,
 from xdsl.parser import Parser
 from xdsl.traits import ConstantLike, Pure
 
-from shardy_py.frontends.xdsl import import_module, parse_module, print_module, write_back
+from shardy_py.frontends.xdsl import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.frontends.xdsl.semantics import extend
 
 TEXT = """builtin.module {
@@ -232,4 +231,4 @@ def test_files_and_errors(tmp_path) -> None:
     with pytest.raises(ParseError, match="cannot read"):
         parse_module(tmp_path / "missing.xdsl")
     with pytest.raises(UnsupportedError, match="no module"):
-        frontend_of(path).to_module(3)
+        to_module(3)

@@ -1,0 +1,111 @@
+"""HLO text through jaxlib's own parser to StableHLO, the layouts of the entry kept.
+
+The parser runs in a process of its own; before that every shape in the text is checked by our strict parser, which
+knows the place of what XLA would abort on or let through.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
+from shardy_py.frontends.hlo import HloModule
+from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.layout.element_types import ELEMENT_TYPES
+from shardy_py.layout.lexer import Cursor
+from shardy_py.layout.parse import read_shape
+from shardy_py.layout.shape import AnyShape
+
+_SECONDS = 600
+_WORKER = Path(__file__).with_name("worker.py")
+_STRING_OR_SHAPE = re.compile(
+    rf'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|(?<![\w.%-])(?:{"|".join(sorted(ELEMENT_TYPES, key=len, reverse=True))})\s*\[',
+    re.DOTALL,
+)
+_PLACE = re.compile(r"was parsing (\d+):(\d+): error: ([^\n]*)")
+
+
+def load(source: str | Path, name: str) -> HloModule:
+    """Return the module in HLO text; see `import_hlo`."""
+    text, name = (_read(source), str(source)) if isinstance(source, Path) else (source, name)
+    _check_shapes(text, name)
+    answer = _convert(text, name)
+    code = base64.b64decode(answer["module"])
+    parameters, result = _entry_layout(answer["layout"])
+    return HloModule(answer["name"], code, import_module(parse_module(code, name=name)), parameters, result)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None
+
+
+def _check_shapes(text: str, name: str) -> None:
+    """Refuse invalid shapes with their places; what only XLA can read is left to XLA."""
+    cursor = Cursor(text)
+    for match in _STRING_OR_SHAPE.finditer(text):
+        if not match.group().endswith("["):
+            continue
+        cursor.position = match.start()
+        try:
+            read_shape(cursor)
+        except ParseError as error:
+            found = error.diagnostics[0]
+            if found.code != "unsupported-layout":
+                raise ParseError(evolve(found, location=f"{name}:{found.location}")) from None
+
+
+def _convert(text: str, name: str) -> dict[str, str]:
+    """Return what the worker makes of a text."""
+    command = [sys.executable, str(_WORKER)]
+    try:
+        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        message = f"XLA's parser did not end within {_SECONDS} seconds"
+        raise ParseError(Diagnostic("parser-timeout", message, name)) from None
+    if b"ModuleNotFoundError" in done.stderr and done.returncode == 1:
+        message = "HLO input needs jaxlib, which cannot be imported"
+        raise UnsupportedError(Diagnostic("no-jaxlib", message, hint="pip install 'shardy_py[stablehlo]'"))
+    if done.returncode:
+        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if "Check failed" in line]
+        reason = f": {lines[0].partition('] ')[2] or lines[0]}" if lines else ""
+        raise ParseError(Diagnostic("parser-aborted", f"XLA's parser aborts on this text{reason}", name))
+    answer: dict[str, str] = json.loads(done.stdout)
+    if "error" in answer:
+        raise _refused(answer["error"], name)
+    return answer
+
+
+def _refused(error: str, name: str) -> ParseError:
+    """Return XLA's error as one of ours, at the place where its parser was."""
+    found = _PLACE.findall(error)
+    if not found:
+        return ParseError(Diagnostic("malformed-module", error.split("\n", 1)[0], name))
+    line, column, _ = found[0]
+    # XLA reports the attempts it made at this place, and counts columns from 0.
+    message = "; ".join(dict.fromkeys(text.rstrip(": ") for *place, text in found if place == [line, column]))
+    return ParseError(Diagnostic("malformed-module", message, f"{name}:{line}:{int(column) + 1}"))
+
+
+def _entry_layout(text: str) -> tuple[tuple[AnyShape, ...], AnyShape]:
+    """Return the shapes in ``{(parameters)->result}``."""
+    cursor = Cursor(text)
+    cursor.expect("{")
+    cursor.expect("(")
+    parameters: list[AnyShape] = []
+    while not cursor.accept(")"):
+        if parameters:
+            cursor.expect(",")
+        parameters.append(read_shape(cursor))
+    cursor.expect("->")
+    return tuple(parameters), read_shape(cursor)

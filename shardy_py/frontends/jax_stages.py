@@ -1,0 +1,45 @@
+"""Programs of JAX in: what tracing or lowering a function returns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.frontends.mlir import MLIR, import_module, to_module
+from shardy_py.ir.frontend import Frontend
+from shardy_py.ir.graph import Program
+
+
+@frozen
+class JaxFrontend(Frontend):
+    """JAX: a ``Lowered`` or a ``Traced``; the op graph is that of a copy of its module, which MLIR writes back."""
+
+    name: str = "jax"
+
+    def accepts(self, source: object) -> bool:
+        """Return whether the source has a module, or can be lowered to one."""
+        if isinstance(source, (str, bytes, bytearray, Path)):
+            return False
+        return hasattr(source, "compiler_ir") or callable(getattr(source, "lower", None))
+
+    def import_program(self, source: Any) -> Program:
+        """Return the op graph of a copy of the module."""
+        return import_module(to_module(source))
+
+    def write_back(self, program: Program) -> Any:
+        """Bring the copy up to date and return it."""
+        return MLIR.write_back(program)
+
+    def print_text(self, source: Any) -> str:
+        """Return the module as text."""
+        return MLIR.print_text(source)
+
+    def parse_text(self, text: str, *, name: str = "-") -> Any:
+        """Return the module in a text."""
+        return MLIR.parse_text(text, name=name)
+
+
+JAX = JaxFrontend()
+"""The frontend; it holds nothing."""

@@ -1,0 +1,68 @@
+"""Op graphs in and out: programs that were built in Python, or read by another frontend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.ir.copying import copy_program
+from shardy_py.ir.frontend import Frontend, PrintedName
+from shardy_py.ir.graph import Program
+from shardy_py.ir.printing import print_program, value_names
+from shardy_py.ir.verify import verify
+
+__all__ = ["PROGRAM", "ProgramFrontend"]
+
+
+@frozen
+class ProgramFrontend(Frontend):
+    """Op graphs.
+
+    One that was built is copied, with the same ids, so that it stays as it was; its values stand for those of the copy.
+    One that another frontend read is taken as it is, and goes back through that frontend.
+    """
+
+    name: str = "program"
+
+    def accepts(self, source: object) -> bool:
+        """Return whether this is an op graph."""
+        return isinstance(source, Program)
+
+    def import_program(self, source: Program) -> Program:
+        """Return a copy of an op graph.
+
+        Raises:
+            VerificationError: it is not well formed.
+        """
+        if source.frontend is not None:
+            return source
+        verify(source)
+        result = copy_program(source)
+        result.origin = source
+        result.frontend = self
+        return result
+
+    def write_back(self, program: Program) -> Program:
+        """Return the op graph itself."""
+        return program
+
+    def print_text(self, source: Program) -> str:
+        """Return an op graph in MLIR's generic form, or as its own frontend prints it."""
+        other = source.frontend
+        return print_program(source) if other in (None, self) else other.print_text(other.write_back(source))
+
+    def parse_text(self, text: str, *, name: str = "-") -> Any:
+        """Return the text, which the MLIR frontend accepts."""
+        return text
+
+    def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
+        """Return the names of all values, with those of the program that was copied."""
+        given = {value.id: value for value in value_names(program.origin)} if program.origin is not None else {}
+        names = value_names(program)
+        return {value.id: PrintedName(name, given.get(value.id)) for value, name in names.items()}
+
+
+PROGRAM = ProgramFrontend()
+"""The frontend; it holds nothing."""

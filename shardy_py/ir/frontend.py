@@ -1,0 +1,106 @@
+"""The protocol of frontends: ways into the op graph and out of it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Program
+
+BUNDLED_NAMES = ("program", "xdsl", "hlo", "jax", "mlir")
+"""The names of the frontends of this package, in the order in which they are asked; those of plugins have others."""
+
+
+class PrintedName(NamedTuple):
+    """The name and the native form of a value.
+
+    Args:
+        name: The name in the text of the program, such as ``%5``, or "".
+        native: The value as the program's own library holds it, or None.
+    """
+
+    name: str
+    native: Any
+
+
+@runtime_checkable
+class Frontend(Protocol):
+    """A kind of programs: how they become op graphs, and how shardings get back into them.
+
+    Subclasses write `name`, `accepts`, `import_program`, `write_back` and `print_text`; the rest has defaults. They
+    import the library of their programs when a program comes, not before.
+
+    Attributes:
+        name: The name of the frontend, for messages.
+    """
+
+    name: str
+
+    def accepts(self, source: object) -> bool:
+        """Return whether a source is a program of this kind; it must not fail, whatever the source is."""
+        ...
+
+    def import_program(self, source: Any) -> Program:
+        """Return the op graph of a program.
+
+        `Program.origin` keeps whatever `write_back` needs. `Program.frontend` may be another frontend that goes on.
+
+        Raises:
+            ShardyError: the source is not valid.
+        """
+        ...
+
+    def write_back(self, program: Program) -> Any:
+        """Bring the native form of a program up to date and return it; shardings are in the attributes of the ops."""
+        ...
+
+    def print_text(self, source: Any) -> str:
+        """Return the text of a native program: of what `write_back` returns, or of an accepted source."""
+        ...
+
+    def parse_text(self, text: str, *, name: str = "-") -> Any:
+        """Return a source from the text of one, as `print_text` writes it.
+
+        Args:
+            text: The text.
+            name: What errors call the text.
+
+        Raises:
+            UnsupportedError: programs of this kind cannot be read from text, which is the default.
+        """
+        raise UnsupportedError(
+            Diagnostic("no-text-form", f"the frontend {self.name!r} cannot read the text of a program", name)
+        )
+
+    def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
+        """Return the names of values in the text of a program, by value id. Default: MLIR's numbering."""
+        from shardy_py.ir.printing import value_names
+
+        return {value.id: PrintedName(name, value) for value, name in value_names(program).items()}
+
+    def extend_registry(self, program: Program, registry: Any) -> Any:
+        """Return a `Registry` that also knows what a program itself says about its ops. Default: the same one."""
+        return registry
+
+    def to_bytes(self, source: Any) -> bytes:
+        """Return a source in a form for other processes. Default: its text."""
+        return self.print_text(source).encode()
+
+    def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
+        """Return a source from the form for other processes. Default: from its text."""
+        return self.parse_text(data.decode(), name=name)
+
+    def to_mlir(self, native: Any) -> Any:
+        """Return what `write_back` returned in a form that the MLIR frontend accepts. Default: its text."""
+        return self.print_text(native)
+
+    def run_native_pass(self, program: Program, name: str) -> None:
+        """Run a pass of the native library over a program.
+
+        Raises:
+            UnsupportedError: the library has no such pass, which is the default.
+        """
+        hint = "write the program as MLIR"
+        message = f"programs of the frontend {self.name!r} have no pass {name!r} of their own"
+        raise UnsupportedError(Diagnostic("no-native-pass", message, hint=hint))
