@@ -29,7 +29,7 @@ def read_program(module: Any, registry: Registry | None = None) -> Program:
     """
     frontend = find_frontend(module, installed_registry(skip_broken=True) if registry is None else registry)
     program = frontend.import_program(module)
-    if program.frontend is None:
+    if program.frontend is None or (program.frontend.name == frontend.name and frontend is not program.frontend):
         # It comes from a plugin; the native libraries have verified theirs.
         program.frontend = frontend
         verify(program)

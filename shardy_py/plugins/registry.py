@@ -30,6 +30,7 @@ from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, frontend_clash, pass_clash, with_problems
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
 from shardy_py.plugins.guarded import guard_cost, guard_data_flow, guard_mesh_reference, guard_traits_of
+from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import pointwise_rule
@@ -139,7 +140,7 @@ class Registry:
         by_name, op_clashes = first_of_each(definitions, clash)
         by_pass, pass_clashes = first_of_each(classes, pass_clash)
         by_frontend, frontend_clashes = first_of_each(
-            [(owner, item.name, item) for owner, item in frontends], frontend_clash
+            [(owner, item.name, GuardedFrontend(item, owner)) for owner, item in frontends], frontend_clash
         )
         clashes = [*op_clashes, *pass_clashes, *frontend_clashes]
         if clashes and not skip_broken:

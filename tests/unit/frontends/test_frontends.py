@@ -104,6 +104,37 @@ def test_a_frontend_that_is_not_whole_is_refused() -> None:
         sdy.Registry.from_entry_points(plugins=[plugin("one", GraphFrontend)])
 
 
+def propagate_and_look(registry: sdy.Registry) -> None:
+    """Propagate the graph, and ask the result for its text and a value by name."""
+    result = sdy.propagate(graph(), registry=registry)
+    _ = (result.text, result.sharding("%0"))
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("accepts", None, "accepts of the frontend 'toy-graph' returned None, not True or False"),
+        ("import_program", None, "import_program of the frontend 'toy-graph' returned None, not a Program"),
+        ("write_back", ValueError("no"), "write_back of the frontend 'toy-graph' raised ValueError: no"),
+        ("print_text", 3, "print_text of the frontend 'toy-graph' returned 3, not a str"),
+        ("printed_names", {0: "x"}, "gives 'x' for 0, not a PrintedName"),
+    ],
+)
+def test_a_frontend_that_fails_is_named(method: str, answer: Any, message: str) -> None:
+    """Whatever a frontend does wrong is an error that names it, its plugin and the line."""
+
+    def failing(self: object, *arguments: object) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    broken = type("Broken", (GraphFrontend,), {method: failing})()
+    registry = sdy.Registry.from_entry_points(plugins=[plugin("one", broken)])
+    with pytest.raises(PluginError, match=r"defined by plugin 'one' at .*test_frontends\.py:") as caught:
+        propagate_and_look(registry)
+    assert message in str(caught.value)
+
+
 def test_a_malformed_program_of_a_plugin_is_refused() -> None:
     """What a plugin's frontend returns is verified before anything relies on it."""
 

@@ -1,0 +1,104 @@
+"""The frontends of plugins behind the guard: each answer has the type that is promised, or is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.ir.frontend import Frontend, PrintedName
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, shown
+
+
+@frozen
+class GuardedFrontend(Frontend):
+    """A frontend whose every method is called behind the guard.
+
+    Args:
+        frontend: The frontend of the plugin.
+        owner: The words that name the plugin.
+    """
+
+    frontend: Frontend
+    owner: str
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the frontend."""
+        return self.frontend.name
+
+    def accepts(self, source: object) -> bool:
+        """Return whether the frontend accepts a source."""
+        found: bool = self._ask("accepts", source, check=as_boolean)
+        return found
+
+    def import_program(self, source: Any) -> Program:
+        """Return the op graph of a program."""
+        found: Program = self._ask("import_program", source, check=_as(Program, "a Program"))
+        return found
+
+    def write_back(self, program: Program) -> Any:
+        """Return the native form, brought up to date."""
+        return self._ask("write_back", program)
+
+    def print_text(self, source: Any) -> str:
+        """Return the text of a native program."""
+        found: str = self._ask("print_text", source, check=_as(str, "a str"))
+        return found
+
+    def parse_text(self, text: str, *, name: str = "-") -> Any:
+        """Return a source from its text."""
+        return self._ask("parse_text", text, name=name)
+
+    def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
+        """Return the names of values by value id."""
+        found = self._ask("printed_names", program, check=_names)
+        return {number: PrintedName(*item) for number, item in found.items()}
+
+    def extend_registry(self, program: Program, registry: Any) -> Any:
+        """Return a registry that knows more."""
+        return self._ask("extend_registry", program, registry, check=_as(type(registry), "a Registry"))
+
+    def to_bytes(self, source: Any) -> bytes:
+        """Return the form for other processes."""
+        found: bytes = self._ask("to_bytes", source, check=_as(bytes, "bytes"))
+        return found
+
+    def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
+        """Return a source from the form for other processes."""
+        return self._ask("from_bytes", data, name=name)
+
+    def to_mlir(self, native: Any) -> Any:
+        """Return the native form as the MLIR frontend accepts it."""
+        return self._ask("to_mlir", native)
+
+    def run_native_pass(self, program: Program, name: str) -> None:
+        """Run a pass of the native library."""
+        self._ask("run_native_pass", program, name)
+
+    def _ask(self, method: str, *arguments: Any, check: Check | None = None, **keywords: Any) -> Any:
+        function = partial(getattr(self.frontend, method), **keywords)
+        guard = Guard(function, f"{method} of the frontend {self.name!r}", self.owner, code="frontend-failed")
+        return guard.call(*arguments, check=check)
+
+
+def _as(class_: type, wanted: str) -> Check:
+    def check(answer: Any, op: Op) -> Any:
+        if not isinstance(answer, class_):
+            hint = "is a return missing?" if answer is None else ""
+            raise Unfit(f"returned {shown(answer)}, not {wanted}", hint)
+        return answer
+
+    return check
+
+
+def _names(answer: Any, op: Op) -> Any:
+    if not isinstance(answer, Mapping):
+        raise Unfit(f"returned {shown(answer)}, not a mapping of value ids to names")
+    for number, item in answer.items():
+        if not isinstance(number, int) or not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], str):
+            raise Unfit(f"gives {shown(item)} for {shown(number)}, not a PrintedName for the id of a value")
+    return answer
