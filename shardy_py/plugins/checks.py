@@ -182,6 +182,20 @@ def check_cost(cost: Any, *, op: str) -> None:
     check_methods(cost, CostOpInterface, op=op, code=code, what="the cost")
 
 
+def check_indexing(function: Any, *, op: str) -> None:
+    """Check what gives the indexing maps of an op.
+
+    Raises:
+        PluginError: it is no function of the op.
+    """
+    if function is None:
+        return
+    if isinstance(function, type) or not callable(function):
+        message = f"indexing is {shown(function)}, not a function of the op"
+        raise refuse("invalid-indexing", message, op, hint="indexing=lambda op: [map_of_the_first_operand, ...]")
+    check_callable(function, op=op, code="invalid-indexing", what="indexing", arguments=("op",))
+
+
 def check_mesh_reference(reference: Any, *, op: str) -> None:
     """Check what knows the mesh of an op.
 

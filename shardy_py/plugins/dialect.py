@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError, did_you_mean
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.graph import Op
 from shardy_py.ir.guard import calling_place, shorten_place, shown
@@ -34,8 +35,11 @@ Factors = str | Iterable[str]
 TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
 
+Indexing = Callable[[Op], Sequence[IndexingMap] | None]
+"""The indexing maps of an op, from the index of its first result: one per operand; None where they are not known."""
+
 _GLOB_CHARACTERS = frozenset("*?[")
-_OF_ONE_OP = ("data_flow", "mesh_reference", "cost")
+_OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing")
 
 
 def _check_definition(definition: OpDefinition) -> None:
@@ -50,6 +54,7 @@ def _check_definition(definition: OpDefinition) -> None:
     checks.check_data_flow(definition.data_flow, op=name)
     checks.check_mesh_reference(definition.mesh_reference, op=name)
     checks.check_cost(definition.cost, op=name)
+    checks.check_indexing(definition.indexing, op=name)
     checks.check_flag(definition.contextual, op=name, argument="contextual")
     checks.check_attribute_name(definition.sharding_attribute, op=name)
     if definition.is_glob:
@@ -83,6 +88,8 @@ class OpDefinition:
             so that it must not be reused for an op that looks the same.
         mesh_reference: What knows the mesh to which the op refers besides its shardings.
         cost: What says what the op costs, where its rule does not tell.
+        indexing: A function of the op that gives its indexing maps from the index of the first result, one per
+            operand; None where they are not known. An op with maps and without a rule gets its rule from them.
         place: The line that defines it, for errors, or "".
     """
 
@@ -96,6 +103,7 @@ class OpDefinition:
     contextual: bool = field(default=False, kw_only=True)
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
     cost: CostOpInterface | None = field(default=None, kw_only=True)
+    indexing: Indexing | None = field(default=None, kw_only=True)
     place: str = field(default="", kw_only=True, eq=False, repr=False)
     _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
 
@@ -156,6 +164,7 @@ class Dialect:
         contextual: bool = False,
         mesh_reference: MeshReferenceOpInterface | None = None,
         cost: CostOpInterface | None = None,
+        indexing: Indexing | None = None,
     ) -> OpDefinition:
         """Define an op; also a decorator over its rule function.
 
@@ -174,6 +183,7 @@ class Dialect:
             contextual: See there.
             mesh_reference: See there.
             cost: See there.
+            indexing: See there.
 
         Returns:
             The definition.
@@ -202,6 +212,7 @@ class Dialect:
                 contextual=contextual,
                 mesh_reference=mesh_reference,
                 cost=cost,
+                indexing=indexing,
                 place=calling_place(),
                 dialect=self,
             )

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 from shardy_py.errors import PluginError
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, shown
@@ -17,6 +18,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.types import static_shape
 from shardy_py.plugins.checks import as_traits, is_written
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -37,6 +39,13 @@ def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataF
 def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
     """Return what says what an op costs, behind the guard."""
     return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
+
+
+def guard_indexing(
+    function: Callable[[Op], Any], *, owner: str, place: str = ""
+) -> Callable[[Op], tuple[IndexingMap, ...] | None]:
+    """Return what gives the indexing maps of ops behind the guard; its answers fit the op."""
+    return Guard(function, "indexing", owner, code="indexing-failed", place=place).wrap(_indexing_maps)
 
 
 def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
@@ -82,9 +91,8 @@ def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
     items = tuple(answer)
     for item in items:
         if not isinstance(item, class_):
-            raise Unfit(
-                f"gives {shown(item)}, not an {wanted}" if wanted[0] in "AO" else f"gives {shown(item)}, not a {wanted}"
-            )
+            article = "an" if wanted[0] in "AIO" else "a"
+            raise Unfit(f"gives {shown(item)}, not {article} {wanted}")
     return items
 
 
@@ -154,6 +162,29 @@ def _collective(answer: Any, op: Op) -> OwnCollective | None:
     if not isinstance(group, (list, tuple)) or not all(isinstance(item, int) and item >= 0 for item in group):
         raise Unfit(f"gives the group {shown(group)}, not numbers of devices")
     return answer
+
+
+def _indexing_maps(answer: Any, op: Op) -> tuple[IndexingMap, ...] | None:
+    if answer is None:
+        return None
+    maps = _items(answer, IndexingMap, "IndexingMap")
+    if len(maps) != len(op.operands):
+        raise Unfit(f"returned {len(maps)} indexing maps for {len(op.operands)} operands", "return one per operand")
+    output = static_shape(op.results[0].type) if op.results else ()
+    for number, (map_, operand) in enumerate(zip(maps, op.operands, strict=True)):
+        if map_.is_undefined or map_.is_known_empty:
+            continue
+        shape = static_shape(operand.type)
+        if output is not None and len(map_.dims) != len(output):
+            raise Unfit(
+                f"gives map {number} over {len(map_.dims)} dimensions, the first result has {len(output)}",
+                "a map goes from the index of the result to that of the operand",
+            )
+        if shape is not None and len(map_.results) != len(shape):
+            raise Unfit(
+                f"gives map {number} with {len(map_.results)} results, operand {number} has shape {list(shape)}"
+            )
+    return maps
 
 
 def _mesh(answer: Any, op: Op) -> str | Mesh | None:

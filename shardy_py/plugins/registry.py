@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard, shown
 from shardy_py.ir.interfaces import (
+    Contraction,
     Elementwise,
     MeshReferenceOpInterface,
     OpFacts,
@@ -27,18 +29,28 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.rules import RULE_ATTRIBUTE
 from shardy_py.ir.schedule import OpPriority
+from shardy_py.ir.types import static_shape
 from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, frontend_clash, pass_clash, with_problems
 from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
-from shardy_py.plugins.guarded import guard_cost, guard_data_flow, guard_mesh_reference, guard_traits_of
+from shardy_py.plugins.guarded import (
+    guard_cost,
+    guard_data_flow,
+    guard_indexing,
+    guard_mesh_reference,
+    guard_traits_of,
+)
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import pointwise_rule
+from shardy_py.sharding.rule_from_op_maps import rule_from_op_maps
 
 DEFAULT_OPTIONS = RuleOptions()
 _MANY_NAMES = 10_000
 _FRAME = frozenset(("builtin", "func"))
 _T = TypeVar("_T")
+
+IndexingOf = Callable[[Op], tuple[IndexingMap, ...] | None]
 
 
 @frozen
@@ -54,6 +66,7 @@ class _Resolved:
     sharding_attribute: str = "sdy.sharding"
     mesh_reference: MeshReferenceOpInterface | None = None
     cost: CostOpInterface | None = None
+    indexing: IndexingOf | None = None
     facts: OpFacts = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -256,6 +269,15 @@ class Registry:
         """Return what says what the op costs, or None."""
         return self._resolve(op.name).cost
 
+    def get_indexing_maps(self, op: Op) -> tuple[IndexingMap, ...] | None:
+        """Return the map of every operand from the index of the first result, or None where they are not known.
+
+        Raises:
+            PluginError: the plugin's function fails, or its maps do not fit the op.
+        """
+        indexing = self._resolve(op.name).indexing
+        return None if indexing is None else indexing(op)
+
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.
 
@@ -377,8 +399,9 @@ class Registry:
             return _Resolved(traits, predicates)
         owner, place = self._owner(name), own.place
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
-        if rule is None and own.data_flow is None and Elementwise in traits:
-            rule = pointwise_rule
+        indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
+        if rule is None and own.data_flow is None:
+            rule = pointwise_rule if Elementwise in traits else _rule_of(indexing, traits)
         return _Resolved(
             traits,
             predicates,
@@ -389,7 +412,25 @@ class Registry:
             own.sharding_attribute,
             None if own.mesh_reference is None else guard_mesh_reference(own.mesh_reference, owner=owner, place=place),
             None if own.cost is None else guard_cost(own.cost, owner=owner, place=place),
+            indexing,
         )
+
+
+def _rule_of(indexing: IndexingOf | None, traits: frozenset[Trait]) -> Callable[[Op], OpShardingRule | None] | None:
+    """Return the rule function that follows from indexing maps."""
+    if indexing is None:
+        return None
+
+    def rule(op: Op) -> OpShardingRule | None:
+        maps = indexing(op)
+        shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
+        if maps is None or None in shapes:
+            return None
+        known = [shape or () for shape in shapes]
+        count = len(op.operands)
+        return rule_from_op_maps(maps, known[:count], known[count:], sums=Contraction in traits)
+
+    return rule
 
 
 def _touches(glob: str, name: str) -> bool:

@@ -106,7 +106,7 @@ def _expression(node: ast.expr, loops: dict[str, int]) -> Expression:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
         inside, by = _as_part(_expression(node.left, loops)), _linear(node.right, loops)
         if inside is not None and by is not None and not by[0] and by[1] > 0:
-            part = _divided(inside, by[1]) if isinstance(node.op, ast.FloorDiv) else _reduced(inside, by[1])
+            part = divided_part(inside, by[1]) if isinstance(node.op, ast.FloorDiv) else reduced_part(inside, by[1])
             if part is not None:
                 return part
     names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
@@ -121,13 +121,15 @@ def _as_part(expression: Expression) -> Part | None:
     return expression if isinstance(expression, Part) else None
 
 
-def _divided(part: Part, by: int) -> Part | None:
+def divided_part(part: Part, by: int) -> Part | None:
+    """Return a digit divided by a number, or None where that is no digit."""
     if part.modulus is None:
         return evolve(part, divisor=part.divisor * by)
     return None if part.modulus % by else Part(part.dim, part.divisor * by, part.modulus // by)
 
 
-def _reduced(part: Part, by: int) -> Part | None:
+def reduced_part(part: Part, by: int) -> Part | None:
+    """Return a digit modulo a number, or None where that is no digit."""
     if part.modulus is not None and part.modulus % by:
         return None
     return evolve(part, modulus=by)

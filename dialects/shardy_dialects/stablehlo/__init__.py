@@ -13,6 +13,7 @@ from shardy_dialects.stablehlo import (
     dot,
     elementwise,
     gather_scatter,
+    indexing,
     linalg,
     mesh_references,
     normalization,
@@ -47,6 +48,7 @@ FAMILIES = (
     sorting,
     without_rule,
     costs,
+    indexing,
 )
 
 

@@ -64,7 +64,7 @@ def _window_predicate(op: Op) -> Callable[[int], bool]:
     """Return whether windows along a dimension are single elements in their order: size 1, stride 1, no padding."""
     sizes: Sequence[int] = attribute(op, "window_dimensions") or ()
     strides: Sequence[int] = attribute(op, "window_strides") or ()
-    padding = _padding(op)
+    padding = padding_of(op)
 
     def is_pass_through(dim: int) -> bool:
         unpadded = not padding or (padding[2 * dim] == 0 and padding[2 * dim + 1] == 0)
@@ -73,7 +73,7 @@ def _window_predicate(op: Op) -> Callable[[int], bool]:
     return is_pass_through
 
 
-def _padding(op: Op) -> Sequence[int]:
+def padding_of(op: Op) -> Sequence[int]:
     """Return the low and high padding of each dimension in a row, or () where there is none."""
     padding = attribute(op, "padding")
     if padding is None:

@@ -1,0 +1,201 @@
+"""Indexing maps of StableHLO's ops: which elements of the operands an element of the result reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from attrs import evolve
+
+from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
+from shardy_dialects.stablehlo.definitions import attribute, has_static_shapes
+from shardy_dialects.stablehlo.reduction import padding_of
+from shardy_py.indexing import IndexingMap, op_maps
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.types import static_shape
+from shardy_py.plugins import Dialect, Elementwise
+
+Maps = Sequence[IndexingMap]
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """Return the static shape of a value; () for anything without one."""
+    return static_shape(value.type) or ()
+
+
+def elementwise(op: Op) -> Maps:
+    """Read every operand at the index of the result; scalars have no index."""
+    output = shape_of(op.results[0])
+    return [op_maps.identity(output) if shape_of(value) else op_maps.scalar(output) for value in op.operands]
+
+
+def broadcast_in_dim(op: Op) -> Maps:
+    """Read the dimensions that the operand has; those of size one that are expanded are read at 0."""
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    dimensions = attribute(op, "broadcast_dimensions", ())
+    map_ = op_maps.broadcast(output, dimensions)
+    expanded = [size == 1 and output[dim] != 1 for size, dim in zip(shape, dimensions, strict=True)]
+    if not any(expanded):
+        return [map_]
+    zero = op_maps.linearized((), ())
+    results = (zero if gone else result for gone, result in zip(expanded, map_.results, strict=True))
+    return [evolve(map_, results=tuple(results))]
+
+
+def transpose(op: Op) -> Maps:
+    """Read the index with its dimensions in another order."""
+    return [op_maps.transpose(shape_of(op.results[0]), attribute(op, "permutation", ()))]
+
+
+def reshape(op: Op) -> Maps:
+    """Read the element at the same place in row-major order."""
+    return [op_maps.reshape(shape_of(op.results[0]), shape_of(op.operands[0]))]
+
+
+def bitcast_convert(op: Op) -> Maps | None:
+    """Read the same index; other widths take several elements, for which there is no map."""
+    same = shape_of(op.results[0]) == shape_of(op.operands[0])
+    return elementwise(op) if same else None
+
+
+def slice_(op: Op) -> Maps:
+    """Read with an offset and steps."""
+    starts, strides = attribute(op, "start_indices", ()), attribute(op, "strides", ())
+    return [op_maps.slice_(shape_of(op.results[0]), starts, strides)]
+
+
+def reverse(op: Op) -> Maps:
+    """Read some dimensions from their end."""
+    return [op_maps.reverse(shape_of(op.results[0]), attribute(op, "dimensions", ()))]
+
+
+def pad(op: Op) -> Maps:
+    """Read the operand where it lies in the result, and the padding value."""
+    output = shape_of(op.results[0])
+    low, high = attribute(op, "edge_padding_low", ()), attribute(op, "edge_padding_high", ())
+    return [op_maps.pad(output, low, high, attribute(op, "interior_padding", ())), op_maps.scalar(output)]
+
+
+def concatenate(op: Op) -> Maps:
+    """Read each operand in its part of the result."""
+    output, dimension = shape_of(op.results[0]), attribute(op, "dimension", 0)
+    maps, offset = [], 0
+    for operand in op.operands:
+        size = shape_of(operand)[dimension]
+        maps.append(op_maps.concatenate(output, dimension, offset, size))
+        offset += size
+    return maps
+
+
+def reduce(op: Op) -> Maps:
+    """Read all elements along the reduced dimensions, and the initial values."""
+    output, count = shape_of(op.results[0]), len(op.results)
+    inputs = op_maps.reduce(output, shape_of(op.operands[0]), attribute(op, "dimensions", ()))
+    return [inputs] * count + [op_maps.scalar(output)] * count
+
+
+def reduce_window(op: Op) -> Maps:
+    """Read the elements in the window, and the initial values."""
+    output, shape, count = shape_of(op.results[0]), shape_of(op.operands[0]), len(op.results)
+    ones = (1,) * len(shape)
+    padding = padding_of(op) or (0,) * (2 * len(shape))
+    window = op_maps.Window(
+        size=tuple(attribute(op, "window_dimensions") or ones),
+        strides=tuple(attribute(op, "window_strides") or ones),
+        window_dilations=tuple(attribute(op, "window_dilations") or ones),
+        base_dilations=tuple(attribute(op, "base_dilations") or ones),
+        low=tuple(padding[::2]),
+        high=tuple(padding[1::2]),
+    )
+    return [op_maps.reduce_window(output, shape, window)] * count + [op_maps.scalar(output)] * count
+
+
+def dot_general(op: Op) -> Maps:
+    """Read both operands along batch, free and contracted dimensions."""
+    numbers = parse_dimension_numbers(str(attribute(op, "dot_dimension_numbers", "")))
+    dimensions = op_maps.DotDimensions(
+        lhs_batch=numbers.dims("lhs_batching_dimensions"),
+        rhs_batch=numbers.dims("rhs_batching_dimensions"),
+        lhs_contracting=numbers.dims("lhs_contracting_dimensions"),
+        rhs_contracting=numbers.dims("rhs_contracting_dimensions"),
+    )
+    lhs, rhs = (shape_of(value) for value in op.operands)
+    return op_maps.dot(shape_of(op.results[0]), lhs, rhs, dimensions)
+
+
+def dot(op: Op) -> Maps:
+    """Read the last dimension of the left operand and the first of the right one together."""
+    lhs, rhs = (shape_of(value) for value in op.operands)
+    dimensions = op_maps.DotDimensions(
+        lhs_batch=(), rhs_batch=(), lhs_contracting=(len(lhs) - 1,), rhs_contracting=(0,)
+    )
+    return op_maps.dot(shape_of(op.results[0]), lhs, rhs, dimensions)
+
+
+def dynamic_slice(op: Op) -> Maps:
+    """Read from starts that are known at run time."""
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    return [op_maps.dynamic_slice(output, shape), *[op_maps.scalar(output)] * len(shape)]
+
+
+def dynamic_update_slice(op: Op) -> Maps:
+    """Read the operand in place, and the update from starts that are known at run time."""
+    output = shape_of(op.results[0])
+    update = op_maps.dynamic_update(output, shape_of(op.operands[1]))
+    return [op_maps.identity(output), update, *[op_maps.scalar(output)] * len(output)]
+
+
+def gather(op: Op) -> Maps | None:
+    """Read slices at starts that are known at run time; only the canonical form has maps."""
+    numbers = parse_dimension_numbers(str(attribute(op, "dimension_numbers", "")))
+    output, shape, indices = (shape_of(value) for value in (op.results[0], *op.operands))
+    is_canonical = (
+        len(indices) == 2
+        and numbers.number("index_vector_dim") == 1
+        and numbers.dims("offset_dims") == tuple(range(1, len(output)))
+        and not numbers.dims("collapsed_slice_dims")
+        and not numbers.dims("operand_batching_dims")
+    )
+    if not is_canonical:
+        return None
+    return op_maps.gather(output, shape, attribute(op, "slice_sizes", ()), numbers.dims("start_index_map"))
+
+
+MAPS: dict[str, Callable[[Op], Maps | None]] = {
+    "bitcast_convert": bitcast_convert,
+    "broadcast_in_dim": broadcast_in_dim,
+    "concatenate": concatenate,
+    "dot": dot,
+    "dot_general": dot_general,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update_slice,
+    "gather": gather,
+    "map": elementwise,
+    "pad": pad,
+    "reduce": reduce,
+    "reduce_window": reduce_window,
+    "reshape": reshape,
+    "reverse": reverse,
+    "slice": slice_,
+    "transpose": transpose,
+}
+
+
+def _of_static_shapes(maps: Callable[[Op], Maps | None]) -> Callable[[Op], Maps | None]:
+    def found(op: Op) -> Maps | None:
+        shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
+        known = op.results and has_static_shapes(op) and None not in shapes
+        # Nothing is read of, or written to, a tensor without elements.
+        return maps(op) if known and all(prod(shape or ()) for shape in shapes) else None
+
+    return found
+
+
+def register(dialect: Dialect) -> None:
+    """Give indexing maps to ops that are defined already."""
+    for definition in dialect.definitions:
+        maps = MAPS.get(definition.name.partition(".")[2])
+        if maps is None and Elementwise in definition.traits:
+            maps = elementwise
+        if maps is not None:
+            dialect.replace(evolve(definition, indexing=_of_static_shapes(maps)))

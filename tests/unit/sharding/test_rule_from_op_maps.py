@@ -1,0 +1,45 @@
+"""Sharding rules that follow from the indexing maps of an op's operands."""
+
+from __future__ import annotations
+
+from shardy_py.indexing import IndexingMap, op_maps
+from shardy_py.sharding.rule_from_op_maps import rule_from_op_maps
+
+
+def test_a_dot_product_sums_over_its_symbols() -> None:
+    """Range variables are reduction factors where the op adds up, otherwise they need replication."""
+    numbers = op_maps.DotDimensions(lhs_batch=(), rhs_batch=(), lhs_contracting=(1,), rhs_contracting=(0,))
+    maps = op_maps.dot((8, 16), (8, 4), (4, 16), numbers)
+    shapes = [(8, 4), (4, 16)]
+    assert str(rule_from_op_maps(maps, shapes, [(8, 16)], sums=True)) == (
+        "<([i, k], [k, j])->([i, j]) {i=8, j=16, k=4} reduction={k}>"
+    )
+    assert str(rule_from_op_maps(maps, shapes, [(8, 16)])).endswith("need_replication={k}>")
+
+
+def test_a_reshape_shares_digits() -> None:
+    """Dimensions that are split have a factor per digit."""
+    maps = [op_maps.reshape((2, 4, 4), (8, 4))]
+    assert str(rule_from_op_maps(maps, [(8, 4)], [(2, 4, 4)])) == "<([ij, k])->([i, j, k]) {i=2, j=4, k=4}>"
+
+
+def test_what_moves_needs_a_permutation() -> None:
+    """A slice with an offset, a pad and a reversed dimension need a permutation."""
+    for map_ in (op_maps.slice_((4,), (2,), (1,)), op_maps.reverse((4,), [0])):
+        rule = rule_from_op_maps([map_], [(8,) if map_.results != op_maps.reverse((4,), [0]).results else (4,)], [(4,)])
+        assert rule is not None
+        assert rule.permutation_factors
+
+
+def test_what_is_read_at_run_time_needs_replication() -> None:
+    """A dimension indexed by a value that is read at run time is no loop's own."""
+    rule = rule_from_op_maps([op_maps.dynamic_slice((4, 8), (10, 8)), op_maps.scalar((4, 8))], [(10, 8), ()], [(4, 8)])
+    assert rule is not None
+    assert rule.need_replication_factors
+
+
+def test_no_rule() -> None:
+    """There is no rule without operands, for undefined maps, or for results of different shapes."""
+    assert rule_from_op_maps([], [], [(4,)]) is None
+    assert rule_from_op_maps([IndexingMap.undefined()], [(4,)], [(4,)]) is None
+    assert rule_from_op_maps([op_maps.identity((4,))], [(4,)], [(4,), (2,)]) is None
