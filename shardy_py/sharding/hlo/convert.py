@@ -1,0 +1,209 @@
+"""Shardings over meshes to shardings of HLO, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.sharding.axes import AxisRef, add_axis_or_merge, make_axis
+from shardy_py.sharding.hlo.digits import Digit, Digits, complement, count_devices, cut, digits_of, positions_of
+from shardy_py.sharding.hlo.sharding import HloSharding, Subgroup
+from shardy_py.sharding.hlo.tiles import TileAssignment
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+
+
+def to_hlo_sharding(sharding: TensorSharding, mesh: Mesh, *, manual_axes: Collection[str] = ()) -> HloSharding:
+    """Return a sharding in the terms of HLO, as XLA itself converts it (``convertToHloSharding`` upstream).
+
+    What HLO has no words for is lost: open dimensions, priorities, explicitly replicated axes, and by what partial
+    results are reduced.
+
+    Args:
+        sharding: The sharding.
+        mesh: Its mesh.
+        manual_axes: The axes that are manual where the value is; axes of the sharding among them are left out.
+
+    Raises:
+        VerificationError: an axis is not in the mesh, or axes overlap.
+
+    >>> from shardy_py.sharding import parse_tensor_sharding
+    >>> print(to_hlo_sharding(parse_tensor_sharding('<@mesh, [{"y"}, {}]>'), Mesh.of(x=4, y=2)))
+    {devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}
+    """
+    if mesh.is_maximal:
+        return HloSharding.maximal(mesh.device_ids[0])
+    whole = _axis_digits(mesh)
+    dims = [
+        tuple(_digit(axis, mesh, whole) for axis in dim.axes if axis.name not in manual_axes)
+        for dim in sharding.dim_shardings
+    ]
+    manual = tuple(digit for name, digit in whole.items() if name in manual_axes)
+    unreduced = tuple(_digit(axis, mesh, whole) for axis in sharding.unreduced_axes if axis.name not in manual_axes)
+    used = [digit for digits in (*dims, manual, unreduced) for digit in digits]
+    rest = complement(used, mesh.total_size)
+    if count_devices(used) * count_devices(rest) != mesh.total_size:
+        message = f"axes overlap in {sharding} over the mesh {mesh}"
+        raise VerificationError(Diagnostic("overlapping-axes", message))
+    groups: dict[Subgroup, Digits] = {"manual": manual, "unreduced": unreduced, "replicated": rest}
+    groups = {kind: digits for kind, digits in groups.items() if count_devices(digits) > 1}
+    if mesh.total_size == 1:
+        return HloSharding.replicated()
+    return HloSharding.tiled(_tiles([*dims, *groups.values()], mesh), tuple(groups))
+
+
+def from_hlo_sharding(
+    sharding: HloSharding, mesh: Mesh, *, rank: int, mesh_name: str | Mesh = "mesh", open_dims: Collection[int] = ()
+) -> TensorSharding:
+    """Return a sharding of HLO as one over the axes of a mesh.
+
+    Args:
+        sharding: The sharding, not of a tuple. Manual subgroups are left out, see `manual_axes_of`.
+        mesh: The mesh, for example one of `derive_meshes`.
+        rank: The rank of the tensor.
+        mesh_name: What to call the mesh.
+        open_dims: The dimensions that may be sharded further; the others are closed.
+
+    Returns:
+        The sharding. A maximal one is over an inlined mesh of one device, an unknown one is open everywhere.
+
+    Raises:
+        VerificationError: the sharding is of another rank, or the mesh does not fit; see `fits_mesh`.
+
+    >>> from shardy_py.sharding.hlo import parse_hlo_sharding
+    >>> print(from_hlo_sharding(parse_hlo_sharding("{devices=[1,8]<=[4,2]T(1,0)}"), Mesh.of(x=4, y=2), rank=2))
+    <@mesh, [{}, {"y", "x"}]>
+    """
+    if sharding.kind == "maximal":
+        return TensorSharding(Mesh((), (sharding.device or 0,)))
+    if sharding.kind == "unknown":
+        return TensorSharding.fully_open(mesh_name, rank)
+    unreduced: Sequence[AxisRef] = ()
+    dims: Sequence[Sequence[AxisRef]] = [()] * rank
+    if sharding.kind == "unreduced":
+        unreduced = [AxisRef(axis.name) for axis in mesh.axes if axis.size > 1]
+    elif sharding.kind == "tiled":
+        if sharding.rank != rank:
+            message = f"the sharding {sharding} is for rank {sharding.rank}, the tensor has rank {rank}"
+            raise VerificationError(Diagnostic("rank-mismatch", message))
+        axes = _required(_axes(sharding, mesh), sharding, mesh)
+        dims = axes[:rank]
+        unreduced = [axis for kind, found in _groups(sharding, axes) if kind == "unreduced" for axis in found]
+    elif sharding.kind == "tuple":
+        message = f"{sharding} is the sharding of a tuple"
+        raise VerificationError(Diagnostic("tuple-sharding", message, hint="convert its elements"))
+    return TensorSharding(
+        mesh_name,
+        tuple(DimensionSharding(tuple(axes), number not in open_dims) for number, axes in enumerate(dims)),
+        unreduced_axes=tuple(sorted(unreduced, key=mesh.sort_key)),
+    )
+
+
+def manual_axes_of(sharding: HloSharding, mesh: Mesh) -> tuple[str, ...]:
+    """Return the axes of a mesh that are manual in a sharding, in mesh order.
+
+    Raises:
+        VerificationError: the mesh does not fit, or a part of an axis is manual.
+    """
+    if sharding.kind == "manual":
+        return tuple(axis.name for axis in mesh.axes)
+    if sharding.kind != "tiled":
+        return ()
+    axes = _required(_axes(sharding, mesh), sharding, mesh)
+    manual = [axis for kind, found in _groups(sharding, axes) if kind == "manual" for axis in found]
+    if any(axis.sub_axis for axis in manual):
+        message = f"a part of an axis of the mesh {mesh} is manual in {sharding}"
+        raise VerificationError(Diagnostic("manual-sub-axis", message, hint="give a mesh whose axes are manual whole"))
+    return tuple(axis.name for axis in sorted(manual, key=mesh.sort_key))
+
+
+def fits_mesh(sharding: HloSharding, mesh: Mesh) -> bool:
+    """Return whether a sharding can be said by axes and sub-axes of a mesh, with its number and order of devices."""
+    if sharding.kind == "tuple":
+        return all(fits_mesh(element, mesh) for element in sharding.elements)
+    return sharding.tiles is None or _axes(sharding, mesh) is not None
+
+
+def find_mesh(sharding: HloSharding, meshes: Mapping[str, Mesh]) -> str | None:
+    """Return the name of the first mesh that fits a sharding, or None."""
+    return next((name for name, mesh in meshes.items() if mesh.axes and fits_mesh(sharding, mesh)), None)
+
+
+def _axis_digits(mesh: Mesh) -> dict[str, Digit]:
+    digits = digits_of([axis.size for axis in mesh.axes])
+    return {axis.name: digit for axis, digit in zip(mesh.axes, digits, strict=True)}
+
+
+def _digit(axis: AxisRef, mesh: Mesh, whole: Mapping[str, Digit]) -> Digit:
+    mesh.axis_size(axis.name)
+    digit = whole[axis.name]
+    if axis.sub_axis is None:
+        return digit
+    return Digit(digit.end // axis.sub_axis.next_pre_size, axis.sub_axis.size)
+
+
+def _ends(whole: Mapping[str, Digit]) -> list[int]:
+    return [digit.end for digit in whole.values()]
+
+
+def _tiles(dims: Sequence[Digits], mesh: Mesh) -> TileAssignment:
+    sizes = [count_devices(digits) for digits in dims]
+    digits = [digit for dim in dims for digit in dim]
+    if not mesh.device_ids:
+        return TileAssignment.of_digits(sizes, digits)
+    return TileAssignment.of_devices(sizes, [mesh.device_ids[position] for position in positions_of(digits)])
+
+
+def _axes(sharding: HloSharding, mesh: Mesh) -> list[list[AxisRef]] | None:
+    """Return the axes of each dimension of the tiles, or None where the mesh does not fit.
+
+    In what order devices come that have the same does not matter, so the axes of replicated ones are left out.
+    """
+    tiles = sharding.tiles
+    if tiles is None or tiles.size != mesh.total_size:
+        return None
+    digits = sharding.digits(mesh.device_ids)
+    if digits is None:
+        return None
+    whole = _axis_digits(mesh)
+    found: list[list[AxisRef]] = []
+    kinds: list[str] = ["dim"] * (len(digits) - len(sharding.subgroups)) + list(sharding.subgroups)
+    for kind, dim in zip(kinds, digits, strict=True):
+        axes = _axes_of(dim, whole, mesh) if kind != "replicated" else []
+        if axes is None:
+            return None
+        found.append(axes)
+    return found
+
+
+def _axes_of(digits: Digits, whole: Mapping[str, Digit], mesh: Mesh) -> list[AxisRef] | None:
+    found: list[AxisRef] = []
+    for digit in cut(digits, _ends(whole)):
+        axis = _axis_of(digit, whole, mesh)
+        if axis is None:
+            return None
+        add_axis_or_merge(found, axis, mesh)
+    return found
+
+
+def _axis_of(digit: Digit, whole: Mapping[str, Digit], mesh: Mesh) -> AxisRef | None:
+    for name, axis in whole.items():
+        if axis.stride <= digit.stride and digit.end <= axis.end and axis.size > 1:
+            if axis.end % digit.end or digit.stride % axis.stride:
+                return None
+            return make_axis(name, axis.end // digit.end, digit.size, mesh)
+    return None
+
+
+def _groups(sharding: HloSharding, axes: Sequence[Sequence[AxisRef]]) -> Iterable[tuple[Subgroup, Sequence[AxisRef]]]:
+    """Return the subgroups with their axes."""
+    count = len(sharding.subgroups)
+    return zip(sharding.subgroups, axes[len(axes) - count :], strict=True)
+
+
+def _required(axes: list[list[AxisRef]] | None, sharding: HloSharding, mesh: Mesh) -> list[list[AxisRef]]:
+    if axes is None:
+        message = f"the sharding {sharding} cannot be said by axes of the mesh {mesh}"
+        hint = "give a mesh with as many devices in the same order, whose axes its tiles are parts of; or none"
+        raise VerificationError(Diagnostic("mesh-mismatch", message, hint=hint))
+    return axes

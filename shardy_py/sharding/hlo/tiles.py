@@ -1,0 +1,167 @@
+"""Tile assignments: which device has which tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from attrs import define
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.sharding.hlo.digits import Digit, Digits, digits_of, find_digits, merged, positions_of, split_digits
+
+
+@define(frozen=True, slots=False, cache_hash=True, repr=False)
+class TileAssignment:
+    """An array of devices; make one by `iota`, `of_digits` or `of_devices`.
+
+    Args:
+        dims: The sizes of the array.
+        reshape: The sizes by which 0, 1, 2... is made an array first; () if the devices are listed.
+        permutation: How the dimensions of that array are transposed before it takes the final sizes.
+        listed: The devices in row-major order, where they are listed.
+    """
+
+    dims: tuple[int, ...]
+    reshape: tuple[int, ...] = ()
+    permutation: tuple[int, ...] = ()
+    listed: tuple[int, ...] = ()
+
+    @classmethod
+    def iota(cls, dims: Sequence[int], reshape: Sequence[int] = (), permutation: Sequence[int] = ()) -> TileAssignment:
+        """Return the assignment printed ``[dims]<=[reshape]T(permutation)``, in its shortest form.
+
+        Raises:
+            VerificationError: the sizes do not fit together, or it is no permutation.
+
+        >>> print(TileAssignment.iota((2, 4), (2, 2, 2), (2, 0, 1)))
+        [2,4]<=[4,2]T(1,0)
+        """
+        reshape = tuple(reshape) or (prod(dims),)
+        permutation = tuple(permutation) or tuple(range(len(reshape)))
+        _check_sizes((*dims, *reshape))
+        if prod(reshape) != prod(dims):
+            raise _invalid(f"the tiles {list(dims)} are {prod(dims)}, the devices {list(reshape)} are {prod(reshape)}")
+        if sorted(permutation) != list(range(len(reshape))):
+            raise _invalid(f"{list(permutation)} is no permutation of the {len(reshape)} dimensions of the devices")
+        whole = digits_of(reshape)
+        return cls.of_digits(dims, [whole[number] for number in permutation])
+
+    @classmethod
+    def of_digits(cls, dims: Sequence[int], digits: Sequence[Digit]) -> TileAssignment:
+        """Return the assignment in which the devices have these digits, major first."""
+        digits = merged(digits)
+        order = sorted(range(len(digits)), key=lambda number: -digits[number].stride)
+        reshape = tuple(digits[number].size for number in order) or (1,)
+        permutation = tuple(order.index(number) for number in range(len(digits))) or (0,)
+        return cls(tuple(dims), reshape, permutation)
+
+    @classmethod
+    def of_devices(cls, dims: Sequence[int], devices: Sequence[int]) -> TileAssignment:
+        """Return the assignment printed ``[dims]devices``.
+
+        Raises:
+            VerificationError: not every device from 0 has one tile.
+        """
+        _check_sizes(dims)
+        if sorted(devices) != list(range(prod(dims))):
+            raise _invalid(f"the devices of {prod(dims)} tiles are not 0 to {prod(dims) - 1}, each once")
+        return cls(tuple(dims), listed=tuple(devices))
+
+    @property
+    def size(self) -> int:
+        """The number of tiles, which is that of devices."""
+        return prod(self.dims)
+
+    @cached_property
+    def devices(self) -> tuple[int, ...]:
+        """The device of every tile, in row-major order."""
+        return self.listed or tuple(positions_of(self._own_digits))
+
+    def array(self) -> Any:
+        """Return the devices as tuples nested as deeply as there are dimensions.
+
+        >>> TileAssignment.iota((2, 2), (2, 2), (1, 0)).array()
+        ((0, 2), (1, 3))
+        """
+        rows: Sequence[Any] = self.devices
+        for size in reversed(self.dims[1:]):
+            rows = [tuple(rows[start : start + size]) for start in range(0, len(rows), size)]
+        return tuple(rows)
+
+    @property
+    def _own_digits(self) -> Digits:
+        whole = digits_of(self.reshape)
+        return tuple(whole[number] for number in self.permutation)
+
+    def digits(self, order: Sequence[int] = (), *, is_last_sorted: bool = False) -> tuple[Digits, ...] | None:
+        """Return of which digits of the device's position each dimension consists.
+
+        Args:
+            order: The devices by position; 0, 1, 2... by default.
+            is_last_sorted: Whether the devices along the last dimension are a set, in no order.
+
+        Returns:
+            The digits of every dimension; None if it cannot be said by digits.
+        """
+        if self.listed or order:
+            if order and len(order) != self.size:
+                return None
+            place = {device: position for position, device in enumerate(order or range(self.size))}
+            positions = [place[device] for device in self.devices]
+            found = find_digits(_sorted_rows(positions, self.dims[-1]) if is_last_sorted else positions)
+        else:
+            found = self._own_digits
+        return None if found is None else split_digits(found, self.dims)
+
+    def transposed(self, permutation: Sequence[int]) -> TileAssignment:
+        """Return the array with its dimensions in another order."""
+        dims = tuple(self.dims[number] for number in permutation)
+        digits = None if self.listed else self.digits()
+        if digits is not None:
+            return TileAssignment.of_digits(dims, [digit for number in permutation for digit in digits[number]])
+        strides = digits_of(self.dims)
+        places = positions_of([strides[number] for number in permutation])
+        return TileAssignment(dims, listed=tuple(self.devices[place] for place in places))
+
+    def sorted_last(self) -> TileAssignment:
+        """Return the array with the devices along its last dimension sorted, as XLA keeps those that have the same."""
+        digits = None if self.listed else self.digits()
+        if digits is None:
+            return TileAssignment(self.dims, listed=tuple(_sorted_rows(self.devices, self.dims[-1])))
+        last = sorted(digits[-1], key=lambda digit: -digit.stride)
+        return TileAssignment.of_digits(self.dims, [digit for dim in (*digits[:-1], last) for digit in dim])
+
+    def reshaped(self, dims: Sequence[int]) -> TileAssignment:
+        """Return the same devices in the same order, as an array of other sizes."""
+        return TileAssignment(tuple(dims), self.reshape, self.permutation, self.listed)
+
+    def __str__(self) -> str:
+        dims = _list(self.dims)
+        if self.listed:
+            return f"[{dims}]{_list(self.listed)}"
+        is_sorted = all(before < after for before, after in pairwise(self.permutation))
+        return f"[{dims}]<=[{_list(self.reshape)}]" + ("" if is_sorted else f"T({_list(self.permutation)})")
+
+    def __repr__(self) -> str:
+        return f"TileAssignment({str(self)!r})"
+
+
+def _sorted_rows(numbers: Sequence[int], width: int) -> list[int]:
+    return [number for start in range(0, len(numbers), width) for number in sorted(numbers[start : start + width])]
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _check_sizes(sizes: Sequence[int]) -> None:
+    if not sizes or min(sizes) < 1:
+        raise _invalid(f"the sizes {list(sizes)} are not all positive")
+
+
+def _invalid(message: str) -> VerificationError:
+    return VerificationError(Diagnostic("invalid-tile-assignment", message))
