@@ -121,7 +121,7 @@ def complement(digits: Iterable[Digit], count: int) -> Digits:
     """Return the digits that are missing to ``count`` devices, most significant first."""
     found: list[Digit] = []
     end = count
-    for digit in sorted(digits, key=lambda item: -item.stride):
+    for digit in sorted((digit for digit in digits if digit.size > 1), key=lambda item: -item.stride):
         found.append(Digit(digit.end, end // digit.end))
         end = digit.stride
     found.append(Digit(1, end))
