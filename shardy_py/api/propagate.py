@@ -118,7 +118,7 @@ def propagate(
     semantics = complete_registry(program, semantics)
     main = find_main(program, source=source_name(module))
     stage("prepare")
-    give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+    left_out = give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
     if strict:
         require_coverage(program, semantics)
     surveyed = survey_rules(program, semantics)
@@ -136,7 +136,7 @@ def propagate(
     )
     context = PassContext(
         semantics,
-        list(semantics.problems) if registry is None else [],
+        [*(semantics.problems if registry is None else ()), *left_out],
         copies=CopyLog(semantics) if record_copies or trace else None,
     )
     after_pass = _after_pass(semantics, dump_directory, on_pass)

@@ -11,6 +11,7 @@ from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.gspmd import import_gspmd
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.shardings import load_shardings
@@ -53,17 +54,23 @@ def make_semantics(
 
 def give_shardings(
     program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None
-) -> None:
+) -> tuple[Diagnostic, ...]:
     """Bring the caller's mesh and shardings into a program, and its own into its table.
+
+    Returns:
+        What the program says that was left out, as warnings.
 
     Raises:
         ShardyError: they do not fit the program.
     """
     given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
-    mesh_name = next(iter(program.meshes), DEFAULT_NAME) if given is None else add_mesh(program, given)
+    mesh_name = None if given is None else add_mesh(program, given)
+    warnings = import_gspmd(program, may_add_meshes=given is None)
+    mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
     check_data_flows(program, semantics)
     # A program that was built has its shardings in the table already.
     built = dict(program.shardings)
     load_shardings(program, semantics)
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
+    return warnings

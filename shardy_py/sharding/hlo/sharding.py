@@ -116,6 +116,11 @@ class HloSharding:
         """The rank of the tensors it fits; None where it fits all."""
         return None if self.tiles is None else len(self.tiles.dims) - len(self.subgroups)
 
+    @property
+    def tile_dims(self) -> tuple[int, ...]:
+        """The number of tiles along each dimension of the tensor; () where it is not tiled."""
+        return () if self.tiles is None else self.tiles.dims[: len(self.tiles.dims) - len(self.subgroups)]
+
     def digits(self, order: Sequence[int] = ()) -> tuple[Digits, ...] | None:
         """Return of which digits of the device's position each dimension of the tiles consists; see `TileAssignment`.
 

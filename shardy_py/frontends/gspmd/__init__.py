@@ -1,0 +1,49 @@
+"""Modules with the shardings of GSPMD: attributes ``mhlo.sharding``, and custom calls that say or change shardings.
+
+They are read into the op graph of whatever kind of input: to shardings over a mesh, sharding constraints, sharding
+groups and manual computations.
+"""
+
+from __future__ import annotations
+
+from shardy_py.errors import Diagnostic
+from shardy_py.frontends.gspmd.annotations import Annotations, annotated_ops
+from shardy_py.frontends.gspmd.custom_calls import read_sharding_calls
+from shardy_py.frontends.gspmd.manual import read_manual_computations
+from shardy_py.frontends.gspmd.meshes import Meshes
+from shardy_py.frontends.gspmd.round_trip import read_round_trip
+from shardy_py.frontends.gspmd.values import read_values
+from shardy_py.ir.graph import Program
+
+__all__ = ["import_gspmd"]
+
+
+def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diagnostic, ...]:
+    """Bring what a module says in terms of GSPMD into its attributes ``sdy.sharding`` and ops of ``sdy``.
+
+    Shardings are said over the meshes that the program has. Where there is none that fits, the mesh is made of the
+    common factors of all tile assignments, see `shardy_py.sharding.hlo.derive_meshes`. A value that has a sharding of
+    Shardy as well keeps that. Also read is the form in which XLA keeps shardings of Shardy as text
+    (``xla.sdy.sharding``).
+
+    Args:
+        program: The program; changed in place, its table of shardings is not filled yet.
+        may_add_meshes: Whether a mesh may be added beside those of the program.
+
+    Returns:
+        What was left out, as warnings.
+
+    Raises:
+        ShardyError: an annotation cannot be read, or the meshes do not fit.
+    """
+    read_round_trip(program)
+    ops = annotated_ops(program)
+    if not ops:
+        return ()
+    annotations = Annotations(program)
+    meshes = Meshes.of(program, annotations.all_shardings(ops), may_add=may_add_meshes)
+    read_manual_computations(program, annotations, meshes)
+    warnings: list[Diagnostic] = []
+    read_sharding_calls(program, annotations, meshes)
+    read_values(program, annotations, meshes, warnings)
+    return tuple(warnings)

@@ -1,0 +1,60 @@
+"""Custom calls ``Sharding``: sharding constraints and members of sharding groups."""
+
+from __future__ import annotations
+
+from shardy_py.frontends.gspmd.annotations import SHARDING, SHARDING_CALL, Annotations, target_of, unspecified_dims
+from shardy_py.frontends.gspmd.meshes import Meshes
+from shardy_py.ir.finding import all_ops
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.sharding.hlo import HloSharding
+
+GROUP = "sdy.sharding_group"
+CONSTRAINT = "sdy.sharding_constraint"
+
+
+def read_sharding_calls(program: Program, annotations: Annotations, meshes: Meshes) -> None:
+    """Replace custom calls ``Sharding`` by what they stand for; one that says nothing, by its operand."""
+    for op in list(all_ops(program)):
+        if SHARDING in op.attributes and target_of(op) == SHARDING_CALL:
+            sharding = annotations.of(op)
+            if sharding is not None:
+                _replace(op, sharding, meshes)
+
+
+def _replace(op: Op, sharding: HloSharding, meshes: Meshes) -> None:
+    operand, block = op.operands[0], op.parent
+    assert block is not None
+    value = operand
+    if sharding.kind not in ("manual", "unknown"):
+        found = meshes.read(sharding, op.results[0].type, open_dims=unspecified_dims(op))
+        made = Op(op.program, CONSTRAINT, (operand,), (op.results[0].type,), {"sharding": found}, register_uses=False)
+        block.insert_before(op, made)
+        operand.uses[operand.uses.index((op, 0))] = (made, 0)
+        value = made.results[0]
+    replace_in_order(op.results[0], value, at=(op, 0))
+    if value is not operand:
+        op.operands = ()
+    op.erase()
+    if sharding.group is not None:
+        add_group_member(value, sharding.group.number)
+
+
+def replace_in_order(old: Value, new: Value, *, at: tuple[Op, int] | None = None) -> None:
+    """Make all users of a value use another, in the order in which they would stand if it had been so in the text.
+
+    Args:
+        old: The value.
+        new: The other value.
+        at: The use of the other value before which the uses come; by default, after all.
+    """
+    for op, number in old.uses:
+        op.own_operands()[number] = new
+    where = new.uses.index(at) if at in new.uses else len(new.uses)
+    new.uses[where:where] = old.uses
+    old.uses = []
+
+
+def add_group_member(value: Value, number: int) -> None:
+    """Make a value a member of a sharding group."""
+    program = value.owning_op.program
+    value.insert_after(Op(program, GROUP, (value,), (), {"group_id": number}))
