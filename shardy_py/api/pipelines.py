@@ -106,6 +106,7 @@ class ExportPipeline(PassPipeline):
         dump_index: The number of the first snapshot.
         avoid_export_for_partitioning: Whether to stop where the program can still be propagated again.
         enable_insert_explicit_collectives: Whether to make all communication explicit, as collectives.
+        reshard_ops_without_rule: Whether that is so around ops without a rule, too, which the reference leaves alone.
         remove_all_gather_reduce_scatter_for_cmv1: Whether to drop some of these collectives again.
         keep_sharding_rules: Whether rules stay on the ops.
         dump_sharding_origins: Whether the edges' sharding origins are kept, on the ops they belong to.
@@ -120,6 +121,7 @@ class ExportPipeline(PassPipeline):
     dump_index: int = 0
     avoid_export_for_partitioning: bool = False
     enable_insert_explicit_collectives: bool = False
+    reshard_ops_without_rule: bool = False
     remove_all_gather_reduce_scatter_for_cmv1: bool = False
     keep_sharding_rules: bool = False
     dump_sharding_origins: bool = False
@@ -167,7 +169,10 @@ class ExportPipeline(PassPipeline):
         if self.avoid_export_for_partitioning:
             return ()
         full = self.enable_insert_explicit_collectives
-        reshards = Stage(InsertExplicitReshardsPass(enable_full_version=full), "after closing: shardings are final")
+        insert = InsertExplicitReshardsPass(
+            enable_full_version=full, reshard_ops_without_rule=self.reshard_ops_without_rule
+        )
+        reshards = Stage(insert, "after closing: shardings are final")
         canonicalize = Stage(CanonicalizeCollectivesPass(), "after reshards and all-reduces were inserted")
         label = f"after_{'' if full else 'minimal_'}partitioner_with_global_shapes"
         snapshot = SaveModulePass(self.dump_directory, label, self.dump_index + (2 if full else 1))
@@ -221,6 +226,7 @@ class PropagationPipeline(PassPipeline):
         run_op_priority_propagation: Whether ops propagate level by level.
         avoid_export_for_partitioning: See `ExportPipeline`; so are those that follow.
         enable_insert_explicit_collectives: See there.
+        reshard_ops_without_rule: See there.
         remove_all_gather_reduce_scatter_for_cmv1: See there.
         update_non_divisible_input_output_shardings: See there.
         enable_explicit_gather_scatter_batching: See `ImportPipeline`.
@@ -238,6 +244,7 @@ class PropagationPipeline(PassPipeline):
     run_op_priority_propagation: bool = True
     avoid_export_for_partitioning: bool = False
     enable_insert_explicit_collectives: bool = False
+    reshard_ops_without_rule: bool = False
     remove_all_gather_reduce_scatter_for_cmv1: bool = False
     update_non_divisible_input_output_shardings: bool = True
     enable_explicit_gather_scatter_batching: bool = False
@@ -309,6 +316,7 @@ class PropagationPipeline(PassPipeline):
             dump_index=2,
             avoid_export_for_partitioning=self.avoid_export_for_partitioning,
             enable_insert_explicit_collectives=self.enable_insert_explicit_collectives,
+            reshard_ops_without_rule=self.reshard_ops_without_rule,
             remove_all_gather_reduce_scatter_for_cmv1=self.remove_all_gather_reduce_scatter_for_cmv1,
             keep_sharding_rules=self.keep_sharding_rules,
             dump_sharding_origins=self.debug_sharding_origins,

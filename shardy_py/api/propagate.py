@@ -133,6 +133,7 @@ def propagate(
         dedup_functions_fully=dedup_functions_fully,
         keep_sharding_rules=keep_sharding_rules,
         enable_insert_explicit_collectives=explicit_collectives,
+        reshard_ops_without_rule=explicit_collectives,
     )
     context = PassContext(
         semantics,

@@ -14,6 +14,7 @@ from shardy_py.finish.reshards.insertion import Place, Resharder, rank_of
 from shardy_py.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
 from shardy_py.finish.reshards.survey import Visit, visits_named, visits_of
 from shardy_py.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
+from shardy_py.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
 from shardy_py.ir.finding import names_with_trait, ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
@@ -39,11 +40,14 @@ class InsertExplicitReshardsPass:
 
     Args:
         enable_full_version: Whether all ops are resharded.
+        reshard_ops_without_rule: Whether the full version also lets ops without a rule compute on whole tensors, as
+            nobody knows what they would make of parts. The reference leaves them alone.
     """
 
     name: ClassVar[str] = "sdy-insert-explicit-reshards"
 
     enable_full_version: bool = False
+    reshard_ops_without_rule: bool = False
 
     def run(self, program: Program, context: PassContext) -> None:
         """Insert the reshards of all functions.
@@ -56,7 +60,7 @@ class InsertExplicitReshardsPass:
         semantics = semantics.with_options(evolve(semantics.options, conservative=False))
         resharder = Resharder.of(program, semantics)
         resharder.survey.open_partial_shardings(program.shardings)
-        run = _Run(resharder, semantics, full=self.enable_full_version)
+        run = _Run(resharder, semantics, full=self.enable_full_version, without_rule=self.reshard_ops_without_rule)
         everything = self.enable_full_version or _has_unreduced_axes(program)
         functions = resharder.functions.values()
         # What is inserted is not visited, in whatever function it is.
@@ -124,11 +128,12 @@ class _Planner:
 class _Run:
     """One run of the pass over a program."""
 
-    def __init__(self, resharder: Resharder, semantics: OpSemantics, *, full: bool) -> None:
+    def __init__(self, resharder: Resharder, semantics: OpSemantics, *, full: bool, without_rule: bool) -> None:
         self._resharder = resharder
         self._semantics = semantics
         self._planner = _Planner(resharder.meshes)
         self._full = full
+        self._without_rule = full and without_rule
 
     def visit(self, visit: Visit) -> None:
         """Insert what one op needs."""
@@ -147,17 +152,20 @@ class _Run:
         operands = tuple([sharding(value) for value in op.operands])
         results = tuple([sharding(value) for value in op.results])
         # What mode an op is in depends on its operands as they were, unreduced axes included.
-        mode = self._mode(traits, operands, results)
+        mode = self._mode(op, traits, results, operands)
         if reduce_operands(self._resharder, op, operands, results):
             operands = tuple([sharding(value) for value in op.operands])
         plan = self._plan(op, mode, operands, results)
         if plan is not None and not plan.is_empty:
             self._apply(op, plan)
+        elif self._without_rule and computes_on_whole_tensors(op, traits, self._semantics):
+            gather_around(self._resharder, op)
 
-    def _mode(self, traits: Collection[Trait], operands: Shardings, results: Shardings) -> Mode:
+    def _mode(self, op: Op, traits: Collection[Trait], results: Shardings, operands: Shardings) -> Mode:
         if self._full:
             return Mode.RESHAPE if Reshape in traits else Mode.FULL
-        if Contraction in traits:
+        # What is said about contractions is about two operands; more of them, a bias say, are left to the partitioner.
+        if Contraction in traits and (len(op.operands), len(op.results)) == (2, 1):
             return Mode.CONTRACTION
         # If all are sharded alike there may still be a conflict, where the dimension concatenated is sharded, but
         # there the partitioner does better without a reshard.

@@ -25,7 +25,8 @@ RESHARD = "sdy.reshard"
 class ReshardToCollectivesPass:
     """Replace every ``sdy.reshard`` by collectives, or by its operand where nothing has to be done.
 
-    Reshards between meshes with different axes stay, as do those from and to a single device.
+    Reshards between meshes with different axes stay, as do those between a single device and several. Where neither
+    sharding has dimensions (both of a single device, or of a scalar), nothing has to be done, as in the reference.
 
     Args:
         keep_redundant_reshards: Keep a reshard whose operand is sharded like its result already.
@@ -63,7 +64,8 @@ class _Lowering:
         if keep_redundant and target.is_equivalent(source, ignore_unreduced_axes=True):
             return True
         if self._is_single_device(source) or self._is_single_device(target):
-            return True
+            rank = source.rank if source is not None else getattr(op.result.type, "rank", 0)
+            return rank > 0 or target.rank > 0
         # Gathering everything, or nothing at all, is the same for any mesh.
         if target.is_fully_replicated or source is None:
             return False

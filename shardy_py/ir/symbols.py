@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.callgraph import call_graph, callee_of, check_no_recursion
@@ -139,11 +141,35 @@ def functions_callees_first(program: Program) -> list[Op]:
 
 
 def calls_by_callee(program: Program) -> dict[str, list[Op]]:
-    """Return the name of a function to the calls of it, in program order, for all that are called."""
+    """Return the name of a function to the calls of it, for all that are called.
+
+    They come in the order of MLIR's walk over the uses of symbols (`SymbolTable::getSymbolUses`), which goes through all
+    ops of a region before it goes into theirs, the last region first.
+    """
+    calls = ops_named(program, CALL)
+    nested = {outermost(call) for call in calls if call.parent_op is not None and call.parent_op.name != FUNCTION}
     found: dict[str, list[Op]] = {}
-    for call in ops_named(program, CALL):
-        found.setdefault(call.attributes["callee"].name, []).append(call)
+    done: set[Op] = set()
+    for call in calls:
+        function = outermost(call) if nested else None
+        if function not in nested:
+            found.setdefault(call.attributes["callee"].name, []).append(call)
+        elif function not in done:
+            done.add(function)
+            for other in _calls_by_region(function):
+                found.setdefault(other.attributes["callee"].name, []).append(other)
     return found
+
+
+def _calls_by_region(op: Op) -> Iterator[Op]:
+    """Yield the calls inside an op: those of a region before those in the regions of its ops, the last region first."""
+    waiting = list(op.regions)
+    while waiting:
+        for block in waiting.pop().blocks:
+            for inner in block.ops:
+                if inner.name == CALL:
+                    yield inner
+                waiting += inner.regions
 
 
 def calls_by_function(program: Program) -> dict[Op, list[Op]]:
