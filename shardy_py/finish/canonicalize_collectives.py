@@ -8,6 +8,7 @@ from attrs import frozen
 
 from shardy_py.finish.collectives.patterns import PATTERNS
 from shardy_py.finish.collectives.rewriter import Rewriter
+from shardy_py.finish.fold_constants import fold_constants
 from shardy_py.finish.unify_constants import unify_constants
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
@@ -22,7 +23,8 @@ class CanonicalizeCollectivesPass:
     """Simplify collectives: an all-slice of an all-reduce, for example, is a reduce-scatter.
 
     Upstream runs MLIR's canonicalizer with the patterns labelled ``sdy-collective``. Its driver also unites equal
-    constants and erases ops without effects that nobody uses, whatever the patterns, and so does this.
+    constants, folds what stands for one and erases ops without effects that nobody uses, whatever the patterns, and so
+    does this.
     """
 
     name: ClassVar[str] = "sdy-canonicalize-collectives"
@@ -31,6 +33,9 @@ class CanonicalizeCollectivesPass:
         """Simplify all functions."""
         unify_constants(program, context.semantics, context.copies)
         erase_unused_ops(program, context.semantics)
+        if fold_constants(program, context.semantics, context.copies):
+            erase_unused_ops(program, context.semantics)
+            unify_constants(program, context.semantics, context.copies)
         rewriter = Rewriter(program, context.semantics, PATTERNS)
         for _ in range(_MAX_ITERATIONS):
             if not rewriter.run():

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.finish.fold_constants import fold_constants
 from shardy_py.finish.unify_constants import unify_constants
 from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
@@ -20,7 +21,8 @@ class CanonicalizeReshardsPass:
     """Merge chains of reshards whose links have no other use.
 
     Upstream runs MLIR's canonicalizer with the patterns labelled ``sdy-reshard``. Its driver also unites equal
-    constants and erases ops without effects that nobody uses, whatever the patterns, and so does this.
+    constants, folds what stands for one and erases ops without effects that nobody uses, whatever the patterns, and so
+    does this.
     """
 
     name: ClassVar[str] = "sdy-canonicalize-reshards"
@@ -29,6 +31,9 @@ class CanonicalizeReshardsPass:
         """Simplify all functions."""
         unify_constants(program, context.semantics, context.copies)
         erase_unused_ops(program, context.semantics)
+        if fold_constants(program, context.semantics, context.copies):
+            erase_unused_ops(program, context.semantics)
+            unify_constants(program, context.semantics, context.copies)
         for op in ops_named(program, _RESHARD):
             inner = _only_used_here(op)
             if inner is not None:

@@ -28,6 +28,19 @@ class Trait:
         return self.name
 
 
+@frozen(cache_hash=True)
+class FoldsIntoConstant(Trait):
+    """The op stands for a constant: MLIR's canonicalizer replaces it by an op that holds its value for all elements.
+
+    Args:
+        constant: The name of that op.
+        attribute: The attribute of the op that is the value.
+    """
+
+    constant: str
+    attribute: str
+
+
 ConstantLike = Trait("ConstantLike")
 """The op makes a constant: no operands, one result, no side effects."""
 AsSdyConstant = Trait("AsSdyConstant")

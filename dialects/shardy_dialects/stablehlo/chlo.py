@@ -7,7 +7,15 @@ from shardy_dialects.stablehlo.custom_calls import top_k_rule
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_dialects.stablehlo.elementwise import ELEMENTWISE_TRAITS
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import ConstantLike, Dialect, IsolatedFromAbove, Pure, RecursiveMemoryEffects, UnitedByMlir
+from shardy_py.plugins import (
+    ConstantLike,
+    Dialect,
+    FoldsIntoConstant,
+    IsolatedFromAbove,
+    Pure,
+    RecursiveMemoryEffects,
+    UnitedByMlir,
+)
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
@@ -21,7 +29,6 @@ UNARY = (
     "atanh",
     "bessel_i1e",
     "conj",
-    "constant_like",
     "cosh",
     "digamma",
     "erf",
@@ -126,6 +133,8 @@ def register(dialect: Dialect) -> None:
     """Define the ops of CHLO."""
     for name in UNARY:
         define(dialect, f"chlo.{name}", pointwise_rule, extended=True, traits=ELEMENTWISE_TRAITS)
+    folds = FoldsIntoConstant("FoldsIntoConstant", "chlo.constant", "value")
+    define(dialect, "chlo.constant_like", pointwise_rule, extended=True, traits=(*ELEMENTWISE_TRAITS, folds))
     for name in BINARY:
         define(dialect, f"chlo.{name}", pointwise_rule, extended=True)
     for name in BROADCASTING:

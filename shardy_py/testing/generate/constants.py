@@ -26,6 +26,13 @@ def constant_expression(block: Block) -> None:
         block.op("stablehlo.add", [block.tensor(shape), full], [(shape, "f32")])
 
 
+def constant_like(block: Block) -> None:
+    """A constant with the shape of another tensor, which MLIR folds."""
+    value = block.floats()
+    number = f"{block.choices.integer(0, 3)}.5 : {value.dtype}"
+    block.op("chlo.constant_like", [value], [(value.shape, value.dtype)], {"value": number})
+
+
 def rng_bit_generator(block: Block) -> None:
     """Random bits and the next state."""
     state = block.tensor((2,), "ui64")
@@ -38,6 +45,6 @@ def rng_bit_generator(block: Block) -> None:
 
 
 EMITTERS = {
-    "constants": ((2, constant), (1, iota), (1, constant_expression)),
+    "constants": ((2, constant), (1, iota), (1, constant_expression), (1, constant_like)),
     "rng": ((1, rng_bit_generator),),
 }

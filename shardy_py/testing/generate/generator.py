@@ -53,7 +53,7 @@ _FAMILIES: dict[str, tuple[tuple[int, Emitter], ...]] = {
 _WITH_REGIONS = frozenset({"while", "case", "manual_computation", "named_computation", "unknown_regions"})
 _OTHER_FEATURES = (
     *("sdy_constant", "tokens", "data_flow_edges", "func_data_flow_edges", "sub_axes", "priorities", "replicated"),
-    *("unreduced", "non_divisible", "several_meshes", "inlined_meshes", "device_ids", "maximal", "zero_sizes"),
+    *("unreduced", "non_divisible", "several_meshes", "inlined_meshes", "device_ids", "zero_sizes"),
     "unknown_region_arguments",
 )
 

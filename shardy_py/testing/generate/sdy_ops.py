@@ -1,10 +1,10 @@
-"""Features ``sharding_constraint``, ``reshard``, ``propagation_barrier``, ``sharding_group``."""
+"""Features ``sharding_constraint``, ``reshard``, ``propagation_barrier``, ``sharding_group``, ``maximal``."""
 
 from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.testing.generate.program import Block
+from shardy_py.testing.generate.program import Block, Tensor
 
 
 def constraint(block: Block) -> None:
@@ -23,6 +23,21 @@ def reshard(block: Block) -> None:
     style = evolve(block.module.style, priorities=0)
     text = f"sdy.reshard {value.name} {block.sharding(value.shape, style)} : {value.type}"
     block.raw("sdy.reshard", [value], [(value.shape, value.dtype)], text)
+
+
+def single_device(block: Block) -> None:
+    """A scalar that goes to a single device, or from there to a mesh; nothing where no mesh is of a single device."""
+    single = [mesh for mesh in block.module.meshes if "device_ids" in mesh.body and not mesh.axes]
+    if not single or block.without:
+        return
+    value = block.tensor(())
+    there = block.raw("sdy.reshard", [value], [((), "f32")], _to(value, f"<{single[0].reference}, []>"))[0]
+    if block.choices.chance(70):
+        block.raw("sdy.reshard", [there], [((), "f32")], _to(there, f"<{block.module.mesh.reference}, []>"))
+
+
+def _to(value: Tensor, sharding: str) -> str:
+    return f"sdy.reshard {value.name} {sharding} : {value.type}"
 
 
 def barrier(block: Block) -> None:
@@ -60,4 +75,5 @@ EMITTERS = {
     "reshard": ((1, reshard),),
     "propagation_barrier": ((2, barrier),),
     "sharding_group": ((3, group),),
+    "maximal": ((1, single_device),),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.testing.generate.program import Block, ResultType, array, region_text
+from shardy_py.testing.generate.program import Block, ResultType, Tensor, array, region_text
 
 
 def unknown(block: Block) -> None:
@@ -11,7 +11,10 @@ def unknown(block: Block) -> None:
     results: list[ResultType] = [(block.module.shape(), "f32") for _ in range(block.choices.integer(1, 2))]
     if operands and block.choices.chance(50):
         results[0] = (operands[0].shape, operands[0].dtype)
-    block.op("test.unknown", operands, results, {"note": '"text"'} if block.choices.chance(30) else {})
+    attributes = {"note": '"text"'} if block.choices.chance(30) else {}
+    if block.choices.chance(25):
+        attributes["sdy.sharding"] = block.per_value([Tensor("", *kind) for kind in results])
+    block.op("test.unknown", operands, results, attributes, sharded="sdy.sharding" not in attributes)
 
 
 def chlo(block: Block) -> None:
