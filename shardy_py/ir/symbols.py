@@ -143,8 +143,8 @@ def functions_callees_first(program: Program) -> list[Op]:
 def calls_by_callee(program: Program) -> dict[str, list[Op]]:
     """Return the name of a function to the calls of it, for all that are called.
 
-    They come in the order of MLIR's walk over the uses of symbols (`SymbolTable::getSymbolUses`), which goes through all
-    ops of a region before it goes into theirs, the last region first.
+    They come in the order of MLIR's walk over the uses of symbols (`SymbolTable::getSymbolUses`), which goes through
+    all ops of a region before it goes into theirs, the last region first.
     """
     calls = ops_named(program, CALL)
     nested = {outermost(call) for call in calls if call.parent_op is not None and call.parent_op.name != FUNCTION}

@@ -1,4 +1,4 @@
-"""Features ``calls`` (private functions, called once, twice, in loops and branches, or from each other) and ``func_data_flow_edges``."""
+"""Features ``calls`` (private functions, called once or more, also in regions) and ``func_data_flow_edges``."""
 
 from __future__ import annotations
 
