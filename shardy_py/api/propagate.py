@@ -19,8 +19,8 @@ from shardy_py.api.result import Result
 from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
+from shardy_py.api.written import write_verified
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
@@ -28,6 +28,7 @@ from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.pipelines import SaveModulePass
 from shardy_py.ir.shardings import store_shardings
+from shardy_py.ir.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.passes import UserPriorityPropagationPass
@@ -119,6 +120,7 @@ def propagate(
     main = find_main(program, source=source_name(module))
     stage("prepare")
     left_out = give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+    verify_manual_axes(program)
     if strict:
         require_coverage(program, semantics)
     surveyed = survey_rules(program, semantics)
@@ -152,9 +154,10 @@ def propagate(
             after_pass(current.name, program)
             if is_engine:
                 stage("finish")
+        verify_shardings(program)
         store_shardings(program, semantics)
         stage("write")
-        native = frontend_of(program).write_back(program)
+        native = write_verified(program, semantics, source_name(module))
     return Result(
         module=native,
         program=program,

@@ -35,11 +35,12 @@ def calls_inside_and_outside(block: Block) -> None:
     callee = _callee(block)
     if callee is None or callee.name.startswith("edges") or block.depth >= block.module.depth_limit:
         return
+    around = [emit for feature, emit in (("while", _loop), ("case", _branches)) if block.module.has(feature)]
     first = block.choices.chance(50)
     if first:
         _call(block, callee)
-    kinds: list[ResultType] = [(value.shape, value.dtype) for value, _ in callee.results]
-    (_loop if block.choices.chance(50) else _branches)(block, callee, kinds)
+    if around:
+        block.choices.pick(around)(block, callee, [(value.shape, value.dtype) for value, _ in callee.results])
     if not first or block.choices.chance(30):
         _call(block, callee)
 

@@ -145,6 +145,9 @@ def generate_from(choices: Choices, *, size: int = 25, features: Iterable[str] =
     for _ in range(choices.integer(1, 4)):
         main.argument(module.shape(low=1), "f32")
     emit(main.body, size)
+    if module.functions and choices.chance(60):
+        for _ in range(choices.integer(1, 2)):
+            calls.calls_inside_and_outside(main.body)
     finish(main)
     functions = [main, *module.functions] if choices.chance(60) else [*module.functions, main]
     if module.has("calls") and choices.chance(20):

@@ -1,7 +1,9 @@
 """Chains of reshards become one, equal constants become one, what nobody uses goes."""
 
+import pytest
+
 from shardy_py.finish.canonicalize_reshards import CanonicalizeReshardsPass
-from shardy_py.ir import Builder, tensor
+from shardy_py.ir import Builder, RawAttribute, tensor
 from shardy_py.sharding.mesh import Mesh
 from tests.unit.finish.reshards.reshard_toy import run
 
@@ -106,3 +108,36 @@ def test_only_constants_that_mlir_knows_are_united_across_shardings():
         b.return_(*values)
     names = [line.split()[2] for line in run(PASS, b)[:-1]]
     assert sorted(names) == ["constant"] * 2 + ["folded"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1.0"),
+        (1e-10, "1.0e-10"),
+        (1.5e300, "1.5e+300"),
+        (-3, "-3"),
+        (True, "true"),
+        (float("-inf"), "0xFF800000"),
+        (RawAttribute("#complex.number<:f32 1.0, 2.5> : complex<f32>"), "(1.0, 2.5)"),
+    ],
+)
+def test_what_stands_for_a_constant_becomes_one(value, text):
+    """An op that folds is a constant at the start of the function, without a sharding; what only it used goes."""
+    b = Builder(mesh=MESH)
+    with b.function("main", [T]) as (x,):
+        shape = b.op("toy.neg", [x], [T])
+        like = b.op("toy.like", [shape], [T], {"value": value})
+        b.shard(like, '[{"x"}, {}]')
+        b.return_(b.op("toy.add", [x, like], [T]))
+    assert run(PASS, b) == ["%0 = folded", "%1 = add %arg0, %0", "func.return %1"]
+    (constant, *_) = b.program.functions["main"].regions[0].block.ops
+    assert str(constant.attributes["value"]) == f"dense<{text}> : tensor<8x8xf32>"
+
+
+def test_what_has_no_text_is_not_folded():
+    """A value that cannot be written as an element leaves the op as it is."""
+    b = Builder(mesh=MESH)
+    with b.function("main", [T]) as (x,):
+        b.return_(b.op("toy.like", [x], [T], {"value": RawAttribute("#other.value")}))
+    assert run(PASS, b) == ["%0 = like %arg0", "func.return %0"]

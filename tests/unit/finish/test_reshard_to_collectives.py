@@ -118,6 +118,27 @@ def test_reshards_between_different_devices_stay(context, target):
     assert run(program(target), context) == [f"reshard arg {target}", "return reshard"]
 
 
+@pytest.mark.parametrize("target", ["<@mesh, []>", "<@device, []>", "<@second, []>"])
+@pytest.mark.parametrize("source", ["<@mesh, []>", "<@device, []>", None])
+def test_reshards_of_scalars_take_nothing(source, target, context):
+    """A scalar is the same on every mesh and on a single device, as in the reference."""
+    b = Builder(meshes={**MESHES, "second": Mesh((), (1,))})
+    with b.function("main", [tensor()]) as (value,):
+        if source:
+            b.shard(value, source)
+        result = b.op("sdy.reshard", [value], [value.type])
+        b.shard(result, target)
+        b.return_(result)
+    assert run(b, context) == ["return arg"]
+
+
+def test_reshards_from_one_device_to_another_take_nothing(context):
+    """Neither sharding has dimensions, so that both count as replicated, as in the reference."""
+    assert run(program("<@device, []>", source="<@device, []>"), context) == ["return arg"]
+    target = '<@mesh, [{"x"}, {}]>'
+    assert run(program(target, source="<@device, []>"), context) == [f"reshard arg {target}", "return reshard"]
+
+
 def test_another_order_of_devices_takes_a_permute(context):
     """The axes stay, the devices change places."""
     target = '<@rotated, [{"x"}, {}]>'

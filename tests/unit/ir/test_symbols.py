@@ -9,6 +9,7 @@ from shardy_py.ir.graph import Op
 from shardy_py.ir.symbols import (
     ORIGINAL_FUNCTION_NAME,
     SymbolTable,
+    calls_by_callee,
     functions_callees_first,
     original_function_name,
     set_callee,
@@ -97,3 +98,26 @@ def test_a_chain_of_calls_may_be_longer_than_the_stack():
     ordered = functions_callees_first(b.program)
     assert len(ordered) == 2000
     assert ordered[0].attributes["sym_name"] == "f1999"
+
+
+def test_calls_come_in_the_order_of_mlirs_symbol_walk():
+    """Calls of a region come before those in the regions of its ops, of these the last region first."""
+    b = Builder()
+    with b.function("f", [T]) as (x,):
+        b.return_(x)
+    with b.function("main", [T]) as (x,):
+        with b.region_op("toy.if", [], [T]) as op:
+            for number in range(2):
+                with b.region(op):
+                    if number == 0:
+                        with b.region_op("toy.loop", [], [T]) as loop, b.region(loop):
+                            b.op("toy.yield", [b.call("f", [x], [T])], [])
+                    b.op("toy.yield", [b.call("f", [x], [T])], [])
+        b.return_(b.call("f", [op.results[0]], [T]))
+    found = [_place(call) for call in calls_by_callee(b.program)["f"]]
+    assert found == ["func.func 0", "toy.if 1", "toy.if 0", "toy.loop 0"]
+
+
+def _place(call):
+    region = call.parent.parent
+    return f"{call.parent_op.name} {call.parent_op.regions.index(region)}"

@@ -13,6 +13,7 @@ from shardy_py.plugins import (
     Contraction,
     CrossDeviceReduction,
     Dialect,
+    FoldsIntoConstant,
     IsolatedFromAbove,
     IsTerminator,
     Maximum,
@@ -64,8 +65,15 @@ def registry() -> Registry:
     toy.op("toy.sum", traits=[Reduction], rule=fixed("<([i, j])->([i]) {i=8, j=8} reduction={j}>"))
     toy.op("toy.merge", traits=[Reshape], rule=fixed("<([i, j])->([ij]) {i=2, j=4}>"))
     toy.op("toy.matmul", traits=[Contraction], rule=fixed("<([i, k], [k, j])->([i, j]) {i=8, j=8, k=8} reduction={k}>"))
+    toy.op(
+        "toy.scaled",
+        traits=[Contraction],
+        rule=fixed("<([i, k], [k, j], [l])->([i, j]) {i=8, j=8, k=8, l=8} reduction={k}>"),
+    )
     joined = "<([i, j], [i, j])->([i, j]) {i=8, j=16} need_replication={j}>"
     toy.op("toy.join", traits=[Concatenation], rule=fixed(joined))
+    toy.op("toy.unruled")
+    toy.op("toy.like", traits=[Pure, FoldsIntoConstant("FoldsIntoConstant", "toy.folded", "value")])
     toy.op("toy.concat", traits=[Concatenation], rule=fixed("<([i, j], [i, k])->([i, j]) {i=8, j=16, k=8}>"))
     toy.op("toy.two", rule=fixed("<([i, j])->([i, j], [i, j]) {i=8, j=8}>"))
     toy.op("toy.all_reduce", traits=[CrossDeviceReduction])

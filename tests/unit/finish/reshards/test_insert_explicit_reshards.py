@@ -337,3 +337,40 @@ def test_partial_results_that_are_joined_count_as_sharded_differently():
         '%4 = reshard %3 [{}, {"x"}]',
         "func.return %4",
     ]
+
+
+@pytest.mark.parametrize("scale", [None, '[{"x"}]'])
+def test_contractions_of_more_operands_are_left_to_the_partitioner(scale):
+    """What is known about two operands is not applied to three: the minimal version leaves such an op as it is."""
+    types = [T, T, tensor(8)]
+    shardings = ['[{}, {"x"}]', '[{"x"}, {"y"}]', scale]
+    b = one_op("toy.scaled", shardings, ['[{}, {"x"}]'], types=types, result_types=[T])
+    assert run(MINIMAL, b) == ['%0 = scaled %arg0, %arg1, %arg2 [{}, {"x"}]', "func.return %0"]
+
+
+WHOLE = InsertExplicitReshardsPass(enable_full_version=True, reshard_ops_without_rule=True)
+
+
+def test_ops_without_a_rule_get_whole_tensors():
+    """Where asked for, an op without a rule computes on whole tensors, and its result is resharded behind it."""
+    b = one_op("toy.unruled", ['[{"x"}, {}]', "[{}, {}]"], ['[{}, {"y"}]'])
+    assert run(WHOLE, b) == [
+        "%0 = reshard %arg0 [{}, {}]",
+        "%1 = unruled %0, %arg1 [{}, {}]",
+        '%2 = reshard %1 [{}, {"y"}]',
+        "func.return %2",
+    ]
+
+
+def test_the_reference_leaves_ops_without_a_rule_alone():
+    """So does the pass, unless asked."""
+    for pass_ in (FULL, MINIMAL, InsertExplicitReshardsPass(reshard_ops_without_rule=True)):
+        b = one_op("toy.unruled", ['[{"x"}, {}]'], ['[{}, {"y"}]'])
+        assert run(pass_, b) == ['%0 = unruled %arg0 [{}, {"y"}]', "func.return %0"]
+
+
+def test_partial_results_of_ops_without_a_rule_stay():
+    """Nothing makes a partial result of a whole one, so that the op is taken at its word."""
+    sharding = '[{"y"}, {}], unreduced={"x"}'
+    b = one_op("toy.unruled", ['[{"y"}, {}]'], [sharding])
+    assert run(WHOLE, b)[1] == f"%1 = unruled %0 {sharding}"

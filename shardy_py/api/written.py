@@ -1,0 +1,43 @@
+"""The native module that a program becomes, verified where that may find something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph import Program
+from shardy_py.plugins import Registry
+
+_WITHOUT_VERIFIER = frozenset(
+    (
+        *("sdy.mesh", "sdy.constant", "sdy.reshard", "sdy.return", "sdy.sharding_group", "sdy.sharding_constraint"),
+        *("sdy.data_flow_edge", "sdy.func_data_flow_edge", "sdy.named_computation"),
+    )
+)
+"""Ops of Shardy that ask for no more than what `verify_shardings` checks, and those that are taken out again."""
+
+
+def write_verified(program: Program, semantics: Registry, name: str) -> Any:
+    """Bring the native module of a program up to date, let it verify itself, and return it.
+
+    Shardings are no concern of the verifiers of most ops, so that only programs with collectives and other such ops of
+    Shardy are verified, those that keep their rules, and those that passes of plugins changed.
+
+    Args:
+        program: The program, with its shardings in its attributes.
+        semantics: What is known about ops; says whether there are passes of plugins.
+        name: What locations call the source of the module.
+
+    Raises:
+        VerificationError: the module breaks an invariant of one of its ops.
+    """
+    frontend = frontend_of(program)
+    module = frontend.write_back(program)
+    verify = getattr(frontend, "verify_module", None)
+    if verify is not None and (semantics.passes or program.rules or _has_verifiers(program)):
+        verify(module, name=name or "-")
+    return module
+
+
+def _has_verifiers(program: Program) -> bool:
+    return any(op.startswith("sdy.") and op not in _WITHOUT_VERIFIER for op in program.op_names)

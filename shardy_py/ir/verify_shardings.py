@@ -1,0 +1,178 @@
+"""Checking every sharding of a program: that its mesh allows it, and that it leaves out axes that are manual there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.callgraph import callee_of, main_function
+from shardy_py.ir.finding import all_ops, ops_named
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.shardings import distinct
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.axes import quote
+from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+from shardy_py.sharding.verify import Shape, verify_tensor_sharding
+
+_MANUAL_COMPUTATION = "sdy.manual_computation"
+_CALL, _FUNCTION = "func.call", "func.func"
+
+Names = frozenset[str]
+
+
+def verify_shardings(program: Program) -> None:
+    """Check the shardings of a program's table; all problems are collected before the error is raised.
+
+    Raises:
+        VerificationError: a sharding is none on its mesh, does not fit its value, or uses a manual axis.
+    """
+    problems = [*diagnose_shardings(program), *diagnose_manual_axes(program)]
+    if problems:
+        raise VerificationError(*problems)
+
+
+def verify_manual_axes(program: Program) -> None:
+    """Check that no sharding uses an axis that is manual where its value is, calls on the way there included.
+
+    Raises:
+        VerificationError: one does.
+    """
+    problems = list(diagnose_manual_axes(program))
+    if problems:
+        raise VerificationError(*problems)
+
+
+def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
+    """Yield what is wrong with each sharding on its own, in program order."""
+    get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
+    # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
+    pairs = {(id(item), id(one.type)): one for op in ops for one in op.results if (item := get(one.id)) is not None}
+    inner = _values_without_results([op for op in ops if op.regions])
+    pairs.update({(id(item), id(one.type)): one for one in inner if (item := get(one.id)) is not None})
+    # What does not depend on the value is found out once per sharding.
+    of_sharding = {id(one): _problems(one, None, meshes) for one in distinct(program.shardings.values())}
+    broken = {
+        pair: found for pair, one in pairs.items() if (found := of_sharding[pair[0]] or _misfits(one, get, meshes))
+    }
+    if not broken:
+        return
+    for op in ops:
+        for value in (*op.results, *_values_without_results([op])):
+            for problem in broken.get((id(get(value.id)), id(value.type)), ()):
+                yield evolve(problem, message=f"{_role(value)}: {problem.message}", location=op.location, op=op.name)
+
+
+def _misfits(value: Value, get: Callable[[int], TensorSharding | None], meshes: Mapping[str, Mesh]) -> list[Diagnostic]:
+    """Return what is wrong with the sharding of a value that is right as such."""
+    sharding, type_ = get(value.id), value.type
+    # Of types that are no builtin tensors nobody knows the rank here.
+    if sharding is None or not isinstance(type_, TensorType) or type_.rank == sharding.rank:
+        return []
+    return _problems(sharding, type_.shape, meshes)
+
+
+def _problems(sharding: TensorSharding, shape: Shape | None, meshes: Mapping[str, Mesh]) -> list[Diagnostic]:
+    return verify_tensor_sharding(sharding, resolve_mesh(sharding.mesh, meshes), shape)
+
+
+def _values_without_results(ops: Iterable[Op]) -> Iterator[Value]:
+    """Yield the arguments of the regions of ops, and the results of functions."""
+    for op in ops:
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.arguments
+        if op.name == _FUNCTION:
+            yield from op.function_results
+
+
+def diagnose_manual_axes(program: Program) -> Iterator[Diagnostic]:
+    """Yield each sharding that uses an axis that is manual where its value is.
+
+    The manual axes of a called function are those of its callers, too; functions that main does not reach do not count.
+    """
+    if not ops_named(program, _MANUAL_COMPUTATION):
+        return
+    meshes = program.meshes
+    for op, bound in _in_manual_scope(program):
+        held = op.attributes.get("in_shardings") if op.name == _MANUAL_COMPUTATION else None
+        if isinstance(held, TensorShardingPerValue):
+            for sharding in held.shardings:
+                yield from _bound_axes(sharding, bound, meshes, op, "operand")
+        for value in (*op.results, *_arguments(op)):
+            found = program.shardings.get(value.id)
+            if found is not None:
+                yield from _bound_axes(found, bound, meshes, op, _role(value))
+
+
+def _in_manual_scope(program: Program) -> Iterator[tuple[Op, Names]]:
+    """Yield the ops inside manual computations with the axes that are manual there, through calls, each pair once.
+
+    A function counts as inside with its arguments, which its calls bring there.
+    """
+    functions, main = program.functions, main_function(program)
+    waiting: list[tuple[Op, Names]] = [] if main is None else [(main, frozenset())]
+    seen: set[tuple[int, Names]] = set()
+    while waiting:
+        function, bound = waiting.pop()
+        if (function.id, bound) in seen:
+            continue
+        seen.add((function.id, bound))
+        if bound:
+            yield function, bound
+        calls: list[tuple[Op, Names]] = []
+        for op, names in _walk(function, bound):
+            callee = functions.get(callee_of(op) or "") if op.name == _CALL else None
+            if callee is not None:
+                calls.append((callee, names))
+            if names:
+                yield op, names
+        waiting += reversed(calls)
+
+
+def _walk(function: Op, bound: Names) -> Iterator[tuple[Op, Names]]:
+    """Yield the ops of a function in order, each with the axes that are manual where it stands."""
+    waiting: list[tuple[Iterator[Op], Names]] = [(_ops_of(function), bound)]
+    while waiting:
+        ops, names = waiting[-1]
+        op = next(ops, None)
+        if op is None:
+            waiting.pop()
+            continue
+        yield op, names
+        if op.regions:
+            manual = op.attributes["manual_axes"].names if op.name == _MANUAL_COMPUTATION else ()
+            waiting.append((_ops_of(op), names.union(manual)))
+
+
+def _ops_of(op: Op) -> Iterator[Op]:
+    return (inner for region in op.regions for block in region.blocks for inner in block.ops)
+
+
+def _arguments(op: Op) -> Iterator[Value]:
+    if op.name != _MANUAL_COMPUTATION:
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.arguments
+
+
+def _bound_axes(
+    sharding: TensorSharding, bound: Names, meshes: Mapping[str, Mesh], op: Op, role: str
+) -> Iterator[Diagnostic]:
+    mesh = resolve_mesh(sharding.mesh, meshes)
+    axes = [axis for dim in sharding.dim_shardings for axis in dim.axes]
+    for axis in (*axes, *sharding.replicated_axes, *sharding.unreduced_axes):
+        # An axis of one device shards nothing; propagation leaves it out.
+        if axis.name in bound and mesh is not None and mesh.has_axis(axis.name) and mesh.axis_size(axis.name) > 1:
+            message = f"{role}: the sharding {sharding} operates on axis {quote(axis.name)}, which is manual there"
+            hint = "leave the axis out: inside the manual computation, and in what it calls, shapes are local to it"
+            yield Diagnostic("bound-axis", message, op.location, op.name, hint)
+            return
+
+
+def _role(value: Value) -> str:
+    owner = value.owner
+    return f"argument {value.index}" if isinstance(owner, Block) else f"result {value.index}"
