@@ -33,9 +33,8 @@ def write_verified(program: Program, semantics: Registry, name: str) -> Any:
     """
     frontend = frontend_of(program)
     module = frontend.write_back(program)
-    verify = getattr(frontend, "verify_module", None)
-    if verify is not None and (semantics.passes or program.rules or _has_verifiers(program)):
-        verify(module, name=name or "-")
+    if semantics.passes or program.rules or _has_verifiers(program):
+        frontend.verify_native(module, name=name or "-")
     return module
 
 

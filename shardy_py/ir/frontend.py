@@ -95,6 +95,18 @@ class Frontend(Protocol):
         """Return what `write_back` returned in a form that the MLIR frontend accepts. Default: its text."""
         return self.print_text(native)
 
+    def verify_native(self, native: Any, *, name: str = "-") -> None:
+        """Check what `write_back` returned, where the native library can do so fast. Default: nothing.
+
+        Args:
+            native: What `write_back` returned.
+            name: What locations call the source.
+
+        Raises:
+            VerificationError: the program is not valid.
+        """
+        return None
+
     def run_native_pass(self, program: Program, name: str) -> None:
         """Run a pass of the native library over a program.
 

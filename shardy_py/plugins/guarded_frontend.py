@@ -75,6 +75,10 @@ class GuardedFrontend(Frontend):
         """Return the native form as the MLIR frontend accepts it."""
         return self._ask("to_mlir", native)
 
+    def verify_native(self, native: Any, *, name: str = "-") -> None:
+        """Check the native form."""
+        self._ask("verify_native", native, name=name)
+
     def run_native_pass(self, program: Program, name: str) -> None:
         """Run a pass of the native library."""
         self._ask("run_native_pass", program, name)

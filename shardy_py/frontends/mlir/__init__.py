@@ -205,6 +205,10 @@ class MlirFrontend(Frontend):
         """Return the module itself."""
         return native
 
+    def verify_native(self, native: Any, *, name: str = "-") -> None:
+        """Run MLIR's verifiers."""
+        verify_module(native, name=name)
+
     def run_native_pass(self, program: Program, name: str) -> None:
         """Run one of MLIR's own generic passes."""
         run_native_pass(program, name)
