@@ -12,6 +12,7 @@ from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.gspmd import import_gspmd
+from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.shardings import load_shardings
@@ -70,6 +71,7 @@ def give_shardings(
     check_data_flows(program, semantics)
     # A program that was built has its shardings in the table already.
     built = dict(program.shardings)
+    check_shardings(program)
     load_shardings(program, semantics)
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)

@@ -6,17 +6,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import Attribute, SymbolRef
+from shardy_py.ir.builder_checks import (
+    check_attributes,
+    check_mesh,
+    check_name,
+    check_operands,
+    check_sharding,
+    check_types,
+    check_value,
+    refuse,
+)
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.types import Type, function_type
+from shardy_py.ir.verify import verify
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorSharding, symbol
 
+RETURN = "func.return"
+
 
 class Builder:
-    """Builds a program op by op; uses are entered in the order in which MLIR enters them when it parses text.
+    """Builds a program op by op; `shardy_py.propagate` takes what `build` returns.
+
+    What is given is checked at once: an error is raised at the line that gives it, and names it. Uses are entered in
+    the order in which MLIR enters them when it parses text, so that the program is the one that its text would be.
 
     >>> from shardy_py.ir.types import tensor
     >>> b = Builder(mesh=Mesh.of(a=2))
@@ -24,45 +39,91 @@ class Builder:
     ...     b.shard(x, '[{"a"}]')
     ...     y = b.op("toy.neg", [x], [tensor(8)])
     ...     _ = b.return_(y)
-    >>> [op.name for op in b.program.walk()]
+    >>> [op.name for op in b.build().walk()]
     ['sdy.mesh', 'func.func', 'toy.neg', 'func.return']
 
     Args:
-        mesh: The mesh named ``mesh``, which shardings given as ``[...]`` refer to.
+        mesh: The mesh named ``mesh``, which shardings given as ``[...]`` refer to; a `Mesh` or a mapping of axis sizes.
         meshes: More meshes by name.
+
+    Raises:
+        VerificationError: a mesh is not valid, or two have one name.
     """
 
-    def __init__(self, *, mesh: Mesh | None = None, meshes: Mapping[str, Mesh] | None = None) -> None:
+    def __init__(
+        self, *, mesh: Mesh | Mapping[str, int] | None = None, meshes: Mapping[str, Mesh] | None = None
+    ) -> None:
         self.program = Program()
         self._blocks: list[Block] = [self.program.body]
-        named = ({"mesh": mesh} if mesh else {}) | dict(meshes or {})
+        self._region_ops: list[Op] = []
+        self._locations: dict[int, str] = {}
+        self._location = ""
+        locations = self._locations
+        self.program.locate = lambda op: locations.get(op.id, "")
+        named = ({} if mesh is None else {"mesh": mesh}) | dict(meshes or {})
         for name, value in named.items():
             self.mesh(name, value)
 
-    def mesh(self, name: str, mesh: Mesh) -> Op:
-        """Add a named mesh."""
-        return self.program.body.append(Op(self.program, "sdy.mesh", attributes={"sym_name": name, "mesh": mesh}))
+    def build(self) -> Program:
+        """Return the program, which may go on being built.
+
+        Raises:
+            VerificationError: a function is not complete, or a call does not fit its function; all problems are named.
+        """
+        verify(self.program)
+        return self.program
+
+    def mesh(self, name: str, mesh: Mesh | Mapping[str, int]) -> Op:
+        """Add a named mesh.
+
+        Raises:
+            VerificationError: the mesh is not valid, or the name is taken.
+        """
+        found = check_mesh(name, mesh, self.program)
+        return self.program.body.append(Op(self.program, "sdy.mesh", attributes={"sym_name": name, "mesh": found}))
+
+    @contextmanager
+    def at(self, location: str) -> Iterator[None]:
+        """Give the ops that are added inside the ``with`` a location, such as ``model.py:12``."""
+        before, self._location = self._location, location
+        try:
+            yield
+        finally:
+            self._location = before
 
     @contextmanager
     def function(self, name: str, argument_types: Iterable[Type] = ()) -> Iterator[tuple[Value, ...]]:
         """Add a function and build its body inside the ``with``; `return_` ends it and fixes its results.
 
         Raises:
-            VerificationError: the body does not end with `return_`.
+            VerificationError: the name is taken, this is inside another function, or the body does not end with
+                `return_`.
         """
+        check_name(name, self.program)
+        if len(self._blocks) > 1:
+            hint = "end the other one first"
+            raise refuse("misplaced-function", f"function {symbol(name)} is inside another one", hint=hint)
         op = self._new("func.func", attributes={"sym_name": name})
+        types = check_types(argument_types, op.name)
         self.program.body.append(op)
-        with self._block(op, argument_types) as block:
+        with self._block(op, types) as block:
             yield tuple(block.arguments)
-        if block.terminator is None or block.terminator.name != "func.return":
-            raise VerificationError(Diagnostic("missing-terminator", f"function {symbol(name)} has no return"))
+        if block.terminator is None or block.terminator.name != RETURN:
+            hint = "end its body with return_"
+            raise refuse("missing-terminator", f"function {symbol(name)} has no return", op=op.name, hint=hint)
 
     def declare(self, name: str, argument_types: Sequence[Type] = (), result_types: Sequence[Type] = ()) -> Op:
-        """Add a function without a body."""
+        """Add a function without a body.
+
+        Raises:
+            VerificationError: the name is taken, or a type is none.
+        """
+        check_name(name, self.program)
+        arguments, results = check_types(argument_types, "func.func"), check_types(result_types, "func.func")
         op = self._new("func.func", attributes={"sym_name": name, "sym_visibility": "private"})
         op.add_region(Region())
-        op.attributes["function_type"] = function_type(argument_types, result_types)
-        self.program.new_function_results(op, result_types)
+        op.attributes["function_type"] = function_type(arguments, results)
+        self.program.new_function_results(op, results)
         return self.program.body.append(op)
 
     def return_(self, *values: Value, shardings: Sequence[str | TensorSharding | None] = ()) -> Op:
@@ -70,12 +131,21 @@ class Builder:
 
         Args:
             values: The values returned.
-            shardings: The shardings of the function's results, or none at all.
+            shardings: One sharding or None for each of the function's results, or none at all.
+
+        Raises:
+            VerificationError: this is outside a function, or inside a region of one of its ops; a value cannot be seen
+                here; there are not as many shardings as values, or one does not fit.
         """
         function = self._blocks[-1].parent_op
         if function is None or function.name != "func.func":
-            raise VerificationError(Diagnostic("misplaced-return", "return_ outside a function", op="func.return"))
-        op = self.emit("func.return", values)
+            raise refuse(
+                "misplaced-return", "return_ outside a function", op=RETURN, hint="end regions by their own op"
+            )
+        if shardings and len(shardings) != len(values):
+            message = f"{len(shardings)} shardings are given for {len(values)} values"
+            raise refuse("sharding-count", message, op=RETURN, hint="give one for each, None for those without")
+        op = self.emit(RETURN, values)
         self.program.new_function_results(function, [value.type for value in values])
         for value, sharding in zip(function.function_results, shardings, strict=False):
             if sharding is not None:
@@ -89,8 +159,10 @@ class Builder:
         result_types: Iterable[Type] = (),
         attributes: Mapping[str, Attribute] | None = None,
     ) -> Op:
-        """Add an op without regions and return it."""
-        return self._blocks[-1].append(Op(self.program, name, operands, result_types, dict(attributes or {})))
+        """Add an op without regions and return it; arguments and errors are those of `op`."""
+        op = self._new(name, operands, result_types, attributes)
+        op.register_uses()
+        return self._blocks[-1].append(op)
 
     def op(
         self,
@@ -111,6 +183,10 @@ class Builder:
 
         Returns:
             The value of a single result, else the values of all results in a tuple.
+
+        Raises:
+            VerificationError: an operand is no value, belongs to another program, or is defined in a region around
+                which the op does not stand; a type or an attribute is none; the function has ended.
         """
         op = self.emit(name, operands, result_types, {**(attributes or {}), **more_attributes})
         return op.results[0] if len(op.results) == 1 else tuple(op.results)
@@ -120,8 +196,14 @@ class Builder:
         return self.op("func.call", operands, result_types, callee=SymbolRef(callee))
 
     def constrain(self, value: Value, sharding: str | TensorSharding) -> Value:
-        """Add a sharding constraint and return its result."""
+        """Add a sharding constraint and return its result.
+
+        Raises:
+            VerificationError: the sharding does not fit the value or the mesh.
+        """
+        check_value(value, "the value", "sdy.sharding_constraint", self.program)
         parsed = self.sharding(sharding)
+        check_sharding(value, parsed, self.program)
         result: Value = self.op("sdy.sharding_constraint", [value], [value.type], sharding=parsed)
         self.shard(result, parsed)
         return result
@@ -137,42 +219,73 @@ class Builder:
     ) -> Iterator[Op]:
         """Add an op with regions; build them inside the ``with`` by `region`, in order.
 
-        The op enters its uses at the end of the ``with``, after those of the ops in its regions.
+        The op enters its uses at the end of the ``with``, after those of the ops in its regions. Its results can be
+        used after that only.
         """
         op = self._new(name, operands, result_types, {**(attributes or {}), **more_attributes})
         self._blocks[-1].append(op)
-        yield op
+        self._region_ops.append(op)
+        try:
+            yield op
+        finally:
+            self._region_ops.pop()
         op.register_uses()
 
     @contextmanager
     def region(self, op: Op, argument_types: Iterable[Type] = ()) -> Iterator[tuple[Value, ...]]:
-        """Add a region of one block to an op and build it inside the ``with``."""
-        with self._block(op, argument_types) as block:
+        """Add a region of one block to an op and build it inside the ``with``.
+
+        Raises:
+            VerificationError: the op is not the one whose `region_op` is being built.
+        """
+        if not self._region_ops or self._region_ops[-1] is not op:
+            hint = "build its regions inside the with of region_op"
+            raise refuse("misplaced-region", f"{op!r} is not being built here", hint=hint)
+        with self._block(op, check_types(argument_types, op.name)) as block:
             yield tuple(block.arguments)
 
     def shard(self, value: Value, sharding: str | TensorSharding) -> None:
-        """Give a value a sharding, in the program's table.
+        """Give a value a sharding, in the program's table; the last one given counts.
 
         Args:
             value: The value.
             sharding: A sharding or its text: ``<@mesh, [...]>``, or ``[...]`` over the mesh named ``mesh``.
+
+        Raises:
+            ParseError: the text is no sharding.
+            VerificationError: the program has no such mesh, the mesh no such axis, an axis is used twice, or the rank
+                is not that of the value.
         """
-        self.program.shardings[value.id] = self.sharding(sharding)
+        parsed = self.sharding(sharding)
+        check_value(value, "the value", "", self.program)
+        check_sharding(value, parsed, self.program)
+        self.program.shardings[value.id] = parsed
 
     def sharding(self, text: str | TensorSharding) -> TensorSharding:
         """Return a sharding from its text, as in `shard`."""
-        if isinstance(text, TensorSharding):
-            return text
-        return parse_tensor_sharding(f"<@mesh, {text}>" if text.startswith("[") else text)
+        if isinstance(text, str):
+            return parse_tensor_sharding(f"<@mesh, {text}>" if text.startswith("[") else text)
+        return text
 
     def _new(
         self,
         name: str,
         operands: Iterable[Value] = (),
         result_types: Iterable[Type] = (),
-        attributes: dict[str, Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
     ) -> Op:
-        return Op(self.program, name, operands, result_types, attributes, register_uses=False)
+        """Return an op that is in no block yet, with what was checked."""
+        if not isinstance(name, str) or not name:
+            raise refuse("invalid-op-name", f"{name!r} is not the name of an op", hint='give its full name: "toy.add"')
+        last = self._blocks[-1].last
+        if last is not None and last.name == RETURN:
+            raise refuse("misplaced-op", "the function has ended with return_", op=name, hint="add the op before that")
+        values = check_operands(operands, name, self.program, self._blocks)
+        types = check_types(result_types, name)
+        op = Op(self.program, name, values, types, check_attributes(attributes or {}, name), register_uses=False)
+        if self._location:
+            self._locations[op.id] = self._location
+        return op
 
     @contextmanager
     def _block(self, op: Op, argument_types: Iterable[Type]) -> Iterator[Block]:

@@ -47,6 +47,11 @@ class OpaqueType:
     text: str
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether this is a type of a dialect, such as ``!torch.vtensor<[2,3],f32>``; only plugins know its shape."""
+        return self.text.startswith("!")
+
+    @property
     def is_tuple(self) -> bool:
         """Whether this is the builtin tuple type."""
         return self.text.startswith("tuple<")

@@ -70,7 +70,7 @@ def test_the_bytes_of_a_value_are_those_of_the_device_with_most_elements(case):
     shape, sharding = case
     b = Builder(mesh=MESH)
     with b.function("main", [tensor(*shape)]) as (x,):
-        b.shard(x, sharding)
+        b.program.shardings[x.id] = sharding
         b.return_(x)
     assert LocalSizes(b.program, REGISTRY, None).bytes(x) == 4 * _largest_shard(shape, sharding)
 
@@ -88,9 +88,9 @@ def test_an_elementwise_op_costs_what_its_fullest_device_does(case):
 
     def build(b):
         with b.function("main", [tensor(*shape)]) as (x,):
-            b.shard(x, sharding)
+            b.program.shardings[x.id] = sharding
             y = b.op("toy.map", [x], [tensor(*shape)])
-            b.shard(y, sharding)
+            b.program.shardings[y.id] = sharding
             b.return_(y)
 
     cost = _cost(build)
@@ -110,10 +110,11 @@ def _gather_cost(shape, sharding, dim):
 
     def build(b):
         with b.function("main", [tensor(*shape)]) as (x,):
-            b.shard(x, sharding)
+            b.program.shardings[x.id] = sharding
             y = b.op("sdy.all_gather", [x], [tensor(*shape)], gathering_axes=ListOfAxisRefLists(axes))
-            b.shard(y, gathered)
-            b.return_(y, shardings=[gathered])
+            b.program.shardings[y.id] = gathered
+            b.return_(y)
+            b.program.shardings[b.program.functions["main"].function_results[0].id] = gathered
 
     return _cost(build)
 

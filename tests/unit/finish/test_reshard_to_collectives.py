@@ -29,7 +29,7 @@ def context():
 def reshard(b, value, sharding):
     """Add a reshard and return its result."""
     result = b.op("sdy.reshard", [value], [value.type])
-    b.shard(result, sharding)
+    b.program.shardings[result.id] = b.sharding(sharding)
     return result
 
 

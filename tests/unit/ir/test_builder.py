@@ -3,7 +3,7 @@
 import pytest
 
 from shardy_py.errors import VerificationError
-from shardy_py.ir import Builder, SymbolRef, tensor, verify
+from shardy_py.ir import Builder, RawAttribute, SymbolRef, tensor, verify
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -92,3 +92,117 @@ def test_a_function_ends_with_return():
         pass
     with pytest.raises(VerificationError, match="outside a function"):
         b.return_()
+
+
+@pytest.fixture
+def open_function():
+    """Return a builder inside a function, and the argument of that."""
+    b = Builder(mesh={"a": 2, "b": 2})
+    with b.function("main", [T]) as (x,):
+        yield b, x
+        b.return_(x)
+
+
+@pytest.mark.parametrize(
+    ("sharding", "message"),
+    [
+        ('[{"c"}, {}]', "unknown axis name"),
+        ('[{"a"}]', "doesn't match tensor rank: 1 != 2"),
+        ('[{"a"}, {"a"}]', "duplicate axis"),
+        ('<@other, [{"a"}, {}]>', "over the mesh 'other', which the program does not have"),
+        (3, "an? int is not a sharding"),
+    ],
+)
+def test_a_sharding_fits_its_value_and_its_mesh(open_function, sharding, message):
+    """Unknown meshes and axes, axes used twice and other ranks are refused where they are given."""
+    b, x = open_function
+    with pytest.raises(VerificationError, match=message):
+        b.shard(x, sharding)
+    with pytest.raises(VerificationError, match=message):
+        b.constrain(x, sharding)
+    assert b.program.shardings == {}
+
+
+def test_operands_are_values_that_the_op_can_see(open_function):
+    """Values of other programs, tuples of results, and what a region keeps to itself are refused."""
+    b, x = open_function
+    other = Builder()
+    with other.function("main", [T]) as (foreign,):
+        other.return_(foreign)
+    two = b.op("toy.two", [x], [T, T])
+    with b.region_op("toy.loop", [x], [T]) as loop:
+        with b.region(loop, [T]) as (inside,):
+            b.op("toy.yield", [inside])
+        with pytest.raises(VerificationError, match=r"operand 1, .* is defined in a region"):
+            b.op("toy.add", [x, inside], [T])
+    with pytest.raises(VerificationError, match="belongs to another program"):
+        b.op("toy.neg", [foreign], [T])
+    with pytest.raises(VerificationError, match="belongs to another program"):
+        b.shard(foreign, "[{}, {}]")
+    with pytest.raises(VerificationError, match="returns a tuple for an op with several results"):
+        b.op("toy.neg", [two], [T])
+    with pytest.raises(VerificationError, match="not a list of values"):
+        b.op("toy.neg", x, [T])
+    with pytest.raises(VerificationError, match="is not being built here"), b.region(loop):
+        pass
+
+
+def test_types_and_attributes_are_checked(open_function):
+    """A type that is none, a type in the place of a list, and attributes of foreign classes are named."""
+    b, x = open_function
+    with pytest.raises(VerificationError, match="type 0 is 'f32', which is no type"):
+        b.op("toy.neg", [x], ["f32"])
+    with pytest.raises(VerificationError, match="not a list of types"):
+        b.op("toy.neg", [x], T)
+    with pytest.raises(VerificationError, match=r"has the sizes \(-1,\)"):
+        b.op("toy.neg", [x], [tensor(-1)])
+    with pytest.raises(VerificationError, match="the attribute 'axis' holds a complex"):
+        b.op("toy.neg", [x], [T], axis=(1, 2j))
+    with pytest.raises(VerificationError, match="the attribute 'axis' holds a NoneType"):
+        b.op("toy.neg", [x], [T], axis=None)
+    given = {"a": True, "b": 1, "c": 0.5, "d": "x", "e": (1, 2), "f": {"g": RawAttribute("#toy.x")}, "h": T}
+    assert b.emit("toy.neg", [x], [T], given).attributes == given
+
+
+def test_functions_and_meshes_are_named_once():
+    """A second function or mesh of a name, and a function inside another, are refused."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with pytest.raises(VerificationError, match="@mesh is defined twice"):
+        b.mesh("mesh", Mesh.of(a=2))
+    with pytest.raises(VerificationError, match="axis size must be at least 1"):
+        b.mesh("other", {"a": 0})
+    with pytest.raises(VerificationError, match="a float is not a mesh"):
+        b.mesh("other", 1.5)
+    with b.function("main", [T]) as (x,):
+        with pytest.raises(VerificationError, match="function @f is inside another one"), b.function("f"):
+            pass
+        with pytest.raises(VerificationError, match="2 shardings are given for 1 values"):
+            b.return_(x, shardings=["[{}, {}]", "[{}, {}]"])
+        b.return_(x)
+        with pytest.raises(VerificationError, match="the function has ended"):
+            b.op("toy.neg", [x], [T])
+    with pytest.raises(VerificationError, match="@main is defined twice"), b.function("main"):
+        pass
+
+
+def test_build_verifies_the_whole():
+    """Calls of functions that are missing or have other types are found when the program is complete."""
+    b = Builder()
+    with b.function("main", [T]) as (x,):
+        b.return_(b.call("f", [x], [T]))
+    with pytest.raises(VerificationError, match="there is no function @f"):
+        b.build()
+    with b.function("f", [T]) as (x,):
+        b.return_(x)
+    assert b.build() is b.program
+
+
+def test_ops_have_the_locations_they_are_given():
+    """`at` gives the ops inside it a location; others have none."""
+    b = Builder()
+    with b.function("main", [T]) as (x,):
+        with b.at("model.py:12"):
+            y = b.op("toy.neg", [x], [T])
+        z = b.op("toy.neg", [y], [T])
+        b.return_(z)
+    assert (y.owner.location, z.owner.location) == ("model.py:12", "")

@@ -77,8 +77,9 @@ def test_a_value_of_another_region_is_not_visible(built):
 def test_symbols_are_unique(built):
     """Two functions of one name are an error."""
     b = built[0]
-    with b.function("callee", [T]) as (x,):
+    with b.function("another", [T]) as (x,):
         b.return_(x)
+    b.program.functions["another"].attributes["sym_name"] = "callee"
     assert codes(b.program) == ["duplicate-symbol"]
 
 
@@ -127,9 +128,9 @@ def test_shardings_belong_to_values_of_the_program(built):
     """A sharding left behind by an erased value is found."""
     b, f, *_ = built
     stale = Block(b.program, [T]).arguments[0]
-    b.shard(f.result, "[{}]")
+    b.program.shardings[f.result.id] = b.sharding("[{}]")
     assert codes(b.program) == []
-    b.shard(stale, "[{}]")
+    b.program.shardings[stale.id] = b.sharding("[{}]")
     assert codes(b.program) == ["stale-sharding"]
 
 

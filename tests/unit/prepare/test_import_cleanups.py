@@ -121,7 +121,7 @@ def test_axes_of_size_one_go_from_all_shardings(context):
     b = Builder(mesh=Mesh.of(a=1, b=2))
     op = manual_computation(b, ['[{"b", "a"}, {}]'], ['<@mesh, [{"b"}, {}], replicated={"a"}>'], ["b"])
     (x,) = b.program.functions["main"].regions[0].block.arguments
-    b.shard(x, '<@mesh, [{"a"}p1, {"b", ?}p2], unreduced={"a"}>')
+    b.program.shardings[x.id] = b.sharding('<@mesh, [{"a"}p1, {"b", ?}p2], unreduced={"a"}>')
     RemoveSizeOneAxesPass().run(b.program, context)
     verify(b.program)
     assert sharding_of(b.program, x) == '<@mesh, [{}, {"b", ?}p2]>'
@@ -177,7 +177,7 @@ def test_calls_take_the_shardings_of_function_results(context):
         b.shard(second[1], "[{}, {}]")
         b.return_(*first, *second, single)
     with b.function("f", [T]) as (x,):
-        b.return_(x, x, shardings=['[{"a"}, {?}]'])
+        b.return_(x, x, shardings=['[{"a"}, {?}]', None])
     with b.function("g", [T]) as (x,):
         b.return_(x, shardings=["<@one, []>"])
     PropagateShardingFromFuncToCallPass().run(b.program, context)

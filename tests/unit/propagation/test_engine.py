@@ -282,7 +282,7 @@ def test_an_unknown_mesh_is_an_error_with_a_hint() -> None:
     """A sharding that names a mesh the program does not have is refused."""
     b = Builder(mesh=Mesh.of(a=2))
     with b.function("main", [T]) as (x,):
-        b.shard(x, '<@other, [{"a"}, {}]>')
+        b.program.shardings[x.id] = b.sharding('<@other, [{"a"}, {}]>')
         b.return_(x)
     with pytest.raises(VerificationError, match="other"):
         propagate(b)
