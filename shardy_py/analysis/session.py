@@ -132,7 +132,8 @@ class Session:
             )
             settle_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, semantics, rest)
-        return cls(program, find_main(program), problem, semantics, strategy, tuple(context.warnings), finisher, copies)
+        told = (*context.warnings, *program.plugin_problems.values())
+        return cls(program, find_main(program), problem, semantics, strategy, told, finisher, copies)
 
     def solve(
         self,

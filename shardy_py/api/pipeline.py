@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from attrs import evolve, frozen
 
+from shardy_py.api.guarded_pass import guard_pass
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.garbage import no_garbage_collection
@@ -116,11 +117,11 @@ def get_pass(name: str, registry: Registry | None = None) -> type[Pass]:
 
     Raises:
         OptionError: there is no pass of that name.
-        PluginError: the pass is none of ours, and an installed plugin is broken.
     """
     found = find_pass(name, registry)
     if found is None:
-        raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, PASSES))
+        known = [*PASSES, *(registry or installed_registry(skip_broken=True)).passes]
+        raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, known))
     return found
 
 
@@ -128,7 +129,7 @@ def find_pass(name: str, registry: Registry | None = None) -> type[Pass] | None:
     """Return the class of a pass, or None if there is none; as `get_pass`."""
     path = PASSES.get(name)
     if path is None:
-        return (registry or installed_registry()).passes.get(name)
+        return (registry or installed_registry(skip_broken=True)).passes.get(name)
     module, class_ = path.split(":")
     return getattr(import_module(module), class_)
 
@@ -139,7 +140,11 @@ def parse_pass(name: str, options: str = "", *, registry: Registry | None = None
     Raises:
         OptionError: an unknown pass or option, or a value that does not fit.
     """
-    return make_pass(get_pass(name, registry), split_options(options))
+    class_, values = get_pass(name, registry), split_options(options)
+    if name in PASSES:
+        return make_pass(class_, values)
+    known = registry or installed_registry(skip_broken=True)
+    return guard_pass(name, class_, known, lambda: make_pass(class_, values))
 
 
 def parse_pipeline(text: str, *, registry: Registry | None = None) -> tuple[Pass, ...]:

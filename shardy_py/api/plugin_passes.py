@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from shardy_py.api.guarded_pass import guard_pass
 from shardy_py.api.pipeline import PASSES
 from shardy_py.errors import PluginError
 from shardy_py.ir.passes import Pass, unknown_name
@@ -27,7 +28,7 @@ def with_plugin_passes(passes: Iterable[Pass], registry: Registry) -> tuple[Pass
         if before not in PASSES:
             message = f"the pass {name!r} is to run before {before!r}, which does not exist"
             raise PluginError(unknown_name("unknown-pass", message, before, PASSES))
-        waiting.setdefault(before, []).append(class_())
+        waiting.setdefault(before, []).append(guard_pass(name, class_, registry))
     found: list[Pass] = []
     for item in passes:
         found += waiting.pop(item.name, ())

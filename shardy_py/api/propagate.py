@@ -164,7 +164,7 @@ def propagate(
         main=find_main(program),
         registry=semantics,
         surveyed=surveyed,
-        warnings=tuple(context.warnings),
+        warnings=(*context.warnings, *program.plugin_problems.values()),
         copies=context.copies.report(program) if record_copies and context.copies is not None else None,
         trace=traces[0] if traces else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shardy_py.errors import PluginError
+from shardy_py.api.check_plugins import check_blocked, check_given, check_plugins
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.installed import installed_registry
 
@@ -26,14 +26,13 @@ def load_registry(
 
     Raises:
         PluginError: a given plugin is broken, or with ``strict_plugins`` anything is wrong.
+        OptionError: the plugins are no list, or one that is blocked does not exist.
     """
-    given, not_wanted = tuple(plugins), tuple(blocked)
+    given, not_wanted = check_given(plugins), tuple(blocked)
     if not given and not not_wanted:
-        return installed_registry(options=options, skip_broken=not strict_plugins)
+        return check_plugins(installed_registry(options=options, skip_broken=not strict_plugins), strict=strict_plugins)
     registry = Registry.from_entry_points(
         plugins=given, blocked=not_wanted, options=options, skip_broken=not strict_plugins
     )
-    broken = [info for info in registry.plugins if info.status == "broken" and not info.origin]
-    if broken:
-        raise PluginError(*(problem for info in broken for problem in info.problems))
-    return registry
+    check_blocked(registry, not_wanted)
+    return check_plugins(registry, strict=strict_plugins)

@@ -13,11 +13,11 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from shardy_py.api.pipeline import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
+from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
-from shardy_py.plugins import Registry
-from shardy_py.plugins.installed import installed_registry
+from shardy_py.plugins import Registry, RuleOptions
 
 USAGE = """\
 usage: shardy-opt [-PASS[=OPTIONS]]... [--pass-pipeline=PIPELINE] [-split-input-file] [-o FILE] [FILE]
@@ -188,7 +188,8 @@ def run(command: Command) -> int:
         return 0
     name = "<stdin>" if command.file == "-" else command.file
     data = _read(command.file)
-    registry = installed_registry() if command.passes else None
+    registry = load_registry(options=RuleOptions()) if command.passes else None
+    report(registry.problems if registry is not None else (), "warning")
     results, failed = [], False
     for part in _parts(data, name, split=command.split):
         try:

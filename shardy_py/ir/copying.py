@@ -34,6 +34,7 @@ class _Copier:
         result.shardings = dict(program.shardings)
         result.rules = dict(program.rules)
         result.op_names = set(program.op_names)
+        result.plugin_problems = program.plugin_problems
         _take_ids(program, result)
         result.locate = _Locate(program)
         return result

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequen
 from itertools import count
 from typing import Any
 
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.mesh import Mesh
@@ -399,6 +400,7 @@ class Program:
         frontend: The `Frontend` that writes the program back; None for one that was built in Python.
         origin: Whatever the frontend needs to write the program back.
         originals: The ids of values that are copies, to those of what they are copies of.
+        plugin_problems: What failed in plugins that the program does not need, each once.
     """
 
     def __init__(self) -> None:
@@ -417,6 +419,7 @@ class Program:
         self.frontend: Any = None
         self.origin: Any = None
         self.originals: dict[int, int] = {}
+        self.plugin_problems: dict[object, Diagnostic] = {}
         self.locate: Callable[[Op], str] = lambda op: ""
 
     def new_function_results(self, function: Op, types: Iterable[Type]) -> None:

@@ -18,6 +18,7 @@ from shardy_py.ir.graph import Op
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 _LIBRARIES = ("site-packages", "dist-packages")
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 _LONG = 200
 _OWN_RECURSION = 200
 """Frames that code of a plugin takes at least where it calls itself without end, not the program being nested."""
@@ -133,7 +134,7 @@ class Guard:
         return f"defined by {self.owner}" + (f" at {where}" if where else "")
 
     def _placed(self, item: Diagnostic, op: Op | None, place: str) -> Diagnostic:
-        if self.owner in item.hint or (self.owner in item.message and not op):
+        if "defined by " in item.hint:
             return item
         by = self._defined_by(place)
         return evolve(
@@ -232,7 +233,7 @@ def _foreign_lines(trace: TracebackType | None) -> list[tuple[str, int]]:
     found = []
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
-        if not _is_ours(name) and not name.startswith("<"):
+        if not _is_ours(name) and not _is_of_python(name):
             found.append((name, trace.tb_lineno))
         trace = trace.tb_next
     return found
@@ -240,6 +241,13 @@ def _foreign_lines(trace: TracebackType | None) -> list[tuple[str, int]]:
 
 def _is_ours(file: str) -> bool:
     return file.startswith(_PACKAGE) or "<attrs generated" in file
+
+
+def _is_of_python(file: str) -> bool:
+    """Return whether a file is of the standard library, or none at all."""
+    if file.startswith("<"):
+        return True
+    return file.startswith(_STANDARD) and not any(name in file for name in _LIBRARIES)
 
 
 def _is_under(home: str, file: str, first: str) -> bool:

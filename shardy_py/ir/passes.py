@@ -137,7 +137,9 @@ def make_pass(class_: type[_PassT], options: Mapping[str, str]) -> _PassT:
     Raises:
         OptionError: the pass has no such option, or a value does not fit.
     """
-    fields = {field.name.replace("_", "-"): field for field in attrs.fields(class_)}  # type: ignore[arg-type]
+    # A plugin may have a pass of an ordinary class, without options.
+    declared = attrs.fields(class_) if attrs.has(class_) else ()
+    fields = {field.name.replace("_", "-"): field for field in declared}
     values = {}
     for name, text in options.items():
         field = fields.get(name)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from enum import IntFlag
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 from attrs import define, field, frozen
-from attrs.validators import ge
 
+from shardy_py.errors import Diagnostic, OptionError, did_you_mean
 from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import Trait
+from shardy_py.ir.guard import Guard, as_boolean, shown
+from shardy_py.ir.interfaces import TRAITS, Trait
 from shardy_py.sharding.rule import FactorKind
+
+_T = TypeVar("_T")
 
 
 class Direction(IntFlag):
@@ -36,6 +39,58 @@ def _matches(name: str, globs: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
+def _refuse(message: str, hint: str = "") -> OptionError:
+    return OptionError(Diagnostic("invalid-schedule", message, hint=hint))
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise _refuse(f"the names of a selector are {given!r}, not a tuple of names", f"names=({given!r},)")
+    return _tuple_of(given, str, "names of ops")
+
+
+def _traits(given: Any) -> tuple[Trait, ...]:
+    if isinstance(given, Trait):
+        raise _refuse(f"the traits of a selector are the trait {given}, not a tuple of traits", f"traits=({given},)")
+    wrong = next((item for item in given if isinstance(item, str)), None) if isinstance(given, Iterable) else None
+    if wrong is not None:
+        known = [trait.name for trait in TRAITS]
+        hint = f"give the marker: traits=(sdy.{wrong},)" if wrong in known else did_you_mean(wrong, known)
+        raise _refuse(f"a selector names the trait {wrong!r} as a text", hint)
+    return _tuple_of(given, Trait, "traits")
+
+
+def _kinds(given: Any) -> tuple[FactorKind, ...]:
+    if isinstance(given, FactorKind):
+        raise _refuse(f"the factor kinds of a selector are {given}, not a tuple of kinds", f"factor_kinds=({given},)")
+    return _tuple_of(given, FactorKind, "factor kinds")
+
+
+def _tuple_of(given: Any, class_: type[_T], what: str) -> tuple[_T, ...]:
+    """Return what an argument holds as a tuple.
+
+    Raises:
+        OptionError: it holds something else.
+    """
+    if given.__class__ is tuple and not given:
+        return given
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _refuse(f"{shown(given)} is no tuple of {what}")
+    items = tuple(given)
+    for item in items:
+        if not isinstance(item, class_):
+            raise _refuse(f"{shown(item)} is not among the {what} there are")
+    return items
+
+
+def _entries(given: Any) -> tuple[Entry, ...]:
+    return _tuple_of(given, Entry, "entries, each a selector with a direction,")
+
+
+def _levels(given: Any) -> tuple[Level, ...]:
+    return _tuple_of(given, Level, "levels")
+
+
 @frozen
 class Selector:
     """Which ops, and which of their factors, an entry speaks of.
@@ -53,13 +108,19 @@ class Selector:
         predicate: A function of the op.
     """
 
-    names: tuple[str, ...] = ()
-    traits: tuple[Trait, ...] = ()
-    excluded_traits: tuple[Trait, ...] = ()
-    factor_kinds: tuple[FactorKind, ...] = ()
+    names: tuple[str, ...] = field(default=(), converter=_names)
+    traits: tuple[Trait, ...] = field(default=(), converter=_traits)
+    excluded_traits: tuple[Trait, ...] = field(default=(), converter=_traits)
+    factor_kinds: tuple[FactorKind, ...] = field(default=(), converter=_kinds)
     uses: Uses = "any"
     predicate: Callable[[Op], bool] = _always
-    excluded_names: tuple[str, ...] = field(default=(), kw_only=True)
+    excluded_names: tuple[str, ...] = field(default=(), kw_only=True, converter=_names)
+
+    def __attrs_post_init__(self) -> None:
+        if self.uses not in get_args(Uses):
+            raise _refuse(f"the uses of a selector are {shown(self.uses)}", f"one of {', '.join(get_args(Uses))}")
+        if not callable(self.predicate):
+            raise _refuse(f"the predicate of a selector is {shown(self.predicate)}, not a function of the op")
 
     @property
     def is_predicated(self) -> bool:
@@ -73,7 +134,10 @@ class Selector:
         is_named = _matches(op.name, self.names) or any(trait in traits for trait in self.traits)
         if (self.names or self.traits) and not is_named:
             return False
-        return self.predicate(op)
+        if not self.is_predicated:
+            return True
+        guard = Guard(self.predicate, "the predicate of a selector", "the schedule", OptionError, "invalid-schedule")
+        return bool(guard.call(op, check=as_boolean))
 
     def matches_uses(self, *, multi_use: bool) -> bool:
         """Return whether the op's operands have the uses asked for."""
@@ -94,7 +158,7 @@ class Selector:
         if self.uses != "any":
             parts.append(f"{self.uses} use")
         if self.is_predicated:
-            parts.append(f"where {self.predicate.__name__}")
+            parts.append(f"where {getattr(self.predicate, '__name__', 'a function holds')}")
         return ", ".join(parts)
 
 
@@ -104,6 +168,14 @@ class Entry:
 
     selector: Selector
     direction: Direction = Direction.BOTH
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.selector, Selector):
+            hint = 'Entry(Selector(names=("toy.add",)))'
+            raise _refuse(f"an entry has a selector, not {shown(self.selector)}", hint)
+        if not isinstance(self.direction, Direction):
+            hint = f"one of {', '.join(f'Direction.{item.name}' for item in Direction)}"
+            raise _refuse(f"an entry has a direction, not {shown(self.direction)}", hint)
 
     def __str__(self) -> str:
         return f"{self.selector} -> {self.direction.name}"
@@ -120,8 +192,21 @@ class OpPriority:
         entry: The ops, by names, and the direction.
     """
 
-    level: int = field(validator=ge(0))
-    entry: Entry
+    level: int = field()
+    entry: Entry = field()
+
+    @level.validator
+    def _check_level(self, attribute: object, level: Any) -> None:
+        if not isinstance(level, int) or isinstance(level, bool):
+            raise _refuse(f"the level of a priority is {shown(level)}, not a number", "OpPriority(0, Entry(...))")
+        if level < 0:
+            raise ValueError(f"the level of a priority is >= 0, not {level}")
+
+    @entry.validator
+    def _check_entry(self, attribute: object, entry: Any) -> None:
+        if not isinstance(entry, Entry):
+            hint = f"OpPriority({self.level}, Entry(Selector(...)))"
+            raise _refuse(f"a priority has an entry, not {shown(entry)}", hint)
 
     def __str__(self) -> str:
         return f"level {self.level}: {self.entry}"
@@ -132,7 +217,7 @@ class Level:
     """The entries that a level adds to those of the levels before it."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = field(converter=_entries)
 
     def __str__(self) -> str:
         return f"{self.name}:\n" + "\n".join(f"  {entry}" for entry in self.entries)
@@ -142,7 +227,7 @@ class Level:
 class Schedule:
     """Ordered levels; propagation reaches a fixpoint at each before it goes on to the next."""
 
-    levels: tuple[Level, ...] = field()
+    levels: tuple[Level, ...] = field(converter=_levels)
 
     @levels.validator
     def _check(self, attribute: object, value: tuple[Level, ...]) -> None:

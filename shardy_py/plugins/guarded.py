@@ -24,7 +24,9 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
 
-def guard_traits_of(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], frozenset[Trait]]:
+def guard_traits_of(
+    function: Callable[[Op], Any] | None, *, owner: str, place: str = ""
+) -> Callable[[Op], frozenset[Trait]]:
     """Return a predicate behind the guard; its answers are sets of traits."""
     return Guard(function, "traits_of", owner, place=place).wrap(_traits)
 

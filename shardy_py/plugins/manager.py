@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
 
 import pluggy
 from attrs import evolve, field, frozen
 
-from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
+from shardy_py.errors import Diagnostic, PluginError
+from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins import specs
+from shardy_py.plugins.candidates import Candidate, blame, broken
 from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.dialect import Dialect
+from shardy_py.plugins.hook_answers import (
+    answers_of,
+    check_frontends,
+    check_marks,
+    check_priorities,
+    foreign_ops,
+    guarded_priority,
+    is_dialect,
+    is_frontend,
+    is_pass,
+    is_priority,
+    unknown_hook,
+)
 
 BUNDLED = "shardy_py"
-
-
-@frozen
-class _Candidate:
-    """A plugin that is not imported yet."""
-
-    name: str
-    origin: str
-    load: Callable[[], object]
 
 
 @frozen
@@ -97,7 +101,7 @@ def load_plugins(
             problems += error.diagnostics
             infos.append(PluginInfo(candidate.name, candidate.origin, status="broken", problems=error.diagnostics))
             continue
-        info = _loaded(candidate, answers)
+        info = evolve(_loaded(candidate, answers), problems=tuple(foreign_ops(candidate, answers.dialects)))
         loaded.dialects.extend((f"{info.owner}, dialect {dialect.name!r}", dialect) for dialect in answers.dialects)
         loaded.passes.extend((info.owner, class_) for class_ in answers.passes)
         loaded.frontends.extend((info.owner, item) for item in answers.frontends)
@@ -114,20 +118,20 @@ def create_manager() -> pluggy.PluginManager:
     return manager
 
 
-def _candidates(plugins: Iterable[object]) -> list[_Candidate]:
+def _candidates(plugins: Iterable[object]) -> list[Candidate]:
     """Return all plugins by name, the bundled ones first."""
-    candidates = [_Candidate(item.name, _origin(item), item.load) for item in find_entry_points()]
-    candidates += [_Candidate(_name(plugin), "", partial(_same, plugin)) for plugin in plugins]
+    candidates = [Candidate(item.name, _origin(item), item.load) for item in find_entry_points()]
+    candidates += [Candidate(_name(plugin), "", partial(_same, plugin)) for plugin in plugins]
     return sorted(candidates, key=lambda item: (not _is_bundled(item), item.name, item.origin))
 
 
-def _is_bundled(candidate: _Candidate) -> bool:
+def _is_bundled(candidate: Candidate) -> bool:
     return candidate.origin.replace("-", "_").split(" ")[0] == BUNDLED
 
 
-def _duplicates(candidates: Iterable[_Candidate]) -> dict[_Candidate, Diagnostic]:
+def _duplicates(candidates: Iterable[Candidate]) -> dict[Candidate, Diagnostic]:
     """Return the plugins whose name an earlier one has, each with what is to be said about it."""
-    first: dict[str, _Candidate] = {}
+    first: dict[str, Candidate] = {}
     found = {}
     for item in candidates:
         other = first.setdefault(item.name, item)
@@ -141,114 +145,33 @@ def _duplicates(candidates: Iterable[_Candidate]) -> dict[_Candidate, Diagnostic
     return found
 
 
-def _ask(candidate: _Candidate) -> _Answers:
+def _ask(candidate: Candidate) -> _Answers:
     """Import one plugin and call its hooks, in a manager of its own so that its answers are known to be its own."""
     manager = create_manager()
-    try:
+    with blame(candidate):
         plugin = candidate.load()
-        manager.register(plugin, candidate.name)
-        manager.check_pending()
-        dialects = manager.hook.shardy_register_dialects()
-        passes = manager.hook.shardy_register_passes()
-        priorities = manager.hook.shardy_register_schedules()
-        frontends = manager.hook.shardy_register_frontends()
-    except pluggy.PluginValidationError as error:
-        raise PluginError(_unknown_hook(candidate, error)) from error
-    except ShardyError as error:
-        message = "; ".join(
-            f"'{item.op}' op: {item.message}" if item.op else item.message for item in error.diagnostics
+        if isinstance(plugin, type):
+            hint = f"give an object of it: {plugin.__name__}()"
+            raise PluginError(broken(candidate, f"it is the class {plugin.__name__}, not an object", hint=hint))
+        try:
+            manager.register(plugin, candidate.name)
+            manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            raise PluginError(unknown_hook(candidate, error)) from error
+        check_marks(candidate, plugin, manager)
+        answers = _Answers(
+            tuple(answers_of(candidate, manager, "shardy_register_dialects", "dialects", is_dialect)),
+            tuple(answers_of(candidate, manager, "shardy_register_passes", "pass classes", is_pass)),
+            tuple(answers_of(candidate, manager, "shardy_register_schedules", "op priorities", is_priority)),
+            tuple(answers_of(candidate, manager, "shardy_register_frontends", "frontends", is_frontend)),
+            getattr(plugin, "__file__", None) or "",
         )
-        raise PluginError(evolve(_broken(candidate, message), excerpt=error.diagnostics[0].excerpt)) from error
-    except (Exception, SystemExit) as error:
-        raise PluginError(_broken(candidate, f"{type(error).__name__}: {error}")) from error
-    if not manager.get_hookcallers(plugin):
-        raise PluginError(_broken(candidate, "it implements no hook", hint="decorate its functions with @hookimpl"))
-    answers = _Answers(
-        tuple(_checked(candidate, dialects, "shardy_register_dialects", "dialects", _is_dialect)),
-        tuple(_checked(candidate, passes, "shardy_register_passes", "pass classes", _is_pass)),
-        tuple(_checked(candidate, priorities, "shardy_register_schedules", "op priorities", _is_priority)),
-        tuple(_checked(candidate, frontends, "shardy_register_frontends", "frontends", _is_frontend)),
-        getattr(plugin, "__file__", None) or "",
-    )
-    _check_priorities(candidate, answers)
-    _check_frontends(candidate, answers)
-    return answers
+        check_frontends(candidate, answers.frontends)
+        check_priorities(candidate, answers.priorities, answers.dialects)
+    return evolve(answers, priorities=tuple(guarded_priority(candidate, item) for item in answers.priorities))
 
 
-def _check_priorities(candidate: _Candidate, answers: _Answers) -> None:
-    """Check that a plugin gives priorities to its own ops only."""
-    spaces = {item.name.split(".")[0] for dialect in answers.dialects for item in dialect.definitions}
-    for priority in answers.priorities:
-        selector = priority.entry.selector
-        if not selector.names or selector.traits:
-            reason = f"{priority} does not choose its ops by names only"
-            raise PluginError(_broken(candidate, reason, hint="give the names, or globs, of ops of the plugin"))
-        foreign = [name for name in selector.names if name.split(".")[0] not in spaces]
-        if foreign:
-            reason = f"{priority} speaks of {foreign[0]}, which is no op of the plugin"
-            raise PluginError(_broken(candidate, reason, hint="a plugin gives priorities to its own ops only"))
-
-
-def _check_frontends(candidate: _Candidate, answers: _Answers) -> None:
-    """Check that the frontends of a plugin have names of their own and all methods."""
-    for frontend in answers.frontends:
-        if frontend.name in BUNDLED_NAMES:
-            reason = f"its frontend is named {frontend.name!r}, as one of this package"
-            raise PluginError(_broken(candidate, reason, hint="give it another name"))
-        methods = [name for name, item in vars(Frontend).items() if callable(item) and not name.startswith("_")]
-        missing = [name for name in methods if not callable(getattr(frontend, name, None))]
-        if missing:
-            reason = f"its frontend {frontend.name!r} has no {' and no '.join(missing)}"
-            raise PluginError(_broken(candidate, reason, hint="derive its class from Frontend, which has defaults"))
-
-
-def _checked(
-    candidate: _Candidate, answers: Iterable[Any], hook: str, wanted: str, accept: Callable[[Any], bool]
-) -> Iterator[Any]:
-    for answer in answers:
-        if not isinstance(answer, (list, tuple)) or not all(accept(item) for item in answer):
-            shown = f"a {type(answer).__name__}" if accept(answer) else f"{answer!r}"
-            hint = "return [...]" if accept(answer) else ""
-            raise PluginError(_broken(candidate, f"{hook} returned {shown}, not a list of {wanted}", hint=hint))
-        yield from answer
-
-
-def _is_dialect(item: Any) -> bool:
-    return isinstance(item, Dialect)
-
-
-def _is_priority(item: Any) -> bool:
-    return isinstance(item, OpPriority)
-
-
-def _is_frontend(item: Any) -> bool:
-    return not isinstance(item, type) and isinstance(getattr(item, "name", None), str) and hasattr(item, "accepts")
-
-
-def _is_pass(item: Any) -> bool:
-    return isinstance(item, type) and isinstance(getattr(item, "name", None), str) and hasattr(item, "run")
-
-
-def _broken(candidate: _Candidate, reason: str, *, hint: str = "") -> Diagnostic:
-    origin = f" from {candidate.origin}" if candidate.origin else ""
-    return Diagnostic(
-        "broken-plugin",
-        f"plugin {candidate.name!r}{origin} cannot be loaded: {reason}",
-        hint=hint or f"block it by its name {candidate.name!r}, or uninstall it",
-    )
-
-
-def _unknown_hook(candidate: _Candidate, error: pluggy.PluginValidationError) -> Diagnostic:
-    known = ", ".join(sorted(name for name in vars(specs) if name.startswith("shardy_")))
-    return Diagnostic(
-        "invalid-hook",
-        f"plugin {candidate.name!r} implements a hook that does not exist or has other parameters:"
-        f" {str(error).strip().splitlines()[-1].split(' in plugin ')[0]}",
-        hint=f"the hooks are {known}",
-    )
-
-
-def _loaded(candidate: _Candidate, answers: _Answers) -> PluginInfo:
+def _loaded(candidate: Candidate, answers: _Answers) -> PluginInfo:
     definitions = [item for dialect in answers.dialects for item in dialect.definitions]
     return PluginInfo(
         candidate.name,
@@ -273,4 +196,5 @@ def _same(plugin: object) -> object:
 
 
 def _name(plugin: object) -> str:
-    return getattr(plugin, "__name__", None) or type(plugin).__name__
+    name = getattr(plugin, "__shardy_name__", None) or getattr(plugin, "__name__", None)
+    return name if isinstance(name, str) else type(plugin).__name__

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
-from shardy_py.errors import Diagnostic, PluginError, RuleError
+from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.costs import CostOpInterface
@@ -84,6 +84,7 @@ class Registry:
         plugins: What became of each plugin, sorted by name.
         passes: The passes of the plugins by their names.
         frontends: The frontends of the plugins by their names, sorted; those of this package are not among them.
+        tolerated: The owners among the installed plugins whose failures do not stop programs that do not need them.
     """
 
     definitions: tuple[OpDefinition, ...] = ()
@@ -92,6 +93,7 @@ class Registry:
     plugins: tuple[PluginInfo, ...] = ()
     passes: Mapping[str, type[Pass]] = field(factory=dict)
     frontends: Mapping[str, Frontend] = field(factory=dict)
+    tolerated: frozenset[str] = frozenset()
     _resolved: dict[str, _Resolved] = field(factory=dict, init=False, eq=False, repr=False)
     _by_name: dict[str, OpDefinition] = field(init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
@@ -158,7 +160,7 @@ class Registry:
         clashes = [*op_clashes, *pass_clashes, *frontend_clashes]
         if clashes and not skip_broken:
             raise PluginError(*(problem for _, problem in clashes))
-        infos = (with_problems(info, clashes) for info in plugins)
+        infos = [with_problems(info, clashes) for info in plugins]
         return cls(
             definitions=tuple(by_name[name][1] for name in sorted(by_name)),
             owners={name: by_name[name][0] for name in sorted(by_name)},
@@ -166,6 +168,7 @@ class Registry:
             plugins=tuple(sorted(infos, key=lambda item: item.name)),
             passes={name: by_pass[name][1] for name in sorted(by_pass)},
             frontends={name: by_frontend[name][1] for name in sorted(by_frontend)},
+            tolerated=frozenset(info.owner for info in infos if info.origin and skip_broken),
         )
 
     @classmethod
@@ -376,6 +379,29 @@ class Registry:
         found = self._by_name.get(name)
         return found.place if found else ""
 
+    def _guarded_predicate(self, item: OpDefinition, name: str) -> TraitsOf:
+        """Return a predicate behind the guard; one that fails at ops that are not its plugin's may be left out."""
+        owner = self._owner(item.name)
+        guarded = guard_traits_of(item.traits_of, owner=owner, place=item.place)
+        if _plugin_of(owner) not in self.tolerated or self._is_of(owner, name):
+            return guarded
+
+        def tolerant(op: Op) -> Iterable[Trait]:
+            try:
+                return guarded(op)
+            except ShardyError as error:
+                for problem in error.diagnostics:
+                    op.program.plugin_problems.setdefault((problem.message, problem.hint), problem)
+                return frozenset()
+
+        return tolerant
+
+    def _is_of(self, owner: str, name: str) -> bool:
+        """Return whether the ops of a name are of a plugin, which defines others of their dialect, if not them."""
+        space, plugin = name.partition(".")[0], _plugin_of(owner)
+        defined = (other for other, found in self.owners.items() if _plugin_of(found) == plugin)
+        return any(other.partition(".")[0] == space for other in defined)
+
     def _resolve(self, name: str) -> _Resolved:
         found = self._resolved.get(name)
         if found is None:
@@ -390,11 +416,7 @@ class Registry:
         own = self._by_name.get(name)
         matching = ([own] if own else []) + globs
         traits = frozenset(trait for item in matching for trait in item.traits)
-        predicates = tuple(
-            guard_traits_of(item.traits_of, owner=self._owner(item.name), place=item.place)
-            for item in matching
-            if item.traits_of
-        )
+        predicates = tuple(self._guarded_predicate(item, name) for item in matching if item.traits_of)
         if own is None:
             return _Resolved(traits, predicates)
         owner, place = self._owner(name), own.place
@@ -431,6 +453,10 @@ def _rule_of(indexing: IndexingOf | None, traits: frozenset[Trait]) -> Callable[
         return rule_from_op_maps(maps, known[:count], known[count:], sums=Contraction in traits)
 
     return rule
+
+
+def _plugin_of(owner: str) -> str:
+    return owner.partition(", dialect ")[0]
 
 
 def _touches(glob: str, name: str) -> bool:

@@ -112,7 +112,7 @@ def test_orders_need_levels() -> None:
 
 def test_a_plugin_cannot_name_a_level_that_is_not_there() -> None:
     """The error lists the levels."""
-    with pytest.raises(PluginError, match="levels are 0 to 4"):
+    with pytest.raises(PluginError, match="the levels of the default schedule are 0 to 4"):
         _sum(OpPriority(5, Entry(Selector(names=("toy.add",)))))
 
 

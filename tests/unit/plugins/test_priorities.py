@@ -77,9 +77,9 @@ def test_a_clash_takes_nothing_else_down() -> None:
     registry = Registry.from_entry_points(plugins=plugins, skip_broken=True)
     assert registry.ops == ("same.f", "three.h", "two.g")
     assert registry.owners["same.f"] == "plugin 'one', dialect 'one'"
-    (problem,) = registry.problems
+    (problem,) = [item for item in registry.problems if item.code == "op-clash"]
     assert problem.message == "the op is defined by plugin 'one', dialect 'one' and by plugin 'two', dialect 'two'"
-    assert {info.name: len(info.problems) for info in registry.plugins} == {"one": 1, "two": 1, "three": 0}
+    assert {info.name for info in registry.plugins if problem in info.problems} == {"one", "two"}
     with pytest.raises(PluginError, match=r"same\.f"):
         Registry.from_entry_points(plugins=plugins)
 

@@ -1,0 +1,137 @@
+"""What plugins say of passes and levels, against those that there are; a plugin alone cannot know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.api.pipeline import PASSES
+from shardy_py.errors import Diagnostic, OptionError, PluginError, ShardyError, did_you_mean
+from shardy_py.ir.guard import Guard, place_of, shown
+from shardy_py.ir.passes import unknown_name
+from shardy_py.ir.schedule import OpPriority
+from shardy_py.plugins import PluginInfo, Registry
+from shardy_py.propagation.schedule import DEFAULT
+
+_RESERVED = frozenset(("h", "help", "o", "pass-pipeline", "split-input-file", "verify-diagnostics"))
+"""What flags of ``shardy-opt`` besides passes are named."""
+
+
+def check_plugins(registry: Registry, *, strict: bool) -> Registry:
+    """Return a registry without passes and priorities that cannot be; `Registry.problems` has what is left out.
+
+    Args:
+        registry: The registry.
+        strict: Whether all problems of plugins are errors.
+
+    Raises:
+        PluginError: a plugin that the caller gave has such passes or priorities, or with ``strict`` any problem.
+    """
+    infos = [_checked(info, registry) for info in registry.plugins]
+    given = [info for info in infos if not info.origin]
+    wrong = [item for info in given for item in info.problems if info.status == "broken" or item.code in _FATAL]
+    if wrong:
+        raise PluginError(*dict.fromkeys(wrong))
+    if any(new is not old for new, old in zip(infos, registry.plugins, strict=True)):
+        kept = {name for info in infos for name in info.passes}
+        passes = {name: class_ for name, class_ in registry.passes.items() if name in kept}
+        registry = evolve(registry, plugins=tuple(infos), passes=passes)
+    if strict and registry.problems:
+        raise PluginError(*registry.problems)
+    return registry
+
+
+_FATAL = frozenset(("pass-clash", "unknown-pass", "invalid-pass", "invalid-schedule"))
+
+
+def check_blocked(registry: Registry, blocked: tuple[str, ...]) -> None:
+    """Check that the plugins that are to be blocked exist.
+
+    Raises:
+        OptionError: there is no plugin of that name.
+    """
+    known = [info.name for info in registry.plugins]
+    problems = [
+        unknown_name("unknown-plugin", f"there is no plugin {shown(name)} to block", str(name), known)
+        for name in blocked
+        if name not in known
+    ]
+    if problems:
+        raise OptionError(*problems)
+
+
+def check_given(plugins: Any) -> tuple[object, ...]:
+    """Return the plugins that a caller gives.
+
+    Raises:
+        OptionError: they are no list.
+    """
+    if isinstance(plugins, (list, tuple, set, frozenset)) or hasattr(plugins, "__next__"):
+        found = tuple(plugins)
+    else:
+        message = f"plugins is {shown(plugins)}, not a list of plugins"
+        hint = "plugins=[module]; a file is loaded by load_plugin_file"
+        raise OptionError(Diagnostic("invalid-plugins", message, hint=hint))
+    for item in found:
+        if item is None or isinstance(item, (str, bytes, int)):
+            message = f"{shown(item)} is no plugin"
+            hint = "give the module itself, or any object with hooks; a file is loaded by load_plugin_file"
+            raise OptionError(Diagnostic("invalid-plugins", message, hint=hint))
+    return found
+
+
+def _checked(info: PluginInfo, registry: Registry) -> PluginInfo:
+    """Return what became of a plugin, without the passes and priorities that cannot be."""
+    if not info.passes and not info.priorities:
+        return info
+    wrong_passes = {name: problem for name in info.passes for problem in _pass_problems(name, info, registry)}
+    wrong_levels = {item: problem for item in info.priorities for problem in _priority_problems(item, info)}
+    if not wrong_passes and not wrong_levels:
+        return info
+    return evolve(
+        info,
+        passes=tuple(name for name in info.passes if name not in wrong_passes),
+        priorities=tuple(item for item in info.priorities if item not in wrong_levels),
+        problems=(*info.problems, *wrong_passes.values(), *wrong_levels.values()),
+    )
+
+
+def _pass_problems(name: str, info: PluginInfo, registry: Registry) -> Iterator[Diagnostic]:
+    class_: Any = registry.passes.get(name)
+    place = place_of(class_) if class_ is not None else ""
+    if name in PASSES:
+        message = f"the pass {name!r} of {info.owner} has the name of a bundled one"
+        yield Diagnostic("pass-clash", message, place, hint="give it another name, with a prefix of your own")
+    elif name in _RESERVED or name != name.strip() or not name:
+        message = f"the pass of {info.owner} cannot be called {name!r}"
+        yield Diagnostic("invalid-pass", message, place, hint="give it another name, with a prefix of your own")
+    elif class_ is not None:
+        yield from _runs_before_problems(name, class_, info, place)
+
+
+def _runs_before_problems(name: str, class_: Any, info: PluginInfo, place: str) -> Iterator[Diagnostic]:
+    before = getattr(class_, "runs_before", None)
+    if before is None:
+        names = [item for item in vars(class_) if not item.startswith("_") and item != "runs_before"]
+        meant = [item for item in names if did_you_mean(item, ["runs_before"])]
+        if meant:
+            message = f"the pass {name!r} of {info.owner} has {meant[0]}, which means nothing"
+            yield Diagnostic("invalid-pass", message, place, hint="did you mean runs_before?")
+        return
+    if not isinstance(before, str) or before not in PASSES:
+        message = f"the pass {name!r} of {info.owner} is to run before {shown(before)}, which does not exist"
+        yield evolve(unknown_name("unknown-pass", message, str(before), PASSES), location=place)
+        return
+    try:
+        Guard(class_, f"the pass {name!r} without options", info.owner, code="invalid-pass").call()
+    except ShardyError as error:
+        yield evolve(error.diagnostics[0], location=place)
+
+
+def _priority_problems(priority: OpPriority, info: PluginInfo) -> Iterator[Diagnostic]:
+    last = len(DEFAULT.levels) - 1
+    if priority.level > last:
+        message = f"{info.owner} gives the priority {priority}: there is no level {priority.level}"
+        yield Diagnostic("invalid-schedule", message, hint=f"the levels of the default schedule are 0 to {last}")

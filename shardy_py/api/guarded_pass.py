@@ -1,0 +1,102 @@
+"""Passes of plugins behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+from attrs import evolve, frozen
+
+from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.ir.graph import Program
+from shardy_py.ir.guard import Guard, Unfit, shown
+from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.verify import diagnose
+from shardy_py.plugins import Registry
+
+
+def guard_pass(name: str, class_: type[Pass], registry: Registry, make: Callable[[], Pass] | None = None) -> Pass:
+    """Return a pass of a plugin behind the guard.
+
+    Args:
+        name: Its name.
+        class_: Its class.
+        registry: Knows whose it is.
+        make: Makes it, where it has options.
+
+    Raises:
+        PluginError: it cannot be made.
+    """
+    info = next((info for info in registry.plugins if name in info.passes), None)
+    owner = "an unknown owner" if info is None else info.owner
+    guard = Guard(make or class_, f"the pass {name!r}", owner, code="pass-failed")
+    item = guard.call()
+    is_tolerated = info is not None and owner in registry.tolerated
+    made = GuardedPass(item, name, owner, frozenset(info.op_names if info else ()), is_tolerated)
+    # Passes of one class have one name, but for these.
+    return cast(Pass, made)
+
+
+@frozen(eq=False)
+class GuardedPass:
+    """A pass of a plugin: what goes wrong in it, or with the program after it, names the plugin.
+
+    Args:
+        item: The pass.
+        name: Its name.
+        owner: The words that name the plugin.
+        own_names: The names and globs of the ops of the plugin.
+        is_tolerated: Whether a failure that leaves a program without such ops as it was is a warning only.
+    """
+
+    item: Pass
+    name: str
+    owner: str
+    own_names: frozenset[str]
+    is_tolerated: bool
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Run the pass, and look at what it leaves.
+
+        Raises:
+            PluginError: it raises, returns something, or leaves a program that is not well formed.
+        """
+        before = _fingerprint(program)
+        known = set(map(_message, diagnose(program)))
+        guard = Guard(self.item.run, f"the pass {self.name!r}", self.owner, code="pass-failed")
+        try:
+            guard.call(program, context, check=_nothing)
+        except ShardyError as error:
+            if not self.is_tolerated or self._is_about(program) or _fingerprint(program) != before:
+                raise
+            context.warnings.extend(error.diagnostics)
+            return
+        broken = [item for item in diagnose(program) if _message(item) not in known]
+        if broken:
+            first = broken[0]
+            message = f"left a program that is not well formed: {first.message}"
+            (problem,) = guard.refusal(message).diagnostics
+            raise PluginError(evolve(problem, op=first.op, location=first.location))
+
+    def _is_about(self, program: Program) -> bool:
+        return any(fnmatchcase(name, own) for own in self.own_names for name in program.op_names)
+
+
+def _nothing(answer: Any, op: Any) -> None:
+    if answer is not None:
+        hint = "a pass rewrites the program that it gets, in place, and returns nothing"
+        raise Unfit(f"returned {shown(answer)}", hint)
+
+
+def _message(item: Diagnostic) -> tuple[str, str, str]:
+    return item.code, item.op, item.message
+
+
+def _fingerprint(program: Program) -> tuple[object, ...]:
+    """Return a value that changes with the ops of a program, their operands and the shardings."""
+    ops = [
+        (op.id, op.name, tuple(value.id for value in op.operands), tuple(op.attributes), len(op.regions))
+        for op in program.walk()
+    ]
+    return tuple(ops), tuple(program.shardings.items()), tuple(program.rules)

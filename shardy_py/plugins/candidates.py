@@ -1,0 +1,88 @@
+"""A plugin that is to be asked, and the error that names it whatever goes wrong."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from attrs import evolve, frozen
+
+from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
+from shardy_py.ir.guard import describe_error, place_in_trace
+from shardy_py.plugins.dialect import Dialect
+
+_OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))
+
+
+@frozen
+class Candidate:
+    """A plugin that is not imported yet.
+
+    Args:
+        name: Its name.
+        origin: The distribution and version it comes from, or "".
+        load: Imports it.
+    """
+
+    name: str
+    origin: str
+    load: Callable[[], object]
+
+
+def broken(candidate: Candidate, reason: str, *, hint: str = "") -> Diagnostic:
+    """Return what is said of a plugin that cannot be loaded."""
+    origin = f" from {candidate.origin}" if candidate.origin else ""
+    return Diagnostic(
+        "broken-plugin",
+        f"plugin {candidate.name!r}{origin} cannot be loaded: {reason}",
+        hint=f"{hint}; or {_way_out(candidate)}" if hint and candidate.origin else hint or _way_out(candidate),
+    )
+
+
+def _way_out(candidate: Candidate) -> str:
+    return (
+        f"block it by its name {candidate.name!r}, or uninstall it" if candidate.origin else "mend it, or leave it out"
+    )
+
+
+@contextmanager
+def blame(candidate: Candidate) -> Iterator[None]:
+    """Turn all that comes out of the code of a plugin into the error that names it; an interrupt passes.
+
+    Raises:
+        PluginError: something else came out.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except PluginError as error:
+        if error.diagnostics[0].code in _OWN_CODES:
+            raise
+        raise PluginError(_as_broken(candidate, error)) from error
+    except ShardyError as error:
+        raise PluginError(_as_broken(candidate, error)) from error
+    except BaseException as error:
+        place = place_in_trace(error)
+        raise PluginError(
+            evolve(broken(candidate, describe_error(error), hint=_call_hint(error)), location=place)
+        ) from error
+
+
+def _as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
+    first = error.diagnostics[0]
+    message = "; ".join(f"'{item.op}' op: {item.message}" if item.op else item.message for item in error.diagnostics)
+    hint = "; ".join(dict.fromkeys(item.hint for item in error.diagnostics if item.hint))
+    return evolve(
+        broken(candidate, message, hint=hint),
+        location=place_in_trace(error) or first.location,
+        excerpt=first.excerpt,
+    )
+
+
+def _call_hint(error: BaseException) -> str:
+    """Return what a misspelt argument of `Dialect.op` may stand for."""
+    found = re.search(r"op\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    return did_you_mean(found[1], inspect.signature(Dialect.op).parameters) if found else ""

@@ -1,0 +1,201 @@
+"""The answers of a plugin to the hooks, and what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pluggy
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, PluginError, did_you_mean
+from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
+from shardy_py.ir.guard import Guard, as_boolean, place_of, shorten_place, shown
+from shardy_py.ir.schedule import Entry, OpPriority, Selector
+from shardy_py.plugins import specs
+from shardy_py.plugins.candidates import Candidate, broken
+from shardy_py.plugins.dialect import Dialect
+
+
+def check_marks(candidate: Candidate, plugin: object, manager: pluggy.PluginManager) -> None:
+    """Check that a plugin has hooks, and that each function named as one is marked as one.
+
+    Raises:
+        PluginError: a mark is missing, or there is no hook.
+    """
+    called = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
+    known = _hook_names()
+    for name in dir(plugin):
+        if name in called or not name.startswith("shardy_register_"):
+            continue
+        if name not in known:
+            reason = f"there is no hook {name}"
+            raise PluginError(broken(candidate, reason, hint=did_you_mean(name, known)))
+        if not callable(getattr(plugin, name)):
+            reason = f"{name} is {shown(getattr(plugin, name))}, not a function"
+            raise PluginError(broken(candidate, reason, hint=f"@hookimpl over def {name}(): return [...]"))
+        raise PluginError(
+            evolve(
+                broken(candidate, f"{name} is not marked as a hook", hint=f"decorate {name} with @hookimpl"),
+                location=place_of(getattr(plugin, name)),
+            )
+        )
+    if isinstance(plugin, Dialect):
+        hint = "give a module or an object with hooks; Registry.of([dialect]) takes dialects"
+        raise PluginError(broken(candidate, f"it is the dialect {plugin.name!r}, not a plugin", hint=hint))
+    if not called:
+        raise PluginError(broken(candidate, "it implements no hook", hint="decorate its functions with @hookimpl"))
+
+
+def answers_of(
+    candidate: Candidate, manager: pluggy.PluginManager, hook: str, wanted: str, accept: Callable[[Any], bool]
+) -> Iterator[Any]:
+    """Yield what the functions of a plugin answer to a hook; they are called here, as pluggy leaves out None."""
+    for implementation in getattr(manager.hook, hook).get_hookimpls():
+        answer = implementation.function()
+        try:
+            yield from _checked(candidate, answer, hook, wanted, accept)
+        except PluginError as error:
+            place = place_of(implementation.function)
+            raise PluginError(*(evolve(item, location=place) for item in error.diagnostics)) from None
+
+
+def _checked(candidate: Candidate, answer: Any, hook: str, wanted: str, accept: Callable[[Any], bool]) -> Sequence[Any]:
+    """Return the answer of a hook.
+
+    Raises:
+        PluginError: it is not a list of what the hook registers.
+    """
+    if isinstance(answer, (list, tuple)) and all(map(accept, answer)):
+        return answer
+    hint = "return [...]" if accept(answer) else ""
+    if answer is None:
+        hint = "return a list, [] for none; is a return missing?"
+    if isinstance(answer, (list, tuple)):
+        wrong = next(item for item in answer if not accept(item))
+        hint = _pass_hint(wrong) if hook == "shardy_register_passes" else _item_hint(wrong)
+    what = f"a {type(answer).__name__}" if accept(answer) else shown(answer)
+    raise PluginError(broken(candidate, f"{hook} returned {what}, not a list of {wanted}", hint=hint))
+
+
+def _pass_hint(wrong: Any) -> str:
+    if not isinstance(wrong, type):
+        return f"give the class, not an object: {type(wrong).__name__}" if hasattr(wrong, "run") else ""
+    if not callable(getattr(wrong, "run", None)):
+        return f"{wrong.__name__} has no method run(self, program, context)"
+    return f"{wrong.__name__} has no name: name: ClassVar[str] = ..."
+
+
+def _item_hint(wrong: Any) -> str:
+    if isinstance(wrong, type):
+        return f"give an object of the class: {wrong.__name__}(...)"
+    if isinstance(wrong, (Selector, Entry)):
+        made = f"Entry({wrong})" if isinstance(wrong, Selector) else f"{wrong}"
+        return f"a priority has a level, too: OpPriority(0, {made})"
+    return ""
+
+
+def is_dialect(item: Any) -> bool:
+    """Return whether an answer of `shardy_register_dialects` has this in its list."""
+    return isinstance(item, Dialect)
+
+
+def is_priority(item: Any) -> bool:
+    """Return whether an answer of `shardy_register_schedules` has this in its list."""
+    return isinstance(item, OpPriority)
+
+
+def is_pass(item: Any) -> bool:
+    """Return whether an answer of `shardy_register_passes` has this in its list."""
+    return isinstance(item, type) and isinstance(getattr(item, "name", None), str) and callable(getattr(item, "run", 0))
+
+
+def is_frontend(item: Any) -> bool:
+    """Return whether an answer of `shardy_register_frontends` has this in its list."""
+    return not isinstance(item, type) and isinstance(getattr(item, "name", None), str) and hasattr(item, "accepts")
+
+
+def check_frontends(candidate: Candidate, frontends: Iterable[Frontend]) -> None:
+    """Check that the frontends of a plugin have names of their own and all methods.
+
+    Raises:
+        PluginError: a name is taken, or a method is missing.
+    """
+    for frontend in frontends:
+        if frontend.name in BUNDLED_NAMES:
+            reason = f"its frontend is named {frontend.name!r}, as one of this package"
+            raise PluginError(broken(candidate, reason, hint="give it another name"))
+        methods = [name for name, item in vars(Frontend).items() if callable(item) and not name.startswith("_")]
+        missing = [name for name in methods if not callable(getattr(frontend, name, None))]
+        if missing:
+            reason = f"its frontend {frontend.name!r} has no {' and no '.join(missing)}"
+            raise PluginError(broken(candidate, reason, hint="derive its class from Frontend, which has defaults"))
+
+
+def check_priorities(candidate: Candidate, priorities: Iterable[OpPriority], dialects: Iterable[Dialect]) -> None:
+    """Check that a plugin gives priorities to its own ops only.
+
+    Raises:
+        PluginError: it speaks of others.
+    """
+    own = [item.name for dialect in dialects for item in dialect.definitions]
+    spaces = {name.split(".")[0] for name in own}
+    for priority in priorities:
+        selector = priority.entry.selector
+        if not selector.names or selector.traits:
+            reason = f"{priority} does not choose its ops by names only"
+            raise PluginError(broken(candidate, reason, hint="give the names, or globs, of ops of the plugin"))
+        foreign = [name for name in selector.names if name.split(".")[0] not in spaces]
+        if foreign:
+            reason = f"{priority} speaks of {foreign[0]}, which is no op of the plugin"
+            hint = did_you_mean(foreign[0], own) or "a plugin gives priorities to its own ops only"
+            raise PluginError(broken(candidate, reason, hint=hint))
+        for name in selector.names:
+            if not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in own):
+                reason = f"{priority} speaks of {name}, which the plugin does not define"
+                raise PluginError(broken(candidate, reason, hint=did_you_mean(name, own)))
+
+
+def guarded_priority(candidate: Candidate, priority: OpPriority) -> OpPriority:
+    """Return a priority with its function of the op behind the guard."""
+    selector = priority.entry.selector
+    if not selector.is_predicated:
+        return priority
+    owner = f"plugin {candidate.name!r}" + (f" ({candidate.origin})" if candidate.origin else "")
+    guarded = Guard(selector.predicate, "the predicate of a priority", owner).wrap(as_boolean)
+    guarded.__name__ = getattr(selector.predicate, "__name__", "predicate")
+    return evolve(priority, entry=evolve(priority.entry, selector=evolve(selector, predicate=guarded)))
+
+
+def foreign_ops(candidate: Candidate, dialects: Iterable[Dialect]) -> Iterator[Diagnostic]:
+    """Yield what is said of ops that a plugin defines outside their dialect: that is nearly always a slip."""
+    spaces = {dialect.name for dialect in dialects}
+    for dialect in dialects:
+        for item in dialect.definitions:
+            space, dot, _ = item.name.partition(".")
+            if item.is_glob or (dot and (space == dialect.name or space in spaces)):
+                continue
+            rest = item.name.partition(".")[2] if dot else item.name
+            message = f"plugin {candidate.name!r} defines the op in the dialect {dialect.name!r}, which is not its own"
+            meant = f"did you mean {dialect.name}.{rest}? " if not dot or did_you_mean(space, [dialect.name]) else ""
+            hint = f"{meant}otherwise define it in Dialect({space!r})" if dot else meant.strip()
+            yield Diagnostic("op-outside-dialect", message, shorten_place(item.place), item.name, hint)
+
+
+def _hook_names() -> list[str]:
+    return sorted(name for name in vars(specs) if name.startswith("shardy_"))
+
+
+def unknown_hook(candidate: Candidate, error: pluggy.PluginValidationError) -> Diagnostic:
+    """Return what is said of a hook that pluggy refuses."""
+    known = _hook_names()
+    reason = str(error).strip().splitlines()[-1].split(" in plugin ")[0]
+    unknown = re.search(r"unknown hook '(\w+)'", reason)
+    meant = did_you_mean(unknown[1], known) if unknown else "hooks take no parameters;"
+    return Diagnostic(
+        "invalid-hook",
+        f"plugin {candidate.name!r} implements a hook that does not exist or has other parameters: {reason}",
+        hint=f"{meant} the hooks are {', '.join(known)}".lstrip(),
+    )
