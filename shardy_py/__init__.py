@@ -9,9 +9,11 @@ Importing the package imports nothing else: each name comes, with what it needs,
 and dialects come when a module is propagated.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shardy_py import rules
     from shardy_py.api.coverage import Coverage, MissingRule
     from shardy_py.api.propagate import propagate
     from shardy_py.api.result import Result
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         ParseError,
         PluginError,
         RuleError,
+        RuleWarning,
         ShardyError,
         UnsupportedError,
         VerificationError,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         hookimpl,
     )
     from shardy_py.sharding.axes import AxisRef, SubAxis
+    from shardy_py.sharding.combiner import Combiner
     from shardy_py.sharding.einsum import RuleSpec, rule
     from shardy_py.sharding.mesh import Mesh, MeshAxis
     from shardy_py.sharding.rule import FactorKind, OpShardingRule
@@ -75,6 +79,7 @@ __all__ = [
     "OpShardingRule",
     "OpShardingRuleBuilder",
     "FactorKind",
+    "Combiner",
     # Programs of one's own
     "Builder",
     "Program",
@@ -88,6 +93,7 @@ __all__ = [
     "Registry",
     "RuleOptions",
     "rule",
+    "rules",
     "RuleSpec",
     "hookimpl",
     "ShardingRuleOpInterface",
@@ -111,6 +117,7 @@ __all__ = [
     "ParseError",
     "PluginError",
     "RuleError",
+    "RuleWarning",
     "UnsupportedError",
     "VerificationError",
 ]
@@ -121,7 +128,8 @@ _HOMES = {
     "shardy_py.api.result": "Result",
     "shardy_py.api.summary": "Summary",
     "shardy_py.errors": (
-        "Diagnostic OptionError ParseError PluginError RuleError ShardyError UnsupportedError VerificationError"
+        "Diagnostic OptionError ParseError PluginError RuleError RuleWarning ShardyError UnsupportedError "
+        "VerificationError"
     ),
     "shardy_py.ir.builder": "Builder",
     "shardy_py.ir.frontend": "Frontend PrintedName",
@@ -132,7 +140,9 @@ _HOMES = {
         "LoopDataFlow OpDefinition PassThrough Pure RecursiveMemoryEffects Registry RuleOptions "
         "ShardableDataFlowOpInterface ShardingRuleOpInterface Trait hookimpl"
     ),
+    "shardy_py.rules": "rules",
     "shardy_py.sharding.axes": "AxisRef SubAxis",
+    "shardy_py.sharding.combiner": "Combiner",
     "shardy_py.sharding.einsum": "RuleSpec rule",
     "shardy_py.sharding.mesh": "Mesh MeshAxis",
     "shardy_py.sharding.rule": "FactorKind OpShardingRule",
@@ -146,9 +156,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+    home = import_module(_HOME_OF[name])
+    # A module that is public itself is its own home.
+    value = globals()[name] = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
     return value
 
 

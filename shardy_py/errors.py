@@ -98,6 +98,10 @@ def did_you_mean(name: str, known: Iterable[str], *, otherwise: str = "", likene
     return f"did you mean {' or '.join(close)}?" if close else otherwise
 
 
+class RuleWarning(UserWarning):
+    """A sharding rule that fits its op and is most likely a mistake all the same."""
+
+
 def require_library(name: str, *, purpose: str, extra: str) -> None:
     """Check that a library of an extra is installed.
 

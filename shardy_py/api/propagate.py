@@ -139,7 +139,7 @@ def propagate(
     )
     context = PassContext(
         semantics,
-        [*(semantics.problems if registry is None else ()), *left_out],
+        [*(semantics.problems if registry is None else semantics.notices), *left_out],
         copies=CopyLog(semantics) if record_copies or trace else None,
     )
     after_pass = _after_pass(semantics, dump_directory, on_pass)

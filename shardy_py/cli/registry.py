@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +12,7 @@ from types import ModuleType
 import click
 
 from shardy_py.api.registries import load_registry
-from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.errors import Diagnostic, PluginError, RuleWarning, ShardyError
 from shardy_py.plugins import Registry, RuleOptions
 
 
@@ -37,12 +38,15 @@ def make_registry(
     Raises:
         PluginError: the plugin of a file is broken, or with ``strict_plugins`` anything is wrong.
     """
-    registry = load_registry(
-        plugins=[load_plugin_file(name) for name in plugins],
-        blocked=blocked,
-        options=RuleOptions(conservative=conservative, extended=extended_rules),
-        strict_plugins=strict_plugins,
-    )
+    with warnings.catch_warnings():
+        # What Python warns of is among the problems, too.
+        warnings.simplefilter("ignore", RuleWarning)
+        registry = load_registry(
+            plugins=[load_plugin_file(name) for name in plugins],
+            blocked=blocked,
+            options=RuleOptions(conservative=conservative, extended=extended_rules),
+            strict_plugins=strict_plugins,
+        )
     for problem in registry.problems if warn else ():
         click.echo(problem.show("warning"), err=True)
     return registry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -20,6 +20,7 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.plugins import checks
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum import rule as parse_rule
 from shardy_py.sharding.rule import OpShardingRule
@@ -31,6 +32,10 @@ Rule = Callable[[Op], Made] | Callable[[Op, RuleOptions], Made]
 """A rule function; one with a second parameter gets the rule options."""
 
 Factors = str | Iterable[str]
+Reduction = Factors | Mapping[str, str | Combiner]
+
+CombinerOf = Callable[[Op], Combiner | None]
+"""Returns how the reductions of an op combine, None where they cannot be combined."""
 
 TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
@@ -71,6 +76,13 @@ def _check_name(definition: OpDefinition, attribute: Any, name: Any) -> None:
     checks.check_op_name(name)
 
 
+def _check_combiner(definition: OpDefinition, attribute: Any, combiner: object) -> None:
+    if not isinstance(combiner, Combiner) and not callable(combiner):
+        message = f"{combiner!r} is neither a Combiner nor a function of the op"
+        hint = "for example combiner=Combiner.MAX"
+        raise PluginError(Diagnostic("invalid-combiner", message, op=definition.name, hint=hint))
+
+
 @frozen
 class OpDefinition:
     """All that is known about the ops of one name.
@@ -91,6 +103,9 @@ class OpDefinition:
         indexing: A function of the op that gives its indexing maps from the index of the first result, one per
             operand; None where they are not known. An op with maps and without a rule gets its rule from them.
         place: The line that defines it, for errors, or "".
+        any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
+            that move in steps; nobody checks the sizes then.
+        combiner: How the reductions of the op combine where its rule says nothing else: besides a sum.
     """
 
     name: str = field(validator=_check_name)
@@ -105,6 +120,8 @@ class OpDefinition:
     cost: CostOpInterface | None = field(default=None, kw_only=True)
     indexing: Indexing | None = field(default=None, kw_only=True)
     place: str = field(default="", kw_only=True, eq=False, repr=False)
+    any_sizes: bool = field(default=False, kw_only=True)
+    combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
     _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -153,10 +170,12 @@ class Dialect:
         *,
         traits: Iterable[Trait] = (),
         rule: str | Rule | ShardingRuleOpInterface | None = None,
-        reduction: Factors = (),
+        reduction: Reduction = (),
         need_replication: Factors = (),
         permutation: Factors = (),
         blocked: Factors = (),
+        pass_through: Factors = (),
+        initial: int | Iterable[int] = (),
         data_flow: ShardableDataFlowOpInterface | None = None,
         sharding_attribute: str = "sdy.sharding",
         traits_of: TraitsOf | None = None,
@@ -165,17 +184,21 @@ class Dialect:
         mesh_reference: MeshReferenceOpInterface | None = None,
         cost: CostOpInterface | None = None,
         indexing: Indexing | None = None,
+        any_sizes: bool = False,
+        combiner: Combiner | CombinerOf = Combiner.ADD,
     ) -> OpDefinition:
         """Define an op; also a decorator over its rule function.
 
         Args:
             name: See `OpDefinition`; likewise the rest.
             traits: See there.
-            rule: See there; or the rule as a text, see `shardy_py.sharding.einsum.rule`.
-            reduction: For a rule given as a text, see there; likewise the next three.
+            rule: See there; or the rule as a text, see `shardy_py.rule`.
+            reduction: For a rule given as a text, see `shardy_py.rule`; likewise the next five.
             need_replication: See there.
             permutation: See there.
             blocked: See there.
+            pass_through: See there.
+            initial: See there.
             data_flow: See there.
             sharding_attribute: See there.
             traits_of: See there.
@@ -184,6 +207,8 @@ class Dialect:
             mesh_reference: See there.
             cost: See there.
             indexing: See there.
+            any_sizes: See there.
+            combiner: See there.
 
         Returns:
             The definition.
@@ -197,6 +222,8 @@ class Dialect:
             "need_replication": need_replication,
             "permutation": permutation,
             "blocked": blocked,
+            "pass_through": pass_through,
+            "initial": initial,
         }
         checks.check_op_name(name)
         checks.check_factor_marks(kinds, op=name)
@@ -214,6 +241,8 @@ class Dialect:
                 cost=cost,
                 indexing=indexing,
                 place=calling_place(),
+                any_sizes=any_sizes,
+                combiner=combiner,
                 dialect=self,
             )
         )
@@ -255,15 +284,15 @@ class Dialect:
 
 
 def _spelled_out(
-    name: str, given: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Factors]
+    name: str, given: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Any]
 ) -> Rule | ShardingRuleOpInterface | None:
     """Return a rule that was given as a text as a spec, another as it is."""
     if isinstance(given, str):
         try:
-            return parse_rule(given, **kinds)  # type: ignore[arg-type]
+            return parse_rule(given, **kinds)
         except RuleError as error:
             raise RuleError(*(evolve(item, op=name) for item in error.diagnostics)) from None
-    named = [kind for kind, factors in kinds.items() if tuple(factors)]
+    named = [kind for kind, factors in kinds.items() if factors not in ((), [], "")]
     if named:
         message = f"{named[0]} goes with a rule given as a text only"
         raise PluginError(Diagnostic("invalid-rule", message, op=name, hint="give it to rule(...), or to the builder"))

@@ -16,7 +16,7 @@ from shardy_py.ir.attributes import freeze
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.guard import Guard, shown
+from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import (
     Contraction,
     Elementwise,
@@ -31,7 +31,7 @@ from shardy_py.ir.rules import RULE_ATTRIBUTE
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, frontend_clash, pass_clash, with_problems
-from shardy_py.plugins.dialect import Dialect, OpDefinition, TraitsOf
+from shardy_py.plugins.dialect import CombinerOf, Dialect, OpDefinition, TraitsOf
 from shardy_py.plugins.guarded import (
     guard_cost,
     guard_data_flow,
@@ -40,9 +40,12 @@ from shardy_py.plugins.guarded import (
     guard_traits_of,
 )
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
+from shardy_py.plugins.notices import find_notices, warn_of
+from shardy_py.plugins.rule_checks import as_combiner, check_written_rule, checked_rule
+from shardy_py.rules import elementwise
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.rule_builder import pointwise_rule
 from shardy_py.sharding.rule_from_op_maps import rule_from_op_maps
 
 DEFAULT_OPTIONS = RuleOptions()
@@ -67,6 +70,8 @@ class _Resolved:
     mesh_reference: MeshReferenceOpInterface | None = None
     cost: CostOpInterface | None = None
     indexing: IndexingOf | None = None
+    any_sizes: bool = False
+    combiner: Combiner | CombinerOf = Combiner.ADD
     facts: OpFacts = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -161,7 +166,7 @@ class Registry:
         if clashes and not skip_broken:
             raise PluginError(*(problem for _, problem in clashes))
         infos = [with_problems(info, clashes) for info in plugins]
-        return cls(
+        registry = cls(
             definitions=tuple(by_name[name][1] for name in sorted(by_name)),
             owners={name: by_name[name][0] for name in sorted(by_name)},
             options=options,
@@ -170,6 +175,8 @@ class Registry:
             frontends={name: by_frontend[name][1] for name in sorted(by_frontend)},
             tolerated=frozenset(info.owner for info in infos if info.origin and skip_broken),
         )
+        warn_of(registry.notices)
+        return registry
 
     @classmethod
     def from_entry_points(
@@ -210,8 +217,14 @@ class Registry:
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with plugins, each problem once."""
-        return tuple(dict.fromkeys(problem for info in self.plugins for problem in info.problems))
+        """What is wrong with plugins, each problem once; then the notices."""
+        found = (problem for info in self.plugins for problem in info.problems)
+        return tuple(dict.fromkeys((*found, *self.notices)))
+
+    @cached_property
+    def notices(self) -> tuple[Diagnostic, ...]:
+        """What is most likely a mistake in the rules: factors that only operands have and no mark speaks of."""
+        return find_notices(self.definitions, self.owners)
 
     @property
     def priorities(self) -> tuple[OpPriority, ...]:
@@ -291,6 +304,27 @@ class Registry:
         """
         return self.get_facts(op).rule
 
+    def get_reductions(self, op: Op) -> Mapping[int, Combiner | None]:
+        """Return how the partial results along each reduction factor of the op's rule combine.
+
+        A rule that says so itself keeps its word; of the others the definition of the op tells. None stands for
+        partial results that cannot be combined.
+
+        Raises:
+            RuleError: the plugin's function fails or returns something else.
+        """
+        rule = self.get_sharding_rule(op)
+        if rule is None or not rule.reduction_factors:
+            return {}
+        combiner = (self._resolved.get(op.name) or self._resolve(op.name)).combiner
+        if rule.combiners or rule.is_custom or combiner is Combiner.ADD:
+            return rule.reductions
+        if isinstance(combiner, Combiner):
+            return dict.fromkeys(rule.reduction_factors, combiner)
+        owner, place = self._owner(op.name), self._place(op.name)
+        guard = Guard(combiner, "the function that tells the combiner", owner, RuleError, "rule-failed", place)
+        return dict.fromkeys(rule.reduction_factors, guard.call(op, check=as_combiner))
+
     def get_facts(self, op: Op) -> OpFacts:
         """Return traits and rule of an op; see `get_sharding_rule`.
 
@@ -343,30 +377,14 @@ class Registry:
     def _make_rule(self, op: Op, resolved: _Resolved) -> OpShardingRule | None:
         written = op.attributes.get(RULE_ATTRIBUTE)
         if written is not None:
-            return written
+            return check_written_rule(op, written)
         if resolved.rule is None:
             return None
         guard = self._guard(op.name, resolved.rule)
         rule = guard.call(op, self.options) if resolved.takes_options else guard.call(op)
         if isinstance(rule, RuleSpec):
             rule = evolve(guard, function=rule).call(op)
-        if rule is not None:
-            self._check(op, rule)
-        return rule
-
-    def _check(self, op: Op, rule: object) -> None:
-        if not isinstance(rule, OpShardingRule):
-            hint = "return what build() or sdy.rule(...) returns, or None"
-            raise RuleError(self._failure(op, f"returned {shown(rule)}, not an OpShardingRule", hint=hint))
-        given = (len(rule.operand_mappings), len(rule.result_mappings))
-        if given != (len(op.operands), len(op.results)):
-            message = f"made the rule {rule}: the rule has {given[0]} operands and {given[1]} results,"
-            raise RuleError(self._failure(op, f"{message} the op {len(op.operands)} and {len(op.results)}"))
-
-    def _failure(self, op: Op, message: str, *, hint: str = "") -> Diagnostic:
-        resolved = self._resolve(op.name)
-        (item,) = self._guard(op.name, resolved.rule).refusal(message, op, hint=hint).diagnostics
-        return item
+        return None if rule is None else checked_rule(guard, rule, op, any_sizes=resolved.any_sizes)
 
     def _guard(self, name: str, rule: Any) -> Guard:
         """Return the guard of the rule of the ops of a name."""
@@ -423,7 +441,7 @@ class Registry:
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
         indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
         if rule is None and own.data_flow is None:
-            rule = pointwise_rule if Elementwise in traits else _rule_of(indexing, traits)
+            rule = elementwise if Elementwise in traits else _rule_of(indexing, traits)
         return _Resolved(
             traits,
             predicates,
@@ -435,6 +453,8 @@ class Registry:
             None if own.mesh_reference is None else guard_mesh_reference(own.mesh_reference, owner=owner, place=place),
             None if own.cost is None else guard_cost(own.cost, owner=owner, place=place),
             indexing,
+            own.any_sizes,
+            own.combiner,
         )
 
 

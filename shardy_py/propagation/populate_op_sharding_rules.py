@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.rules import RULE_ATTRIBUTE
+from shardy_py.ir.rules import RULE_ATTRIBUTE, write_rule
 
 
 @frozen
@@ -33,4 +33,4 @@ class PopulateOpShardingRulesPass:
                     continue
                 rule = semantics.get_sharding_rule(op)
                 if rule is not None and rule.may_stand_on_op:
-                    op.attributes[RULE_ATTRIBUTE] = rule
+                    write_rule(op, rule)

@@ -37,7 +37,7 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
             if items:
                 console.print(Text(f"{plugin.name} {what}: {', '.join(map(str, items))}"))
     for problem in registry.problems:
-        console.print(Text(str(problem)))
+        console.print(Text(problem.show("warning" if problem in registry.notices else "error")))
 
 
 def _summary_table(summary: Summary, coverage: Coverage) -> Table:

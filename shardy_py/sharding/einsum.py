@@ -7,7 +7,7 @@ of a tensor stands for any number of leading dimensions, the same wherever it oc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -15,11 +15,13 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.sharding.combiner import Combiner, split_words
 from shardy_py.sharding.einsum_text import Dim, TensorSpec, excerpt, parse_tensors
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape
 
-KINDS = ("reduction", "need_replication", "permutation", "blocked")
+KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through")
+EXCLUSIVE = ("reduction", "need_replication", "permutation", "pass_through")
 Factors = tuple[str, ...]
 Sizes = dict[str, int]
 
@@ -35,8 +37,13 @@ class RuleSpec:
         operands: The dimensions of each operand.
         results: The dimensions of each result.
         sizes: The sizes that were given, by factor.
-        reduction: The factors of that kind; likewise the next two.
+        reduction: The factors that are reduced over.
+        need_replication: The factors that must be whole on each device.
+        permutation: The factors that are moved along.
         blocked: Factors along which shardings do not propagate.
+        pass_through: The factors that are said to pass through; others without a mark do so, too.
+        combiners: How the reduced factors combine that are not summed.
+        initial: The numbers of the operands that a reduction starts from.
     """
 
     text: str
@@ -47,6 +54,9 @@ class RuleSpec:
     need_replication: Factors = ()
     permutation: Factors = ()
     blocked: Factors = ()
+    pass_through: Factors = ()
+    combiners: tuple[tuple[str, Combiner], ...] = ()
+    initial: tuple[int, ...] = ()
 
     def bind(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> OpShardingRule:
         """Return the rule for the given shapes; () stands for a scalar and for anything that is no tensor.
@@ -73,10 +83,39 @@ class RuleSpec:
         """Operands, then results."""
         return self.operands + self.results
 
+    @property
+    def unmarked(self) -> Factors:
+        """The factors that only operands have and no mark speaks of: most likely reductions that are not marked."""
+        marked = {name for kind in EXCLUSIVE for name in getattr(self, kind)}
+        kept = {name for tensor in self.results for name in _names_in(tensor)}
+        found = dict.fromkeys(name for tensor in self.operands for name in _names_in(tensor))
+        return tuple(name for name in found if name not in marked and name not in kept)
+
     def __str__(self) -> str:
         sizes = "".join(f" {name}={size}" for name, size in self.sizes)
-        kinds = "".join(f" {kind}={{{', '.join(getattr(self, kind))}}}" for kind in KINDS if getattr(self, kind))
-        return f"{self.text}{sizes}{kinds}"
+        words = {name: combiner.value for name, combiner in self.combiners}
+        marks = {kind: getattr(self, kind) for kind in KINDS}
+        marks["reduction"] = tuple(f"{name}:{words[name]}" if name in words else name for name in self.reduction)
+        kinds = "".join(f" {kind}={{{', '.join(names)}}}" for kind, names in marks.items() if names)
+        initial = f" initial={{{', '.join(map(str, self.initial))}}}" if self.initial else ""
+        return f"{self.text}{sizes}{kinds}{initial}"
+
+
+def _names_in(tensor: TensorSpec) -> Iterator[str]:
+    """Yield the names in a tensor, an ellipsis among them."""
+    if tensor.batch is not None:
+        yield ellipsis(tensor.batch)
+    for dim in tensor.dims:
+        yield from dim.names
+
+
+def ellipsis(batch: int) -> str:
+    """Return an ellipsis as it is written.
+
+    >>> ellipsis(0), ellipsis(2)
+    ('...', '...2')
+    """
+    return f"...{batch or ''}"
 
 
 def _if_any(tensors: tuple[TensorSpec, ...], shapes: tuple[Shape, ...]) -> tuple[TensorSpec, ...]:
@@ -89,10 +128,12 @@ def rule(
     text: str,
     /,
     *,
-    reduction: str | Iterable[str] = (),
+    reduction: str | Iterable[str] | Mapping[str, str | Combiner] = (),
     need_replication: str | Iterable[str] = (),
     permutation: str | Iterable[str] = (),
     blocked: str | Iterable[str] = (),
+    pass_through: str | Iterable[str] = (),
+    initial: int | Iterable[int] = (),
     **sizes: int,
 ) -> RuleSpec:
     """Return a sharding rule written as text.
@@ -104,21 +145,41 @@ def rule(
     Args:
         text: The dimensions of the operands, ``->``, those of the results. Nothing on one side stands for one scalar,
             or for no tensor at all, whichever the op has.
-        reduction: The factors of that kind, as names or as one text; likewise the next three. All others are
-            pass-through.
-        need_replication: See there.
-        permutation: See there.
-        blocked: Factors along which shardings do not propagate.
+        reduction: The factors that are reduced over, as names or as one text. Partial results are added, unless a word
+            behind a colon says otherwise: ``"k, cols:max"``; so does ``{"cols": "max"}``. The words are ``add``,
+            ``mul``, ``min``, ``max``, ``and``, ``or``, and ``not`` for what cannot be combined: the factor needs
+            replication then.
+        need_replication: The factors that must be whole on each device, as names or as one text.
+        permutation: The factors that are moved along, as names or as one text.
+        blocked: Factors along which shardings do not propagate, as names or as one text.
+        pass_through: Factors that pass through, as those do that have no mark. For those that no result has, so that
+            nobody takes them for reductions without a mark.
+        initial: The numbers of the operands that a reduction starts from. Along reduced factors they count once, and
+            not once per shard.
         sizes: Sizes of factors, as far as the shapes do not tell them.
+
+    An ellipsis is marked as a whole: ``reduction="..."``.
 
     Raises:
         RuleError: the text is not a rule, or names do not fit it.
 
     >>> str(rule("i k, k j -> i j", reduction="k").bind([(8, 32), (32, 16)], [(8, 16)]))
     '<([i, j], [j, k])->([i, k]) {i=8, j=32, k=16} reduction={j}>'
+    >>> str(rule("rows cols -> rows", reduction="cols:max").bind([(8, 4)], [(8,)]))
+    '<([i, j])->([i]) {i=8, j=4} reduction=max{j}>'
     """
-    kinds = [_names(given) for given in (reduction, need_replication, permutation, blocked)]
-    return _make_rule(text, tuple((name, _size(name, size)) for name, size in sizes.items()), *kinds)
+    reduced = split_words(reduction)
+    whole = (*_names(need_replication), *(name for name, combiner in reduced if combiner is None))
+    marks = (
+        tuple(name for name, combiner in reduced if combiner is not None),
+        whole,
+        _names(permutation),
+        _names(blocked),
+        _names(pass_through),
+    )
+    words = tuple((name, combiner) for name, combiner in reduced if combiner not in (None, Combiner.ADD))
+    numbers = (initial,) if isinstance(initial, int) else tuple(sorted(set(initial)))
+    return _make_rule(text, tuple((name, _size(name, size)) for name, size in sizes.items()), marks, words, numbers)
 
 
 def _names(given: str | Iterable[str]) -> Factors:
@@ -133,13 +194,34 @@ def _size(name: str, size: Any) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _make_rule(text: str, sizes: tuple[tuple[str, int], ...], *kinds: Factors) -> RuleSpec:
+def _make_rule(
+    text: str,
+    sizes: tuple[tuple[str, int], ...],
+    marks: tuple[Factors, ...],
+    combiners: tuple[tuple[str, Combiner], ...],
+    initial: tuple[int, ...],
+) -> RuleSpec:
     operands, results = parse_tensors(text)
-    spec = RuleSpec(text, operands, results, sizes, *kinds)
-    problems = [*_name_problems(spec), *_kind_problems(spec)] or list(_unknown_sizes(spec))
+    named: dict[str, Any] = dict(zip(KINDS, marks, strict=True))
+    spec = evolve(RuleSpec(text, operands, results, sizes, combiners=combiners, initial=initial), **named)
+    problems = [*_name_problems(spec), *_kind_problems(spec), *_initial_problems(spec)] or list(_unknown_sizes(spec))
     if problems:
         raise RuleError(*problems)
     return spec
+
+
+def _initial_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
+    """Find operands that do not exist, or have a reduced factor, among those that a reduction starts from."""
+    for number in spec.initial:
+        if not isinstance(number, int) or not 0 <= number < len(spec.operands):
+            message = f"initial: the rule has no operand {number!r}"
+            yield _problem(spec, "initial-operand", message, hint=f"it has {len(spec.operands)}, numbered from 0")
+            continue
+        for name in _names_in(spec.operands[number]):
+            if name in spec.reduction:
+                message = f"initial: operand {number} has the factor {name}, which is reduced"
+                hint = "a reduction starts from something of the shape of its result"
+                yield _problem(spec, "initial-operand", message, column=spec.operands[number].column, hint=hint)
 
 
 def _dims(spec: RuleSpec) -> Iterator[Dim]:
@@ -156,6 +238,9 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
     columns: dict[str, int] = {}
     for name, column in (factor for dim in _dims(spec) for factor in dim.factors):
         columns.setdefault(name, column)
+    for tensor in spec.tensors:
+        if tensor.batch is not None:
+            columns.setdefault(ellipsis(tensor.batch), tensor.column)
     given = {"size": [name for name, _ in spec.sizes], **{kind: getattr(spec, kind) for kind in KINDS}}
     for what, names in given.items():
         for name in names:
@@ -178,7 +263,7 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
 def _kind_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
     """Find factors of two kinds, and reduced ones that a result still has."""
     owner: dict[str, str] = {}
-    for kind in KINDS[:3]:
+    for kind in EXCLUSIVE:
         for name in getattr(spec, kind):
             other = owner.setdefault(name, kind)
             if other != kind:
@@ -189,7 +274,8 @@ def _kind_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield _problem(spec, "factor-kinds", f"{kind} names factor {name} twice", hint="name it once")
     for tensor in spec.results:
-        for name, column in (factor for dim in tensor.dims for factor in dim.factors):
+        batch = () if tensor.batch is None else ((ellipsis(tensor.batch), tensor.column),)
+        for name, column in (*batch, *(factor for dim in tensor.dims for factor in dim.factors)):
             if name in spec.reduction:
                 message = f"a result has the factor {name}, which is reduced"
                 hint = "a reduced factor is gone from every result"
@@ -222,8 +308,9 @@ def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tupl
         kept = [_without_ones(dim, sizes) for dim in dims]
         mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in kept))
     reduction, need_replication, permutation, blocked = (
-        tuple(sorted(indices[name] for name in getattr(spec, kind) if name in indices)) for kind in KINDS
+        tuple(sorted(index for name in getattr(spec, kind) for index in _indices(name, indices))) for kind in KINDS[:4]
     )
+    combiners = ((index, combiner) for name, combiner in spec.combiners for index in _indices(name, indices))
     count = len(spec.operands)
     return OpShardingRule(
         factor_sizes=tuple(sizes[name] for name in indices),
@@ -233,7 +320,17 @@ def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tupl
         need_replication_factors=need_replication,
         permutation_factors=permutation,
         blocked_propagation_factors=blocked,
+        combiners=tuple(sorted(combiners, key=lambda item: item[0])),
+        initial_operands=spec.initial,
     )
+
+
+def _indices(name: str, indices: dict[str, int]) -> list[int]:
+    """Return the factors that a name stands for: none of size 1 in a compound, all dimensions of an ellipsis."""
+    if not name.startswith("..."):
+        return [indices[name]] if name in indices else []
+    start = f"...{int(name[3:] or 0)}."
+    return [index for factor, index in indices.items() if factor.startswith(start)]
 
 
 def _without_ones(dim: Dim, sizes: Sizes) -> list[str]:
@@ -304,6 +401,7 @@ class _Binding:
         given = dict(self.spec.sizes)
         first: dict[str, str] = {}
         may_differ = {*self.spec.need_replication, *self.spec.permutation, *self.spec.blocked}
+        may_differ |= {f"...{int(name[3:] or 0)}" for name in may_differ if name.startswith("...")}
         for dims, shape, place in zip(tensors, self.shapes, self.places, strict=True):
             for dim, size in zip(dims, shape, strict=True):
                 if len(dim.factors) > 1:
@@ -313,7 +411,7 @@ class _Binding:
                 where = first.setdefault(name, "as given" if name in given else f"in {place}")
                 if known == size:
                     continue
-                if name not in may_differ:
+                if may_differ.isdisjoint((name, name.rpartition(".")[0])):
                     shown = "a dimension of ..." if name.startswith("...") else f"factor {name}"
                     message = f"{shown} has size {known} {where}, but {size} in {place}"
                     raise self.error("rule-size", message, column=column, hint=_DIFFERENT)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.collectives import AllToAllParam, AllToAllParamList, AxisRefList, ListOfAxisRefLists
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.propagation_edges import (
@@ -42,6 +43,7 @@ ShardingValue = (
 _T = TypeVar("_T")
 _FACTORS = re.compile(r"(?:z_[1-9][0-9]*|[i-z](?!_))+").fullmatch
 _FACTOR = re.compile(r"z_([0-9]+)|([i-z])").findall
+_COMBINERS = {combiner.value: combiner for combiner in Combiner}
 _REDUCTIONS: dict[str, ReductionOp] = {"sum": "sum", "max": "max", "min": "min"}
 _Z = ord("z") - ord("i")
 
@@ -245,6 +247,30 @@ def _special_factors(cursor: Cursor, keyword: str) -> tuple[int, ...]:
     return _list(cursor, "}", _single_factor) if cursor.accept("{") else ()
 
 
+def _reductions(cursor: Cursor) -> tuple[tuple[int, ...], tuple[tuple[int, Combiner], ...]]:
+    """The reduction factors, and how those combine that are not summed: ``reduction={i} reduction=max{j}``."""
+    factors = _special_factors(cursor, "reduction") if cursor.ahead(2) not in _COMBINERS else ()
+    combiners: list[tuple[int, Combiner]] = []
+    while cursor.token == "reduction" and cursor.ahead(2) in _COMBINERS:
+        cursor.advance()
+        cursor.expect("=")
+        combiner = _COMBINERS[cursor.advance()]
+        cursor.expect("{")
+        combiners += [(factor, combiner) for factor in _list(cursor, "}", _single_factor)]
+    if not combiners:
+        return factors, ()
+    named = tuple(sorted(factors + tuple(factor for factor, _ in combiners)))
+    return named, tuple(sorted((item for item in combiners if item[1] is not Combiner.ADD), key=lambda item: item[0]))
+
+
+def _initial_operands(cursor: Cursor) -> tuple[int, ...]:
+    if not cursor.accept("initial"):
+        return ()
+    cursor.expect("=")
+    cursor.expect("{")
+    return _list(cursor, "}", lambda inner: inner.integer("the number of an operand"))
+
+
 def op_sharding_rule(cursor: Cursor) -> OpShardingRule:
     """A sharding rule."""
     cursor.expect("<")
@@ -252,17 +278,19 @@ def op_sharding_rule(cursor: Cursor) -> OpShardingRule:
     cursor.expect("->")
     results = _tensor_mappings(cursor)
     sizes = _factor_sizes(cursor)
-    reduction = _special_factors(cursor, "reduction")
+    reduction, combiners = _reductions(cursor)
     need_replication = _special_factors(cursor, "need_replication")
     permutation = _special_factors(cursor, "permutation")
     blocked = _special_factors(cursor, "blocked_propagation")
+    initial = _initial_operands(cursor)
     is_custom = cursor.accept(",")
     if is_custom:
         cursor.expect("custom")
     cursor.expect(
         ">", ",", "reduction={...}", "need_replication={...}", "permutation={...}", "blocked_propagation={...}"
     )
-    return OpShardingRule(sizes, operands, results, reduction, need_replication, permutation, blocked, is_custom)
+    kinds = (reduction, need_replication, permutation, blocked)
+    return OpShardingRule(sizes, operands, results, *kinds, is_custom, combiners, initial)
 
 
 def _axis_ref_list(cursor: Cursor) -> AxisRefList:

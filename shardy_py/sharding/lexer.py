@@ -53,6 +53,11 @@ class Cursor:
         self.token = self.tokens[self.index]
         return token
 
+    def ahead(self, count: int) -> str:
+        """Return a later token, "" behind the end."""
+        index = self.index + count
+        return self.tokens[index] if index < len(self.tokens) else ""
+
     def accept(self, token: str) -> bool:
         """Move on and return True if the present token is ``token``."""
         if self.token != token:

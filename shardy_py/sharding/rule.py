@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from attrs import frozen
+from attrs import evolve, frozen
+
+from shardy_py.sharding.combiner import Combiner
 
 DimMapping = tuple[int, ...]
 """The factors of one dimension, major first."""
@@ -51,6 +53,10 @@ class OpShardingRule:
         reduction_factors: Sorted indices of the factors of that kind; likewise the next two.
         blocked_propagation_factors: Factors along which shardings do not propagate.
         is_custom: Whether a user gave the rule; such a rule survives propagation.
+        combiners: How the partial results along a reduction factor combine, for those that are not summed, sorted by
+            factor. See `reductions`.
+        initial_operands: Sorted numbers of the operands that a reduction starts from: along reduced factors they count
+            once, not once per shard.
     """
 
     factor_sizes: tuple[int, ...]
@@ -61,6 +67,8 @@ class OpShardingRule:
     permutation_factors: tuple[int, ...] = ()
     blocked_propagation_factors: tuple[int, ...] = ()
     is_custom: bool = False
+    combiners: tuple[tuple[int, Combiner], ...] = ()
+    initial_operands: tuple[int, ...] = ()
 
     @property
     def num_factors(self) -> int:
@@ -76,6 +84,22 @@ class OpShardingRule:
         if factor in self.permutation_factors:
             return FactorKind.PERMUTATION
         return FactorKind.PASS_THROUGH
+
+    def combiner(self, factor: int) -> Combiner:
+        """Return how the partial results along a reduction factor combine."""
+        return next((combiner for own, combiner in self.combiners if own == factor), Combiner.ADD)
+
+    @property
+    def reductions(self) -> Mapping[int, Combiner]:
+        """How the partial results along each reduction factor combine."""
+        return {factor: self.combiner(factor) for factor in self.reduction_factors}
+
+    @property
+    def without_reductions(self) -> OpShardingRule:
+        """The rule as the reference can write it, which has no words for combiners and initial operands."""
+        if not self.combiners and not self.initial_operands:
+            return self
+        return evolve(self, combiners=(), initial_operands=())
 
     def is_pass_through(self, factor: int) -> bool:
         """Return whether sharding the factor needs no communication."""
@@ -109,10 +133,11 @@ class OpShardingRule:
         return (
             f"<({operands})->({results})"
             + (f" {{{sizes}}}" if sizes else "")
-            + _factors("reduction", self.reduction_factors)
+            + _reductions(self)
             + _factors("need_replication", self.need_replication_factors)
             + _factors("permutation", self.permutation_factors)
             + _factors("blocked_propagation", self.blocked_propagation_factors)
+            + (f" initial={{{', '.join(map(str, self.initial_operands))}}}" if self.initial_operands else "")
             + (", custom>" if self.is_custom else ">")
         )
 
@@ -121,6 +146,17 @@ def _mapping(mapping: TensorMapping) -> str:
     return "[" + ", ".join("".join(factor_symbol(factor) for factor in dim) for dim in mapping) + "]"
 
 
-def _factors(keyword: str, factors: Iterable[int]) -> str:
+def _reductions(rule: OpShardingRule) -> str:
+    """Return the reductions, sums first; other combiners stand before the braces, as with unreduced axes."""
+    if not rule.combiners:
+        return _factors("reduction", rule.reduction_factors)
+    return "".join(
+        _factors("reduction", [factor for factor, own in rule.reductions.items() if own is combiner], combiner)
+        for combiner in Combiner
+    )
+
+
+def _factors(keyword: str, factors: Iterable[int], combiner: Combiner = Combiner.ADD) -> str:
     body = ", ".join(factor_symbol(factor) for factor in factors)
-    return f" {keyword}={{{body}}}" if body else ""
+    word = "" if combiner is Combiner.ADD else combiner.value
+    return f" {keyword}={word}{{{body}}}" if body else ""

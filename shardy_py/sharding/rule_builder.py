@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from operator import index as integer
 from typing import Any, Protocol
 
+from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
 
 Shape = tuple[int, ...]
@@ -47,7 +50,7 @@ class OpShardingRuleBuilder:
     '<([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}>'
     """
 
-    __slots__ = ("_blocked", "_operands", "_results", "_sizes", "_special")
+    __slots__ = ("_blocked", "_combiners", "_initial", "_operands", "_results", "_sizes", "_special")
 
     def __init__(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> None:
         self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in operand_shapes]
@@ -55,6 +58,8 @@ class OpShardingRuleBuilder:
         self._sizes: list[int] = []
         self._blocked: list[int] = []
         self._special: list[tuple[int, FactorKind]] = []
+        self._combiners: list[tuple[int, Combiner]] = []
+        self._initial: tuple[int, ...] = ()
 
     @classmethod
     def for_op(cls, op: HasShardableValues) -> OpShardingRuleBuilder:
@@ -69,6 +74,7 @@ class OpShardingRuleBuilder:
         *,
         kind: FactorKind = FactorKind.PASS_THROUGH,
         blocked: bool = False,
+        combiner: Combiner | str = Combiner.ADD,
     ) -> OpShardingRuleBuilder:
         """Add a factor and append it to one dimension of each tensor that takes part.
 
@@ -76,18 +82,21 @@ class OpShardingRuleBuilder:
 
         Args:
             operand_dims: One dimension per operand, None for operands without the factor.
-            result_dims: Likewise for the results.
+            result_dims: One dimension per result.
             size: The size of the factor.
             kind: What sharding the factor costs.
             blocked: Whether shardings do not propagate along the factor.
+            combiner: How the partial results along a reduction factor combine; with ``"not"`` they cannot be combined,
+                so that the factor needs replication.
 
         Returns:
             The builder itself.
 
         Raises:
             ValueError: there are not as many dimensions as tensors.
+            RuleError: a tensor has no such dimension, or kind, combiner or size is none.
         """
-        own = (self._new_factor(size, kind, blocked),)
+        own = (self._new_factor(size, kind, blocked, combiner),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
             if len(dims) != len(mappings):
                 raise ValueError(f"a factor needs one dimension or None per tensor: {len(mappings)}, not {len(dims)}")
@@ -95,6 +104,8 @@ class OpShardingRuleBuilder:
                 if dim is None:
                     continue
                 mapping = mappings[index]
+                if not 0 <= dim < len(mapping):
+                    raise _no_dimension(dim, "operand" if mappings is self._operands else "result", index, mapping)
                 if not mapping[dim]:
                     mapping[dim] = own
                 elif size != 1:
@@ -111,10 +122,16 @@ class OpShardingRuleBuilder:
         return self
 
     def add_factor_all_operands(
-        self, dim: int, size: int, *, kind: FactorKind = FactorKind.PASS_THROUGH, blocked: bool = False
+        self,
+        dim: int,
+        size: int,
+        *,
+        kind: FactorKind = FactorKind.PASS_THROUGH,
+        blocked: bool = False,
+        combiner: Combiner | str = Combiner.ADD,
     ) -> OpShardingRuleBuilder:
         """Add a factor to the same dimension of all operands but scalars, and to no result."""
-        _append_everywhere(self._operands, dim, self._new_factor(size, kind, blocked))
+        _append_everywhere(self._operands, dim, self._new_factor(size, kind, blocked, combiner))
         return self
 
     def add_factor_all_results(
@@ -161,6 +178,19 @@ class OpShardingRuleBuilder:
                 self.add_factor_all(dim, in_size, kind=kind, blocked=blocked)
         return self
 
+    def start_from(self, *operands: int) -> OpShardingRuleBuilder:
+        """Name the operands that reductions start from: along reduced factors they count once, not once per shard.
+
+        Raises:
+            RuleError: there is no operand of such a number.
+        """
+        for number in operands:
+            if not 0 <= number < len(self._operands):
+                message = f"there is no operand {number} to start from: the op has {len(self._operands)}"
+                raise RuleError(Diagnostic("initial-operand", message, hint="operands are numbered from 0"))
+        self._initial = tuple(sorted({*self._initial, *operands}))
+        return self
+
     def build(self, *, custom: bool = False) -> OpShardingRule:
         """Return the rule; the builder stays as it is.
 
@@ -186,19 +216,56 @@ class OpShardingRuleBuilder:
             permutation_factors=permutation,
             blocked_propagation_factors=tuple(self._blocked),
             is_custom=custom,
+            combiners=tuple(self._combiners),
+            initial_operands=self._initial,
         )
 
     def _of_kind(self, kind: FactorKind) -> tuple[int, ...]:
         return tuple([factor for factor, own in self._special if own is kind])
 
-    def _new_factor(self, size: int, kind: FactorKind, blocked: bool) -> int:
+    def _new_factor(self, size: int, kind: FactorKind, blocked: bool, combiner: Combiner | str = Combiner.ADD) -> int:
         factor = len(self._sizes)
+        if type(size) is not int:
+            size = _checked_size(size)
         self._sizes.append(size)
         if kind is not FactorKind.PASS_THROUGH:
-            self._special.append((factor, kind))
+            self._special.append((factor, self._reduced(factor, kind, combiner)))
+        elif combiner is not Combiner.ADD:
+            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is no reduction"
+            raise RuleError(Diagnostic("factor-kind", message, hint="give kind=FactorKind.REDUCTION"))
         if blocked:
             self._blocked.append(factor)
         return factor
+
+    def _reduced(self, factor: int, kind: FactorKind, combiner: Combiner | str) -> FactorKind:
+        """Return the kind of a factor, with its combiner noted; what does not combine needs replication."""
+        if not isinstance(kind, FactorKind):
+            hint = "; ".join(f"FactorKind.{known.name}" for known in FactorKind)
+            raise RuleError(Diagnostic("factor-kind", f"{kind!r} is no kind of a factor", hint=f"the kinds are {hint}"))
+        if combiner is Combiner.ADD:
+            return kind
+        found = parse_combiner(combiner)
+        if kind is not FactorKind.REDUCTION:
+            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is no reduction"
+            raise RuleError(Diagnostic("factor-kind", message, hint="give kind=FactorKind.REDUCTION"))
+        if found is None:
+            return FactorKind.NEED_REPLICATION
+        if found is not Combiner.ADD:
+            self._combiners.append((factor, found))
+        return kind
+
+
+def _checked_size(size: Any) -> int:
+    try:
+        return integer(size)
+    except TypeError:
+        message = f"the size of a factor is {size!r}, not an integer"
+        raise RuleError(Diagnostic("factor-size", message, hint="give a size of a dimension")) from None
+
+
+def _no_dimension(dim: int, what: str, number: int, mapping: Sequence[object]) -> RuleError:
+    message = f"{what} {number} has no dimension {dim}, its rank is {len(mapping)}"
+    return RuleError(Diagnostic("no-dimension", message, hint="dimensions are numbered from 0; None is no dimension"))
 
 
 def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: int = 1) -> OpShardingRule:
@@ -239,8 +306,10 @@ def _one_to_one(rank: int) -> TensorMapping:
 
 
 def _append_everywhere(mappings: Iterable[list[DimMapping]], dim: int, factor: int) -> None:
-    for mapping in mappings:
+    for number, mapping in enumerate(mappings):
         if mapping:
+            if not 0 <= dim < len(mapping):
+                raise _no_dimension(dim, "tensor", number, mapping)
             mapping[dim] += (factor,)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.rule import DimMapping, OpShardingRule, TensorMapping, factor_symbol
 
-Shapes = Sequence[Sequence[int] | None]
+Shapes = Sequence[Sequence[int | None] | None]
 """The static shape of every value; None for a value without one."""
 
 
@@ -47,7 +47,7 @@ def _values(
         yield from _mapping_problems(rule, mapping, place)
 
 
-def _shape_problems(mapping: TensorMapping, shape: Sequence[int] | None, place: str) -> Iterator[Diagnostic]:
+def _shape_problems(mapping: TensorMapping, shape: Sequence[int | None] | None, place: str) -> Iterator[Diagnostic]:
     if shape is None:
         message = f"{place} - expected a ranked tensor with a static shape"
         yield Diagnostic("mapping-shape", message, hint="an op on dynamic or unranked values cannot have a rule")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, TensorMapping, factor_symbol
 
 
@@ -29,7 +30,13 @@ def canonical(rule: OpShardingRule) -> OpShardingRule:
         factors(rule.need_replication_factors),
         factors(rule.permutation_factors),
         factors(rule.blocked_propagation_factors),
+        combiners=tuple(sorted(((numbers[factor], own) for factor, own in rule.combiners), key=_first)),
+        initial_operands=rule.initial_operands,
     )
+
+
+def _first(item: tuple[int, object]) -> int:
+    return item[0]
 
 
 def first_difference(
@@ -83,11 +90,14 @@ def _differences(left: OpShardingRule, right: OpShardingRule) -> Iterator[str]:
         where = f"factor {factor_symbol(factor)} ({places(left, factor)})"
         if ours != theirs:
             yield f"the size of {where}: expected {ours}, found {theirs}"
-        if left.kind(factor) is not right.kind(factor):
-            yield f"the kind of {where}: expected {kind_name(left.kind(factor))}, found {kind_name(right.kind(factor))}"
+        kinds = [kind_name(item.kind(factor), item.combiner(factor)) for item in (left, right)]
+        if kinds[0] != kinds[1]:
+            yield f"the kind of {where}: expected {kinds[0]}, found {kinds[1]}"
         blocked = [factor in item.blocked_propagation_factors for item in (left, right)]
         if blocked[0] != blocked[1]:
             yield f"{where} is {'not ' if blocked[0] else ''}blocked"
+    if left.initial_operands != right.initial_operands:
+        yield f"initial operands: expected {list(left.initial_operands)}, found {list(right.initial_operands)}"
 
 
 def _mapping_differences(ours: TensorMapping, theirs: TensorMapping, where: str) -> Iterator[str]:
@@ -103,6 +113,11 @@ def _factors(dim: tuple[int, ...]) -> str:
     return "".join(map(factor_symbol, dim))
 
 
-def kind_name(kind: FactorKind) -> str:
-    """Return the kind of a factor as it stands in texts."""
-    return "pass-through" if kind is FactorKind.PASS_THROUGH else kind.value
+def kind_name(kind: FactorKind, combiner: Combiner = Combiner.ADD) -> str:
+    """Return the kind of a factor as it stands in texts.
+
+    >>> kind_name(FactorKind.PASS_THROUGH), kind_name(FactorKind.REDUCTION, Combiner.MAX)
+    ('pass-through', 'reduction by max')
+    """
+    name = "pass-through" if kind is FactorKind.PASS_THROUGH else kind.value
+    return name if kind is not FactorKind.REDUCTION or combiner is Combiner.ADD else f"{name} by {combiner.value}"

@@ -7,6 +7,7 @@ from functools import partial
 
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Concatenation, ConstantFoldable, ConstantLike, Dialect, Elementwise, PassThrough, Pure
+from shardy_py.rules import concatenate
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, pointwise_rule, tensor_shape
 
@@ -82,17 +83,9 @@ def kept_dims(sizes: Sequence[int], kept_sizes: Sequence[int]) -> list[int | Non
     return found if following == len(kept_sizes) else None
 
 
-def concat_rule(op: Op) -> OpShardingRule:
+def concat_rule(op: Op) -> OpShardingRule | None:
     """Pass all dimensions through but the joined one, which must be replicated."""
-    joined = op.attributes["dim"]
-    return (
-        OpShardingRuleBuilder.for_op(op)
-        .add_pointwise(
-            tensor_shape(op.results[0]),
-            kind=lambda dim: FactorKind.NEED_REPLICATION if dim == joined else FactorKind.PASS_THROUGH,
-        )
-        .build()
-    )
+    return concatenate(op, op.attributes["dim"])
 
 
 def regroup_rule(op: Op, *, groups_of_result: bool) -> OpShardingRule:

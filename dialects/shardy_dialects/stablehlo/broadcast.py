@@ -5,8 +5,9 @@ from __future__ import annotations
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Broadcast, ConstantFoldable, Dialect, Pure
+from shardy_py.rules.pointwise import expanded_rule
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding.rule_builder import tensor_shape
 
 
 def broadcast_in_dim_rule(op: Op) -> OpShardingRule:
@@ -21,17 +22,7 @@ def broadcast_rule(op: Op) -> OpShardingRule:
 
 
 def _broadcast(op: Op, dimensions: tuple[int, ...]) -> OpShardingRule:
-    in_shape = tensor_shape(op.operands[0])
-    in_dims = {out_dim: in_dim for in_dim, out_dim in enumerate(dimensions)}
-    others: list[int | None] = [None] * (len(op.operands) - 1)
-    builder = OpShardingRuleBuilder.for_op(op)
-    for out_dim, out_size in enumerate(tensor_shape(op.results[0])):
-        in_dim = in_dims.get(out_dim)
-        if in_dim is not None and in_shape[in_dim] == 1 and out_size != 1:
-            builder.add_factor([in_dim, *others], [None], 1)
-            in_dim = None
-        builder.add_factor([in_dim, *others], [out_dim], out_size)
-    return builder.build()
+    return expanded_rule(op, {out_dim: in_dim for in_dim, out_dim in enumerate(dimensions)})
 
 
 def register(dialect: Dialect) -> None:

@@ -16,6 +16,7 @@ from shardy_py.plugins import (
     RecursiveMemoryEffects,
     UnitedByMlir,
 )
+from shardy_py.rules.pointwise import aligned_rule
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
@@ -77,11 +78,7 @@ def broadcasting_rule(op: Op) -> OpShardingRule:
     Expanded dimensions of size 1 do not take part in the factor of the result's dimension.
     """
     out_shape = tensor_shape(op.results[0])
-    aligned = [_aligned_dims(op, tensor_shape(value), out_shape) for value in op.operands]
-    builder = OpShardingRuleBuilder.for_op(op)
-    for dim, size in enumerate(out_shape):
-        builder.add_factor([dims.get(dim) for dims in aligned], [dim], size)
-    return builder.build()
+    return aligned_rule(op, [_aligned_dims(op, tensor_shape(value), out_shape) for value in op.operands])
 
 
 def ragged_dot_rule(op: Op) -> OpShardingRule | None:

@@ -59,6 +59,7 @@ def define(
     traits: Iterable[Trait] = (Pure,),
     traits_of: TraitsOf | None = None,
     contextual: bool = False,
+    any_sizes: bool = False,
 ) -> None:
     """Define ops that share a rule and traits.
 
@@ -71,11 +72,19 @@ def define(
         traits: The traits; most ops have no side effects.
         traits_of: Traits that depend on the op.
         contextual: Whether the rule looks at producers, users or regions.
+        any_sizes: Whether the factors of the rule may have other sizes than their dimensions.
     """
     has_rule = rule is not None or of_options is not None
     static_rule = StaticRule(rule, of_options=of_options, extended=extended) if has_rule else None
     for name in (names,) if isinstance(names, str) else names:
-        dialect.op(name, traits=traits, rule=static_rule, traits_of=traits_of, contextual=contextual)
+        dialect.op(
+            name,
+            traits=traits,
+            rule=static_rule,
+            traits_of=traits_of,
+            contextual=contextual,
+            any_sizes=any_sizes,
+        )
 
 
 def attribute(op: Op, name: str, default: Any = None) -> Any:

@@ -6,6 +6,7 @@ from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Contraction, Dialect, Pure
+from shardy_py.rules.contraction import contraction_rule
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -13,38 +14,16 @@ from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 def dot_general_rule(op: Op) -> OpShardingRule:
     """Give factors to the batching, the free left, the free right and the contracting dimensions, in this order."""
     numbers = parse_dimension_numbers(str(attribute(op, "dot_dimension_numbers", "")))
-    lhs_batching, rhs_batching = numbers.dims("lhs_batching_dimensions"), numbers.dims("rhs_batching_dimensions")
-    lhs_contracting = numbers.dims("lhs_contracting_dimensions")
-    rhs_contracting = numbers.dims("rhs_contracting_dimensions")
-    lhs, rhs = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
-    builder = OpShardingRuleBuilder.for_op(op)
-    out_dim = 0
-    for lhs_dim, rhs_dim in zip(lhs_batching, rhs_batching, strict=True):
-        builder.add_factor([lhs_dim, rhs_dim], [out_dim], lhs[lhs_dim])
-        out_dim += 1
-    for dim, size in enumerate(lhs):
-        if dim not in lhs_contracting and dim not in lhs_batching:
-            builder.add_factor([dim, None], [out_dim], size)
-            out_dim += 1
-    for dim, size in enumerate(rhs):
-        if dim not in rhs_contracting and dim not in rhs_batching:
-            builder.add_factor([None, dim], [out_dim], size)
-            out_dim += 1
-    for lhs_dim, rhs_dim in zip(lhs_contracting, rhs_contracting, strict=True):
-        builder.add_factor([lhs_dim, rhs_dim], [None], lhs[lhs_dim], kind=FactorKind.REDUCTION)
-    return builder.build()
+    batching = zip(numbers.dims("lhs_batching_dimensions"), numbers.dims("rhs_batching_dimensions"), strict=True)
+    contracting = zip(
+        numbers.dims("lhs_contracting_dimensions"), numbers.dims("rhs_contracting_dimensions"), strict=True
+    )
+    return contraction_rule(op, batching, contracting)
 
 
 def dot_rule(op: Op) -> OpShardingRule:
     """Give the rule of a product of vectors and matrices."""
-    lhs, rhs = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
-    builder = OpShardingRuleBuilder.for_op(op)
-    if len(lhs) == 2:
-        builder.add_factor([0, None], [0], lhs[0])
-    if len(rhs) == 2:
-        builder.add_factor([None, 1], [len(lhs) - 1], rhs[1])
-    builder.add_factor([len(lhs) - 1, 0], [None], rhs[0], kind=FactorKind.REDUCTION)
-    return builder.build()
+    return contraction_rule(op, (), [(len(tensor_shape(op.operands[0])) - 1, 0)])
 
 
 def einsum_rule(op: Op) -> OpShardingRule | None:

@@ -1,21 +1,19 @@
-"""Ops that put elements elsewhere without changing their number: transpose and reverse."""
+"""Ops that put elements elsewhere without changing their number: reshape, transpose and reverse."""
 
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, PassThrough, Pure
+from shardy_py.plugins import ConstantFoldable, Dialect, PassThrough, Pure, Reshape
+from shardy_py.rules.reshape import reshape_rule
+from shardy_py.rules.reshape import transpose_rule as transposition
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
 
 def transpose_rule(op: Op) -> OpShardingRule:
     """Tie each result dimension to the operand dimension it comes from."""
-    shape = tensor_shape(op.operands[0])
-    builder = OpShardingRuleBuilder.for_op(op)
-    for out_dim, in_dim in enumerate(attribute(op, "permutation", ())):
-        builder.add_factor([in_dim], [out_dim], shape[in_dim])
-    return builder.build()
+    return transposition(op, attribute(op, "permutation", ()))
 
 
 def reverse_rule(op: Op) -> OpShardingRule:
@@ -31,5 +29,7 @@ def reverse_rule(op: Op) -> OpShardingRule:
 
 def register(dialect: Dialect) -> None:
     """Define the rearranging ops."""
+    define(dialect, "stablehlo.reshape", reshape_rule, traits=(Pure, PassThrough, ConstantFoldable, Reshape))
+    define(dialect, "stablehlo.dynamic_reshape", reshape_rule, extended=True)
     define(dialect, "stablehlo.transpose", transpose_rule, traits=(Pure, PassThrough))
     define(dialect, "stablehlo.reverse", reverse_rule)

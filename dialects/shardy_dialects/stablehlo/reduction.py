@@ -7,25 +7,14 @@ from collections.abc import Callable, Sequence
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, RecursiveMemoryEffects, Reduction, RuleOptions
+from shardy_py.rules import reduction
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
 
-def reduce_rule(op: Op) -> OpShardingRule:
+def reduce_rule(op: Op) -> OpShardingRule | None:
     """Reduce along the given dimensions of all inputs, pass the others through to all results."""
-    count = len(op.results)
-    init_values: list[int | None] = [None] * (len(op.operands) - count)
-    reduced = attribute(op, "dimensions", ())
-    builder = OpShardingRuleBuilder.for_op(op)
-    out_dim = 0
-    for dim, size in enumerate(tensor_shape(op.operands[0])):
-        inputs = [dim] * count
-        if dim in reduced:
-            builder.add_factor([*inputs, *init_values], [None] * count, size, kind=FactorKind.REDUCTION)
-        else:
-            builder.add_factor([*inputs, *init_values], [out_dim] * count, size)
-            out_dim += 1
-    return builder.build()
+    return reduction(op, attribute(op, "dimensions", ()))
 
 
 def reduce_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.testing.numeric.combining import combine_arrays, identity_like
 from shardy_py.testing.numeric.pieces import Array, Local, Piece, Sizes, Split, make_local
 
 Arrays = tuple[Array, ...]
@@ -31,10 +33,12 @@ class Bench:
 
     Args:
         function: Takes one array per operand, returns one array, or a tuple of several.
-        combine: Makes one of what two devices along a reduction return; by default their sum.
+        combine: Makes one of what two devices along a reduction return; by default as the rule says.
         trials: Runs on whole tensors.
         shapes: The sizes of all operands, then of all results.
         rtol: How far elements may differ, relative to the largest one; None for what suits the element type.
+        initial: The numbers of the operands that a reduction starts from: only the first device has them, the others
+            have what changes nothing.
     """
 
     function: Callable[..., Any]
@@ -42,6 +46,7 @@ class Bench:
     trials: tuple[Trial, ...]
     shapes: tuple[Sizes, ...]
     rtol: float | None = None
+    initial: tuple[int, ...] = ()
     _seen: dict[Any, str | None] = field(factory=dict, init=False, repr=False)
 
     @property
@@ -49,35 +54,44 @@ class Bench:
         """The number of operands."""
         return len(self.trials[0].operands)
 
-    def attempt(self, pieces: Sequence[Piece], kind: FactorKind) -> str | None:
+    def attempt(self, pieces: Sequence[Piece], kind: FactorKind, combiner: Combiner = Combiner.ADD) -> str | None:
         """Shard some pieces, together, in each of several ways, and run the function.
 
         Args:
             pieces: At most one piece per tensor.
             kind: Whether the shards of the results are wanted from each device, or their combination.
+            combiner: How the results of devices combine along a reduction.
 
         Returns:
             Why the results are not those of the whole tensors, or None if they are.
         """
-        key = kind, tuple((piece.tensor, piece.dim, piece.outer, piece.size, piece.inner) for piece in pieces)
+        key = kind, combiner, tuple((piece.tensor, piece.dim, piece.outer, piece.size, piece.inner) for piece in pieces)
         if key not in self._seen:
             ways = splits([piece.size for piece in pieces])
-            reasons = (self._run(trial, pieces, split, kind) for split in ways for trial in self.trials)
+            reasons = (self._run(trial, pieces, split, kind, combiner) for split in ways for trial in self.trials)
             self._seen[key] = next((reason for reason in reasons if reason), None)
         return self._seen[key]
 
-    def _run(self, trial: Trial, pieces: Sequence[Piece], split: Split, kind: FactorKind) -> str | None:
+    def _run(
+        self, trial: Trial, pieces: Sequence[Piece], split: Split, kind: FactorKind, combiner: Combiner
+    ) -> str | None:
         parts = f"{len(split)}{'' if len(set(split)) == 1 else ' uneven ones'}"
         devices = [make_local(self.shapes, self.num_operands, pieces, split, part) for part in range(len(split))]
         returned = []
         for local in devices:
             shards = tuple(shard.of(array) for shard, array in zip(local.operands, trial.operands, strict=True))
+            if kind is FactorKind.REDUCTION and local.part and self.initial:
+                shards = self._started_elsewhere(shards, combiner)
             try:
                 returned.append(call(self.function, shards, local))
             except Exception as error:  # whatever the function raises says that it cannot work on shards
                 return f"the function fails on shard {local.part} of {parts}: {type(error).__name__}: {error}"
         if kind is FactorKind.REDUCTION:
-            whole = reduce(self._combine, [items if len(items) > 1 else items[0] for items in returned])
+            combine = partial(self._combine, combiner)
+            try:
+                whole = reduce(combine, [items if len(items) > 1 else items[0] for items in returned])
+            except TypeError as error:
+                return f"the partial results cannot be combined by {combiner.value}: {error}"
             return self._compare(trial, trial.results, as_arrays(whole), f"combined over {parts} shards, ")
         for local, items in zip(devices, returned, strict=True):
             wanted = tuple(shard.of(array) for shard, array in zip(local.results, trial.results, strict=True))
@@ -86,12 +100,18 @@ class Bench:
                 return reason
         return None
 
-    def _combine(self, left: Any, right: Any) -> Any:
+    def _started_elsewhere(self, shards: Arrays, combiner: Combiner) -> Arrays:
+        """Return the operands of a device on which the reduction does not start."""
+        return tuple(
+            identity_like(array, combiner) if number in self.initial else array for number, array in enumerate(shards)
+        )
+
+    def _combine(self, combiner: Combiner, left: Any, right: Any) -> Any:
         if self.combine is not None:
             return self.combine(left, right)
         if isinstance(left, tuple):
-            return tuple(np.add(one, other) for one, other in zip(left, right, strict=True))
-        return np.add(left, right)
+            return tuple(combine_arrays(combiner, one, other) for one, other in zip(left, right, strict=True))
+        return combine_arrays(combiner, left, right)
 
     def _compare(self, trial: Trial, wanted: Arrays, found: Arrays, where: str) -> str | None:
         if len(wanted) != len(found):

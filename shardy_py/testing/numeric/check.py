@@ -42,11 +42,12 @@ def check_rule_numerically(
 
     Along a pass-through factor, every device runs the function on its shards of the operands that have the factor
     (and on the others whole) and must get its shard of each result that has it, and the others whole. Along a
-    reduction, the results of the devices must combine to the whole. A factor that needs replication or is permuted is
-    gathered before the op, so nothing is claimed that could be wrong; nor of a factor that only results have, as every
-    device has all operands. Dimensions are split into as few and into as many equal parts as possible, and into two
-    uneven ones; compound dimensions as their factors say. Then the dimensions that no factor explains are tried in all
-    combinations: those that work are missing.
+    reduction, the results of the devices must combine to the whole, as the rule says; operands that a reduction starts
+    from are on the first device only, the others have what changes nothing. A factor that needs replication or is
+    permuted is gathered before the op, so nothing is claimed that could be wrong; nor of a factor that only results
+    have, as every device has all operands. Dimensions are split into as few and into as many equal parts as possible,
+    and into two uneven ones; compound dimensions as their factors say. Then the dimensions that no factor explains are
+    tried in all combinations: those that work are missing.
 
     Args:
         subject: A rule, a spec, a text of either, an op or an op name; see `shardy_py.testing.assert_rule`.
@@ -56,7 +57,8 @@ def check_rule_numerically(
             numbers of both signs are made for them.
         results: Shapes or types of the results; by default what the function returns for whole operands.
         attributes: The attributes of the op, with an op name.
-        combine: Makes one of what the function returns on two devices along a reduction; by default their sum.
+        combine: Makes one of what the function returns on two devices along a reduction; by default as the rule says,
+            with a sum where it says nothing.
         registry: Who knows the op; by default the installed plugins.
         options: What rules depend on besides their op.
         trials: How many sets of random operands to try.
@@ -78,7 +80,7 @@ def check_rule_numerically(
     shapes = tuple(tuple(array.shape) for array in runs[0].operands + runs[0].results)
     count = len(runs[0].operands)
     _verify(rule, shapes[:count], shapes[count:])
-    bench = Bench(function, combine, runs, shapes, rtol)
+    bench = Bench(function, combine, runs, shapes, rtol, rule.initial_operands)
     pieces = pieces_of(rule, shapes)
     checks = tuple(judge(bench, rule, pieces, factor) for factor in range(rule.num_factors))
     search = find_missing(bench, rule, pieces, checks)

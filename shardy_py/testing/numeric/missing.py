@@ -8,6 +8,7 @@ from math import gcd
 
 from attrs import evolve, frozen
 
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
 from shardy_py.testing.numeric.bench import Bench
 from shardy_py.testing.numeric.pieces import Piece
@@ -40,8 +41,8 @@ def find_missing(bench: Bench, rule: OpShardingRule, pieces: Sequence[Piece], ch
         match = next(filter(None, (_try(bench, candidate) for candidate in candidates)), None)
         if match is None:
             break
-        chosen, size, kind = match
-        found.append(_missing(bench, rule, chosen, size, kind))
+        chosen, size, kind, combiner = match
+        found.append(_missing(bench, rule, chosen, size, kind, combiner))
         open_ = [item for piece in open_ for item in ([piece] if piece not in chosen else _rest(piece, size))]
     return Search(tuple(found), is_complete)
 
@@ -85,16 +86,19 @@ def _rank(candidate: tuple[Piece, ...]) -> tuple[int, int, int]:
     return -len(candidate), len({piece.size for piece in candidate}), len({piece.dim for piece in candidate})
 
 
-def _try(bench: Bench, candidate: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], int, FactorKind] | None:
+def _try(bench: Bench, candidate: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], int, FactorKind, Combiner] | None:
     """Return the largest size and the kind with which a combination works, or None."""
     in_results = any(piece.tensor >= bench.num_operands for piece in candidate)
-    kinds = (FactorKind.PASS_THROUGH,) if in_results else (FactorKind.REDUCTION, FactorKind.PASS_THROUGH)
+    kinds = [(FactorKind.PASS_THROUGH, Combiner.ADD)]
+    if not in_results:
+        kinds = [(FactorKind.REDUCTION, Combiner.ADD), *kinds]
+        kinds += [(FactorKind.REDUCTION, other) for other in Combiner if other is not Combiner.ADD]
     common = gcd(*(piece.size for piece in candidate))
     for size in (size for size in range(common, 1, -1) if common % size == 0):
         majors = [_major(piece, size) for piece in candidate]
-        for kind in kinds:
-            if bench.attempt(majors, kind) is None:
-                return candidate, size, kind
+        for kind, combiner in kinds:
+            if bench.attempt(majors, kind, combiner) is None:
+                return candidate, size, kind, combiner
     return None
 
 
@@ -107,13 +111,19 @@ def _rest(piece: Piece, size: int) -> list[Piece]:
     return [evolve(piece, outer=piece.outer * size, size=piece.size // size)] if piece.size > size else []
 
 
-def _missing(bench: Bench, rule: OpShardingRule, chosen: Sequence[Piece], size: int, kind: FactorKind) -> MissingFactor:
+def _missing(
+    bench: Bench, rule: OpShardingRule, chosen: Sequence[Piece], size: int, kind: FactorKind, combiner: Combiner
+) -> MissingFactor:
     places = ", ".join(_major(piece, size).place(bench.num_operands) for piece in chosen)
     factors = list(dict.fromkeys(piece.factor for piece in chosen if piece.factor is not None))
     said = [
         f"{factor_symbol(factor)} is "
-        + (kind_name(rule.kind(factor)) if rule.factor_sizes[factor] > 1 else "of size 1, which says nothing")
+        + (
+            kind_name(rule.kind(factor), rule.combiner(factor))
+            if rule.factor_sizes[factor] > 1
+            else "of size 1, which says nothing"
+        )
         for factor in factors
     ]
     replaces = tuple(map(factor_symbol, factors))
-    return MissingFactor(size, kind, places, replaces, ", ".join(said) or "no factor fits")
+    return MissingFactor(size, kind, places, replaces, ", ".join(said) or "no factor fits", combiner)

@@ -6,6 +6,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
 from shardy_py.testing.rule_differences import kind_name
 
@@ -36,6 +37,7 @@ class FactorCheck:
         verdict: What became of its claim.
         reason: Why it is wrong, or could not be checked; else "".
         advice: What would hold instead, or "".
+        combiner: How partial results combine, where the factor is reduced.
     """
 
     factor: int
@@ -45,6 +47,7 @@ class FactorCheck:
     verdict: Verdict
     reason: str = ""
     advice: str = ""
+    combiner: Combiner = Combiner.ADD
 
     @property
     def symbol(self) -> str:
@@ -52,7 +55,7 @@ class FactorCheck:
         return factor_symbol(self.factor)
 
     def __str__(self) -> str:
-        head = f"factor {self.symbol}={self.size}, {kind_name(self.kind)} ({self.places})"
+        head = f"factor {self.symbol}={self.size}, {kind_name(self.kind, self.combiner)} ({self.places})"
         return head + (f": {self.reason}" if self.reason else "") + (f"; {self.advice}" if self.advice else "")
 
 
@@ -66,6 +69,7 @@ class MissingFactor:
         places: The dimensions that would have it, in words.
         replaces: The symbols of the factors that these dimensions have now, in order.
         now: What the rule says of them, in words.
+        combiner: How partial results would combine, in a reduction.
     """
 
     size: int
@@ -73,9 +77,10 @@ class MissingFactor:
     places: str
     replaces: tuple[str, ...]
     now: str
+    combiner: Combiner = Combiner.ADD
 
     def __str__(self) -> str:
-        return f"{kind_name(self.kind)} factor of size {self.size} ({self.places}); now {self.now}"
+        return f"{kind_name(self.kind, self.combiner)} factor of size {self.size} ({self.places}); now {self.now}"
 
 
 @frozen

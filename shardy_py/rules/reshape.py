@@ -1,16 +1,18 @@
-"""Reshapes: the sizes of both shapes are split into common factors wherever their products meet."""
+"""Rules of ops that give elements another shape or order: reshape and transpose.
+
+The sizes of both shapes of a reshape are split into common factors wherever their products meet.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd, prod
 
 from attrs import mutable
 
-from shardy_dialects.stablehlo.definitions import define
-from shardy_py.ir.graph import Op
-from shardy_py.plugins import ConstantFoldable, Dialect, PassThrough, Pure, Reshape
-from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, tensor_shape
+from shardy_py.rules.checks import dims_of, first_shapes, is_static, unfit
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBuilder, Shape, tensor_shape
 
 
 @mutable
@@ -65,10 +67,35 @@ class _Side:
         return self.rest // common if self.rest > common else self.rest
 
 
-def reshape_rule(op: Op) -> OpShardingRule | None:
-    """Split both shapes into factors, common ones where the products of the sizes meet.
+def reshape(op: HasShardableValues) -> OpShardingRule | None:
+    """Return the rule of an op that gives its first operand another shape, in row-major order.
 
-    An empty tensor has no rule: there is nothing to shard.
+    Both shapes are split into factors, common ones where the products of the sizes meet: joined and split dimensions
+    share them. Factors that only one shape has need replication. Other operands, such as a shape, have no part.
+
+    Args:
+        op: The op.
+
+    Returns:
+        The rule; None for an op with an unknown size, or without elements: there is nothing to shard.
+
+    Raises:
+        RuleError: the two shapes have different numbers of elements.
+    """
+    if not is_static(op):
+        return None
+    in_shape, out_shape = first_shapes(op, "reshape")
+    if prod(in_shape) != prod(out_shape):
+        raise unfit(op, "reshape", f"needs as many elements before as after: {prod(in_shape)} and {prod(out_shape)}")
+    return reshape_rule(op, lone=FactorKind.NEED_REPLICATION)
+
+
+def reshape_rule(op: HasShardableValues, *, lone: FactorKind = FactorKind.PASS_THROUGH) -> OpShardingRule | None:
+    """Return the rule of a reshape whose shapes have been checked.
+
+    Args:
+        op: The op.
+        lone: The kind of the factors that only one of the two shapes has. The reference lets them pass through.
     """
     in_shape = tensor_shape(op.operands[0])
     if prod(in_shape) == 0:
@@ -76,7 +103,42 @@ def reshape_rule(op: Op) -> OpShardingRule | None:
     others: list[int | None] = [None] * (len(op.operands) - 1)
     builder = OpShardingRuleBuilder.for_op(op)
     for in_dim, out_dim, size in split_factors(in_shape, tensor_shape(op.results[0])):
-        builder.add_factor([in_dim, *others], [out_dim], size)
+        is_shared = in_dim is not None and out_dim is not None
+        kind = FactorKind.PASS_THROUGH if is_shared or size == 1 else lone
+        builder.add_factor([in_dim, *others], [out_dim], size, kind=kind)
+    return builder.build()
+
+
+def transpose(op: HasShardableValues, permutation: Sequence[int]) -> OpShardingRule | None:
+    """Return the rule of an op that puts the dimensions of its operand into another order.
+
+    Args:
+        op: The op.
+        permutation: For each dimension of the result that of the operand; negative ones count from the end.
+
+    Returns:
+        The rule; None for an op with an unknown size.
+
+    Raises:
+        RuleError: it is no permutation, or does not lead to the result.
+    """
+    if not is_static(op):
+        return None
+    in_shape, out_shape = first_shapes(op, "transpose")
+    dims_of(op, "transpose", permutation, len(in_shape))
+    order = [dim % len(in_shape) for dim in permutation]
+    if tuple(in_shape[dim] for dim in order) != out_shape:
+        raise unfit(op, "transpose", f"does not get the result from the permutation {list(permutation)}")
+    return transpose_rule(op, order)
+
+
+def transpose_rule(op: HasShardableValues, permutation: Sequence[int]) -> OpShardingRule:
+    """Return the rule that ties each result dimension to the operand dimension it comes from."""
+    shape = tensor_shape(op.operands[0])
+    others: list[int | None] = [None] * (len(op.operands) - 1)
+    builder = OpShardingRuleBuilder.for_op(op)
+    for out_dim, in_dim in enumerate(permutation):
+        builder.add_factor([in_dim, *others], [out_dim], shape[in_dim])
     return builder.build()
 
 
@@ -125,9 +187,3 @@ def _take_source(source: _Side, size: int) -> tuple[int, None, int]:
 def _take_target(target: _Side, size: int) -> tuple[None, int, int]:
     target.factors *= size
     return None, target.dim, size
-
-
-def register(dialect: Dialect) -> None:
-    """Define the reshapes."""
-    define(dialect, "stablehlo.reshape", reshape_rule, traits=(Pure, PassThrough, ConstantFoldable, Reshape))
-    define(dialect, "stablehlo.dynamic_reshape", reshape_rule, extended=True)

@@ -1,0 +1,93 @@
+"""How the partial results of a reduction combine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from enum import Enum
+
+from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.sharding.tensor import ReductionOp
+
+NOT = "not"
+"""The word for a reduction whose partial results cannot be combined: its factor needs replication."""
+
+_SYNONYMS = {"sum": "add", "prod": "mul", "product": "mul", "any": "or", "all": "and", "mean": NOT, "none": NOT}
+_WORDS: dict[str, ReductionOp] = {"add": "sum", "min": "min", "max": "max"}
+_SPACED_COLON = re.compile(r"\s*:\s*")
+_BOOLEAN_WORDS: dict[str, ReductionOp] = {"and": "min", "mul": "min", "min": "min", "or": "max", "max": "max"}
+
+
+class Combiner(Enum):
+    """The function that makes one of the partial results of two shards.
+
+    ``AND`` and ``OR`` are bitwise on integers, logical on booleans. ``MIN`` and ``MAX`` compare as the element type
+    does: signless integers count as signed.
+    """
+
+    ADD = "add"
+    MUL = "mul"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether combining a value with itself changes nothing, so that an initial value may count several times."""
+        return self not in (Combiner.ADD, Combiner.MUL)
+
+    def collective_word(self, element_type: str) -> ReductionOp | None:
+        """Return the reduction of Shardy's collectives and unreduced axes that does the same, or None.
+
+        Shardy has ``sum``, ``max`` and ``min``; on booleans the last two are the logical ones.
+
+        Args:
+            element_type: The element type in MLIR's notation.
+
+        >>> Combiner.ADD.collective_word("f32"), Combiner.OR.collective_word("i1"), Combiner.OR.collective_word("i32")
+        ('sum', 'max', None)
+        """
+        return (_BOOLEAN_WORDS if element_type == "i1" else _WORDS).get(self.value)
+
+
+def parse_combiner(word: object) -> Combiner | None:
+    """Return the combiner of a word, or None for ``not``; a combiner stands for itself.
+
+    Raises:
+        RuleError: it is no such word.
+
+    >>> parse_combiner("max"), parse_combiner("not")
+    (<Combiner.MAX: 'max'>, None)
+    """
+    if isinstance(word, Combiner) or word is None:
+        return word
+    if word == NOT:
+        return None
+    for combiner in Combiner:
+        if combiner.value == word:
+            return combiner
+    known = [*(combiner.value for combiner in Combiner), NOT]
+    close = _SYNONYMS.get(str(word).lower()) or next(iter(get_close_matches(str(word).lower(), known, 1)), "")
+    hint = f"the words are {', '.join(known)}" + (f"; did you mean {close!r}?" if close else "")
+    raise RuleError(Diagnostic("unknown-combiner", f"a reduction cannot combine by {word!r}", hint=hint))
+
+
+def split_words(reduction: str | Iterable[str] | Mapping[str, str | Combiner]) -> list[tuple[str, Combiner | None]]:
+    """Return the factors of a ``reduction=`` mark, each with its combiner; None for ``not``.
+
+    Raises:
+        RuleError: a word is none.
+
+    >>> split_words("k, cols:max"), split_words({"k": "mul"})
+    ([('k', <Combiner.ADD: 'add'>), ('cols', <Combiner.MAX: 'max'>)], [('k', <Combiner.MUL: 'mul'>)])
+    """
+    if isinstance(reduction, Mapping):
+        return [(name, parse_combiner(word)) for name, word in reduction.items()]
+    items = _SPACED_COLON.sub(":", reduction).replace(",", " ").split() if isinstance(reduction, str) else reduction
+    found = []
+    for item in items:
+        name, colon, word = item.partition(":")
+        found.append((name, parse_combiner(word) if colon else Combiner.ADD))
+    return found
