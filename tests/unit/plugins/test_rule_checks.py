@@ -156,7 +156,7 @@ def test_rules_on_ops_are_checked_as_the_reference_does():
 
 def test_a_rule_is_checked_once_per_distinct_shapes(monkeypatch):
     """What is known to fit is not checked again, in no program."""
-    from shardy_py.plugins import registry as module
+    from shardy_py.plugins import rule_checks as module
 
     asked = []
     monkeypatch.setattr(module, "rule_problems", lambda *shapes, **settings: asked.append(shapes) or ())
