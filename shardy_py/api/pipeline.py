@@ -56,6 +56,7 @@ PASSES = {
     "sdy-constant-or-scalar-splitter": "shardy_py.prepare.constant_or_scalar_splitter:ConstantOrScalarSplitterPass",
     "sdy-export-named-computations": "shardy_py.finish.export_named_computations:ExportNamedComputationsPass",
     "sdy-flatten-call-graph": "shardy_py.prepare.flatten_call_graph:FlattenCallGraphPass",
+    "inline-calls": "shardy_py.prepare.inline_calls:InlineCallsPass",
     "sdy-import-func-calls": "shardy_py.prepare.import_func_calls:ImportFuncCallsPass",
     "sdy-insert-explicit-reshards": "shardy_py.finish.insert_explicit_reshards:InsertExplicitReshardsPass",
     "sdy-insert-func-call-reshards": "shardy_py.finish.insert_func_call_reshards:InsertFuncCallReshardsPass",

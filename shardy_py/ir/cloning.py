@@ -102,6 +102,8 @@ def _clone_shallow(op: Op, mapping: Mapping) -> Op:
     result.parent = result.prev = result.next = result.handle = None
     if program.rules:
         hand_over_rule(op, result)
+    if op.id in program.call_sites:
+        program.call_sites[result.id] = program.call_sites[op.id]
     if op.function_results:
         result.function_results = _clone_values(program, op.function_results, result, mapping)
     return result

@@ -401,6 +401,7 @@ class Program:
         origin: Whatever the frontend needs to write the program back.
         originals: The ids of values that are copies, to those of what they are copies of.
         plugin_problems: What failed in plugins that the program does not need, each once.
+        call_sites: The ids of ops that came in the place of a call, to that call; until the program is written back.
     """
 
     def __init__(self) -> None:
@@ -420,6 +421,7 @@ class Program:
         self.origin: Any = None
         self.originals: dict[int, int] = {}
         self.plugin_problems: dict[object, Diagnostic] = {}
+        self.call_sites: dict[int, Op] = {}
         self.locate: Callable[[Op], str] = lambda op: ""
 
     def new_function_results(self, function: Op, types: Iterable[Type]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from shardy_py.ir.attributes import Attribute, DenseElements, OpaqueElements, RawAttribute, SymbolRef
 from shardy_py.ir.types import OpaqueType, TensorType
@@ -25,6 +25,17 @@ def symbols_of(values: Iterable[Attribute]) -> list[str]:
         elif kind not in _PLAIN:
             names.extend(_symbols_in(value))
     return names
+
+
+def symbols_in(attributes: Mapping[str, Attribute]) -> Collection[str]:
+    """Return the names of the symbols to which the attributes of an op refer.
+
+    The attributes of a frontend may know them already.
+    """
+    known: Collection[str] | None = getattr(attributes, "symbols", None)
+    if known is not None:
+        return known
+    return symbols_of(attributes.values()) if attributes else ()
 
 
 def _symbols_in(value: Attribute) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.ir.finding import all_ops
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph import Block, Op, Program
 
 
 def order_uses(program: Program) -> None:
@@ -24,3 +24,29 @@ def order_uses(program: Program) -> None:
     for op in multiple:
         for value in op.operands:
             value.uses.sort(key=place)
+
+
+def enter_uses_anew(op: Op) -> None:
+    """Bring the uses of all values inside an op into the order in which parsing its text would enter them.
+
+    Args:
+        op: An op that uses nothing from outside, such as a function.
+    """
+    for inner in op.walk():
+        for value in inner.results:
+            value.uses = []
+        for region in inner.regions:
+            for block in region.blocks:
+                for value in block.arguments:
+                    value.uses = []
+    for region in op.regions:
+        for block in region.blocks:
+            _enter_uses(block)
+
+
+def _enter_uses(block: Block) -> None:
+    for op in block.ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                _enter_uses(inner)
+        op.register_uses()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.finding import all_ops, remove_with_content
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.references import symbols_of
+from shardy_py.ir.references import symbols_in
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.symbols import FUNCTION, SYMBOL_NAME, calls_by_function
 
@@ -106,7 +105,7 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
         base = getattr(attributes, "key", None)
         if base in without:
             continue
-        symbols = _symbols(attributes)
+        symbols = symbols_in(attributes)
         if symbols:
             names.update(symbols)
         elif base is not None:
@@ -116,14 +115,6 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
         for root, names in found.items():
             names.update(_in_shardings(program, root))
     return found
-
-
-def _symbols(attributes: Mapping[str, Attribute]) -> Collection[str]:
-    """Return the names of the symbols to which attributes refer; those of a frontend may know by themselves."""
-    known: Collection[str] | None = getattr(attributes, "symbols", None)
-    if known is not None:
-        return known
-    return symbols_of(attributes.values()) if attributes else ()
 
 
 def _in_shardings(program: Program, root: Op) -> Iterator[str]:

@@ -84,7 +84,9 @@ def import_native(
 
 
 def _locate(op: Op) -> str:
-    return "" if op.handle is None else location_text(op.handle.native.location, op.program.origin.name)
+    # A copy that was not written yet is where its original is.
+    native = op.handle.native if op.handle is not None else getattr(op.attributes, "model_native", None)
+    return "" if native is None else location_text(native.location, op.program.origin.name)
 
 
 def _all_ops(module: ir.Module) -> list[ir.Operation]:

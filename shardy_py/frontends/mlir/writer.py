@@ -22,10 +22,11 @@ Items = Sequence[tuple[str, ir.Attribute | None]]
 def write(program: Program) -> ir.Module:
     """Bring the native module up to date; see `write_back`."""
     origin: Origin = program.origin
-    writer = _Writer(origin)
+    writer = _Writer(origin, program.call_sites)
     writer.write_attributes()
     writer.sync(program.body)
     writer.erase_removed()
+    program.call_sites.clear()
     return origin.module
 
 
@@ -39,7 +40,7 @@ def _write_items(native: ir.Operation, items: Items) -> None:
 
 
 class _Writer:
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: Origin, call_sites: dict[int, Op]) -> None:
         # Ops that make the same change share its overlay: by identity, with what it becomes.
         self._encoded: dict[int, tuple[Mapping[str, Any], Items]] = {}
         self._origin = origin
@@ -48,6 +49,9 @@ class _Writer:
         self._seen: set[int] = set()
         # The attributes of ops that were made, by their name and the attributes they were made with.
         self._made: dict[Any, AttributeSet] = {}
+        self._call_sites = call_sites
+        # Where calls were that are gone, by their ids.
+        self._places: dict[int, ir.Location] = {}
 
     def write_attributes(self) -> None:
         """Write all changes of attributes."""
@@ -121,11 +125,30 @@ class _Writer:
 
     def _create(self, op: Op, point: ir.InsertionPoint) -> None:
         op.operands = tuple(op.operands)
+        is_copy = isinstance(op.attributes, NativeAttributes)
         made = self._clone(op, point)
         # A mapping without attributes counts as false.
         op.handle = op.attributes = self._make(op, point) if made is None else made
+        call = self._call_sites.pop(op.id, None)
+        if call is not None:
+            native = op.handle.native
+            native.location = self._call_site(native.location, call) if is_copy else self._place_of(call)
         for region in op.regions:
             region.handle = None
+
+    def _call_site(self, location: ir.Location, call: Op) -> ir.Location:
+        return ir.Location.callsite(location, [self._place_of(call)], context=self._origin.module.context)
+
+    def _place_of(self, call: Op) -> ir.Location:
+        """Return where a call stood that is gone: in its function, and where that function was called in turn."""
+        found = self._places.get(call.id)
+        if found is None:
+            found = _location(call, self._origin)
+            outer = self._call_sites.get(call.id)
+            if outer is not None:
+                found = self._call_site(found, outer)
+            self._places[call.id] = found
+        return found
 
     def _clone(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes | None:
         """Return a copy of the native op whose attributes this op has, with its operands, if it is that simple.
@@ -331,6 +354,8 @@ def _move_block(block: Block, region: ir.Region) -> None:
 
 def _location(op: Op, origin: Origin) -> ir.Location:
     """Return the location for a new op: that of the op it comes from, of the op before it, or of the op around it."""
+    if op.handle is not None:
+        return op.handle.native.location
     model = op.attributes.model_native if isinstance(op.attributes, NativeAttributes) else None
     if model is not None:
         return model.location
