@@ -58,6 +58,7 @@ class SessionOptions:
         conservative: Leave out factors that could be sharded unevenly.
         extended_rules: Give rules to ops that the reference leaves without one.
         dedup_functions_fully: Let all calls of a function share its shardings.
+        inline_calls: Put the bodies of functions in the places of their calls first.
         plugins: More plugins besides the installed ones; what is sent to other processes must be importable there, or
             be pickled by cloudpickle.
         plugin_files: Files with more of them.
@@ -68,6 +69,7 @@ class SessionOptions:
     conservative: bool = False
     extended_rules: bool = False
     dedup_functions_fully: bool = False
+    inline_calls: bool = False
     plugins: tuple[object, ...] = ()
     plugin_files: tuple[PluginFile, ...] = ()
     blocked: tuple[str, ...] = ()
@@ -94,6 +96,7 @@ class SessionOptions:
             conservative=self.conservative,
             extended_rules=self.extended_rules,
             dedup_functions_fully=self.dedup_functions_fully,
+            inline_calls=self.inline_calls,
             registry=self.load_registry(),
         )
 

@@ -15,6 +15,7 @@ from shardy_py.analysis.machine_text import MachineLike, get_machine
 from shardy_py.analysis.placement import AxisLinks
 from shardy_py.api.entry import find_main
 from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.inlining import with_inlining
 from shardy_py.api.options import Strategy, propagation_options
 from shardy_py.api.pipelines import PropagationPipeline
 from shardy_py.api.plugin_passes import with_plugin_passes
@@ -88,6 +89,7 @@ class Session:
         conservative: bool = False,
         extended_rules: bool = False,
         dedup_functions_fully: bool = False,
+        inline_calls: bool = False,
         registry: Registry | None = None,
         plugins: Iterable[object] = (),
         on_given: Callable[[Program, Op], None] | None = None,
@@ -102,6 +104,7 @@ class Session:
             conservative: Leave out factors that could be sharded unevenly.
             extended_rules: Give rules to ops that the reference leaves without one.
             dedup_functions_fully: Let all calls of a function share its shardings.
+            inline_calls: Put the bodies of functions in the places of their calls first.
             registry: What is known about ops; by default that of the installed plugins.
             plugins: More plugins besides the installed ones.
             on_given: Called with the program and its main function before any pass, once all shardings are given.
@@ -123,7 +126,9 @@ class Session:
         pipeline = PropagationPipeline(
             dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
         )
-        before, rest = split_at_propagation(with_plugin_passes(pipeline.passes, semantics))
+        before, rest = split_at_propagation(
+            with_plugin_passes(with_inlining(pipeline.passes, inline_calls=inline_calls), semantics)
+        )
         with no_garbage_collection(keep=True), refuse_deep_nesting(main):
             for item in before:
                 item.run(program, context)

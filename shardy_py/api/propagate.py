@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.entry import find_main
 from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.inlining import with_inlining
 from shardy_py.api.options import EnginePass, Strategy, propagation_options
 from shardy_py.api.pipeline import snapshot_writer
 from shardy_py.api.pipelines import PropagationPipeline
@@ -56,6 +57,7 @@ def propagate(
     extended_rules: bool = False,
     strict: bool = False,
     dedup_functions_fully: bool = False,
+    inline_calls: bool = False,
     explicit_collectives: bool = False,
     record_copies: bool = False,
     trace: bool = False,
@@ -84,6 +86,7 @@ def propagate(
         strict: Refuse a program with ops that have no rule.
         dedup_functions_fully: Let all calls of a function share its shardings; otherwise each call may have its own,
             and functions are copied where they end up different.
+        inline_calls: Put the bodies of functions in the places of their calls first, as XLA does before it propagates.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
         trace: Take down what propagates and what does not, for `Result.trace` and `Result.explain`.
@@ -144,7 +147,7 @@ def propagate(
     )
     after_pass = _after_pass(semantics, dump_directory, on_pass)
     with refuse_deep_nesting(main):
-        for item in with_plugin_passes(pipeline.passes, semantics):
+        for item in with_plugin_passes(with_inlining(pipeline.passes, inline_calls=inline_calls), semantics):
             if isinstance(item, SaveModulePass):
                 continue
             is_engine = isinstance(item, UserPriorityPropagationPass)

@@ -10,7 +10,7 @@ from shardy_py.cli.app_cost import cost
 from shardy_py.cli.app_explain import explain
 from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.errors import ErrorsAsMessages
-from shardy_py.cli.options import STRATEGIES, mesh_options, plugin_choice, plugin_options
+from shardy_py.cli.options import INLINE_CALLS, STRATEGIES, mesh_options, plugin_choice, plugin_options
 
 LAYOUTS = ("tpu-v5e", "row-major")
 
@@ -30,6 +30,7 @@ def shardy() -> None:
 @click.option("--strict", is_flag=True, help="Refuse a program with ops that have no rule.")
 @click.option("--keep-sharding-rules", is_flag=True, help="Leave the rule of each op on it.")
 @click.option("--dedup-functions-fully", is_flag=True, help="Let all calls of a function share its shardings.")
+@click.option("--inline-calls", is_flag=True, help=INLINE_CALLS)
 @click.option("--explicit-collectives", is_flag=True, help="Make all communication explicit, as collective ops.")
 @click.option("--dump-dir", metavar="DIR", type=click.Path(), help="Write the module after every pass to this folder.")
 @click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
@@ -68,6 +69,7 @@ def rules(**options: Any) -> None:
     show_default=True,
     help="Passes by their upstream names, separated by commas, with options in braces.",
 )
+@click.option("--inline-calls", is_flag=True, help="Inline calls first; both sides get the same inlined module.")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(min=1), help="Differences to show.")
 @click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds the C++ passes may take.")
 def compare_reference(**options: Any) -> None:

@@ -10,16 +10,19 @@ from shardy_py.api.pipeline import parse_pipeline
 from shardy_py.cli.files import read_input
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import print_module, to_module
+from shardy_py.prepare.inline_calls import InlineCallsPass
 from shardy_py.testing.compare import compare
 from shardy_py.testing.conformance import run
 from shardy_py.testing.reference import Outcome, Reference
 
 
-def run_compare_reference(*, file: str, pipeline: str, limit: int, timeout: float) -> None:
+def run_compare_reference(*, file: str, pipeline: str, inline_calls: bool, limit: int, timeout: float) -> None:
     """Print how the results compare; exit with 1 where they differ."""
     # The pipeline is checked before the reference starts: one it does not have is no difference.
     parse_pipeline(pipeline)
     text = print_module(to_module(read_input(file)))
+    if inline_calls:
+        text = run(text, InlineCallsPass.name)
     with Reference(timeout=timeout) as reference:
         theirs = reference.run(text, pipeline)
     try:

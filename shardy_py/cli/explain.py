@@ -69,6 +69,7 @@ def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:
         conservative=options.conservative,
         extended_rules=options.extended_rules,
         dedup_functions_fully=options.dedup_functions_fully,
+        inline_calls=options.inline_calls,
         registry=options.load_registry(),
     )
 
@@ -86,6 +87,7 @@ def _explain_run(
         conservative=options.conservative,
         extended_rules=options.extended_rules,
         dedup_functions_fully=options.dedup_functions_fully,
+        inline_calls=options.inline_calls,
         registry=options.load_registry(),
         trace=True,
     )

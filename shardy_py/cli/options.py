@@ -11,6 +11,9 @@ Command = Callable[..., Any]
 STRATEGIES = ("basic", "aggressive", "op-priority", "user-priority")
 
 
+INLINE_CALLS = "Put the bodies of functions in the places of their calls first, as XLA does."
+
+
 def plugin_choice(command: Command) -> Command:
     """Add the options that choose plugins."""
     for option in (
@@ -59,6 +62,7 @@ def session_options(command: Command) -> Command:
     """Add the options that say which program is looked at, and how it is propagated."""
     for option in (
         click.option("--dedup-functions-fully", is_flag=True, help="Let all calls of a function share its shardings."),
+        click.option("--inline-calls", is_flag=True, help=INLINE_CALLS),
         click.option("--strategy", type=click.Choice(STRATEGIES[2:]), default="user-priority", show_default=True),
     ):
         command = option(command)

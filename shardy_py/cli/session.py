@@ -39,6 +39,7 @@ class GivenProgram:
         in_shardings: Iterable[str],
         strategy: Any,
         dedup_functions_fully: bool,
+        inline_calls: bool,
         plugins: tuple[str, ...],
         blocked: tuple[str, ...],
         strict_plugins: bool,
@@ -63,6 +64,7 @@ class GivenProgram:
             conservative,
             extended_rules,
             dedup_functions_fully,
+            inline_calls,
             plugin_files=plugin_files(plugins),
             blocked=blocked,
         )

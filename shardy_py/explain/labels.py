@@ -148,11 +148,19 @@ def with_copies(names: Mapping[int, str], program: Program, copies: CopyLog | No
             if value.id in result and new.id not in result:
                 name = f"{result[value.id]}{suffix}"
                 result[new.id] = name if user is None else _unique(name, taken)
+    # Of a function that was inlined only copies are left; the first one has the name.
+    gone = result.keys() - _living(program) if program.originals else set()
     for copy, original_id in program.originals.items():
         # A copy is made after what it is a copy of, so that this has its name by now.
         if copy not in result and original_id in result:
-            result[copy] = _unique(result[original_id], taken)
+            result[copy] = result[original_id] if original_id in gone else _unique(result[original_id], taken)
+            gone.discard(original_id)
     return result
+
+
+def _living(program: Program) -> set[int]:
+    """Return the ids of the values of a program."""
+    return {value.id for function in program.functions.values() for value in values_of(function)}
 
 
 def _name_of_user(user: Op, names: Mapping[int, str]) -> str:

@@ -113,6 +113,9 @@ class _Inliner:
             return
         while pending:
             op = pending.pop()
+            if op.parent is None:
+                # It was in a named computation, whose copy has a copy of it.
+                continue
             if op.name == NAMED_COMPUTATION:
                 pending += _calls_in(self._inline(op, op, op.regions[0].block))
             elif _is_inlinable(op, self._functions):

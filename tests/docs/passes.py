@@ -17,9 +17,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "passes.md"
 HEAD = """\
 # Passes
 
-Each pass has the name and the options it has in the reference. `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and
-`shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'` several. In Python `shardy_py.api.pipeline.parse_pipeline`
-reads the same text.
+Each pass has the name and the options it has in the reference, which knows all but `inline-calls`.
+`shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
+several. In Python `shardy_py.api.pipeline.parse_pipeline` reads the same text.
 
 ```console
 $ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=true' -sdy-close-shardings -o out.mlir

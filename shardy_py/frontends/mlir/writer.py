@@ -39,6 +39,10 @@ def _write_items(native: ir.Operation, items: Items) -> None:
             del target[name]
 
 
+_MAX_CALL_SITES = 100
+"""How many calls in each other a location tells of; MLIR prints and writes locations recursively."""
+
+
 class _Writer:
     def __init__(self, origin: Origin, call_sites: dict[int, Op]) -> None:
         # Ops that make the same change share its overlay: by identity, with what it becomes.
@@ -50,8 +54,8 @@ class _Writer:
         # The attributes of ops that were made, by their name and the attributes they were made with.
         self._made: dict[Any, AttributeSet] = {}
         self._call_sites = call_sites
-        # Where calls were that are gone, by their ids.
-        self._places: dict[int, ir.Location] = {}
+        # Where calls were that are gone, by their ids, and how many calls in each other that tells of.
+        self._places: dict[int, tuple[ir.Location, int]] = {}
 
     def write_attributes(self) -> None:
         """Write all changes of attributes."""
@@ -141,14 +145,18 @@ class _Writer:
 
     def _place_of(self, call: Op) -> ir.Location:
         """Return where a call stood that is gone: in its function, and where that function was called in turn."""
-        found = self._places.get(call.id)
-        if found is None:
-            found = _location(call, self._origin)
-            outer = self._call_sites.get(call.id)
-            if outer is not None:
-                found = self._call_site(found, outer)
-            self._places[call.id] = found
-        return found
+        chain = [call]
+        while chain[-1].id not in self._places and chain[-1].id in self._call_sites:
+            chain.append(self._call_sites[chain[-1].id])
+        context = self._origin.module.context
+        found, depth = self._places.get(chain[-1].id, (None, 0))
+        for item in reversed(chain):
+            if item.id not in self._places:
+                place, is_inner = _location(item, self._origin), found is not None and depth < _MAX_CALL_SITES
+                depth = depth + 1 if is_inner else 0
+                found = ir.Location.callsite(place, [found], context=context) if is_inner else place
+                self._places[item.id] = found, depth
+        return self._places[call.id][0]
 
     def _clone(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes | None:
         """Return a copy of the native op whose attributes this op has, with its operands, if it is that simple.

@@ -66,3 +66,25 @@ def test_modules_that_cannot_be_read(module: str, shardy: Any) -> None:
     done = shardy("compare-reference", module)
     assert done.exit_code == 2
     assert done.stderr.startswith("in.mlir:1:1: error:")
+
+
+def test_both_sides_get_the_inlined_module(tmp_path: Path, shardy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --inline-calls neither side sees a call."""
+    given: list[str] = []
+
+    def run(reference: object, text: str, pipeline: str) -> Outcome:
+        given.append(text)
+        return Outcome("ok", text)
+
+    monkeypatch.setattr("shardy_py.testing.reference.Reference.run", run)
+    path = tmp_path / "calls.mlir"
+    path.write_text(
+        "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "  %0 = call @f(%a) : (tensor<8xf32>) -> tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n"
+        "func.func private @f(%a: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "  %0 = stablehlo.tanh %a : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n"
+    )
+    done = shardy("compare-reference", str(path), "--inline-calls")
+    assert (done.exit_code, done.output) == (0, "text-equal\n")
+    assert "call @f" not in given[0]
+    assert "stablehlo.tanh" in given[0]
