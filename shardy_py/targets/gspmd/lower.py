@@ -1,0 +1,168 @@
+"""Ops of Shardy to the custom calls that GSPMD has in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.attributes import SymbolRef
+from shardy_py.ir.finding import all_ops
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.symbols import FUNCTION, SymbolTable
+from shardy_py.ir.types import Type, function_type
+from shardy_py.sharding.hlo import HloSharding
+from shardy_py.targets.gspmd.annotate import CUSTOM_CALL, SHARDING, SHARDING_CALL, drop_shardy_attributes, sharding_call
+from shardy_py.targets.gspmd.texts import MANUAL, Texts
+
+CONSTANT = "stablehlo.constant"
+FULL_TO_SHARD = "SPMDFullToShardShape"
+SHARD_TO_FULL = "SPMDShardToFullShape"
+_NAMED = "sdy.named_computation"
+_REMOVED = frozenset(("sdy.propagation_barrier", "sdy.sharding_group"))
+_RESHARDS = {
+    "sdy.reshard": "sharding",
+    "sdy.sharding_constraint": "sharding",
+    "sdy.all_gather": "out_sharding",
+    "sdy.all_reduce": "out_sharding",
+    "sdy.all_slice": "out_sharding",
+    "sdy.all_to_all": "out_sharding",
+    "sdy.collective_permute": "out_sharding",
+    "sdy.reduce_scatter": "out_sharding",
+    "sdy.replicated_to_unreduced": "out_sharding",
+    "sdy.sharded_to_unreduced": "out_sharding",
+}
+
+
+def lower_shardy_ops(program: Program, texts: Texts) -> None:
+    """Replace all ops of Shardy, those inside of regions first; meshes go.
+
+    Raises:
+        UnsupportedError: there is an op that propagation would have removed.
+    """
+    symbols = SymbolTable(program)
+    for op in reversed(all_ops(program)):
+        if not op.name.startswith("sdy.") or op.name == "sdy.return":
+            continue
+        if op.name == "sdy.mesh":
+            symbols.erase(op)
+        elif op.name in _RESHARDS:
+            sharding = texts.of(op.attributes[_RESHARDS[op.name]], op.results[0], op.parent)
+            _replace(op, [_call(op, SHARDING_CALL, op.operands[0], op.results[0].type, sharding)])
+        elif op.name in _REMOVED:
+            _replace(op, op.operands)
+        elif op.name == "sdy.constant":
+            _replace(op, _constant(op, texts))
+        elif op.name == MANUAL:
+            _lower_manual_computation(op, texts, symbols)
+        elif op.name == _NAMED:
+            _inline(op)
+        else:
+            hint = "propagate the module first"
+            message = "the op has no counterpart in GSPMD"
+            raise UnsupportedError(Diagnostic("no-gspmd-form", message, op.location, op.name, hint))
+
+
+def _replace(op: Op, values: Sequence[Value]) -> None:
+    """Let users of an op use other values, and erase the op."""
+    for result, value in zip(op.results, values, strict=False):
+        result.replace_all_uses_with(value)
+    op.erase()
+
+
+def _call(before: Op, target: str, operand: Value, type_: Type, sharding: HloSharding) -> Value:
+    """Insert a custom call before an op and return its result."""
+    call = Op(before.program, CUSTOM_CALL, [operand], [type_], sharding_call(target, sharding))
+    _block(before).insert_before(before, call)
+    return call.results[0]
+
+
+def _constant(op: Op, texts: Texts) -> Sequence[Value]:
+    """Insert a constant of StableHLO for one of Shardy."""
+    value = op.results[0]
+    made = Op(op.program, CONSTANT, (), [value.type], dict(op.attributes))
+    drop_shardy_attributes(made)
+    if not texts.is_all_manual(op.parent):
+        made.attributes[SHARDING] = str(texts.of_value(value, op.parent))
+    _block(op).insert_before(op, made)
+    return made.results
+
+
+def _inline(op: Op) -> None:
+    """Put the ops of a named computation in its place."""
+    body = op.regions[0].block
+    for argument, value in zip(body.arguments, op.operands, strict=True):
+        argument.replace_all_uses_with(value)
+    *inner, terminator = body.ops
+    for item in inner:
+        body.remove(item)
+        _block(op).insert_before(op, item)
+    _replace(op, list(terminator.operands))
+
+
+def _lower_manual_computation(op: Op, texts: Texts, symbols: SymbolTable) -> None:
+    """Cut the operands, call the body as a function, and put its results together, as JAX does it."""
+    body = op.regions[0].block
+    inputs = [_cut(op, number, body, texts) for number in range(len(op.operands))]
+    *_, terminator = body.ops
+    returned = list(terminator.operands)
+    inside = [texts.of_value(value, body) for value in returned]
+    arguments = [str(texts.of_value(value, body)) for value in body.arguments]
+    name = symbols.insert(_outlined(op, body, arguments, list(map(str, inside)), is_silent=texts.is_all_manual(body)))
+    attributes = {"callee": SymbolRef(name)}
+    call = Op(op.program, "func.call", inputs, [value.type for value in returned], attributes)
+    if returned and not texts.is_all_manual(body):
+        call.attributes[SHARDING] = str(inside[0] if len(inside) == 1 else HloSharding.tuple_of(inside))
+    _block(op).insert_before(op, call)
+    outputs = [_put_together(op, *item, texts) for item in enumerate(zip(call.results, inside, strict=True))]
+    _replace(op, outputs)
+
+
+def _outlined(op: Op, body: Block, arguments: Sequence[str], results: Sequence[str], *, is_silent: bool) -> Op:
+    """Return a function with the ops of a body."""
+    program, block = op.program, Block(op.program, [value.type for value in body.arguments])
+    for old, new in zip(body.arguments, block.arguments, strict=True):
+        old.replace_all_uses_with(new)
+    *inner, terminator = body.ops
+    types = [value.type for value in terminator.operands]
+    for item in inner:
+        body.remove(item)
+        block.append(item)
+    block.append(Op(program, "func.return", list(terminator.operands)))
+    terminator.erase()
+    function = Op(
+        program,
+        FUNCTION,
+        attributes={
+            "sym_name": "manual_computation_body",
+            "sym_visibility": "private",
+            "function_type": function_type([value.type for value in block.arguments], types),
+        },
+    )
+    function.add_region(Region([block]))
+    program.new_function_results(function, types)
+    for name, texts in (("arg_attrs", arguments), ("res_attrs", results)):
+        if texts and not is_silent:
+            function.attributes[name] = tuple({SHARDING: text} for text in texts)
+    return function
+
+
+def _cut(op: Op, number: int, body: Block, texts: Texts) -> Value:
+    """Return the shards of an operand."""
+    operand, argument = op.operands[number], body.arguments[number]
+    whole = texts.of(op.attributes["in_shardings"].shardings[number], operand, op.parent)
+    cut = _call(op, SHARDING_CALL, operand, operand.type, whole)
+    return _call(op, FULL_TO_SHARD, cut, argument.type, texts.of_value(argument, body))
+
+
+def _put_together(op: Op, number: int, shards_inside: tuple[Value, HloSharding], texts: Texts) -> Value:
+    """Return the whole value of the shards that leave a body, given with their sharding there."""
+    value, inside = shards_inside
+    result = op.results[number]
+    shards = _call(op, SHARDING_CALL, value, value.type, inside)
+    whole = texts.of(op.attributes["out_shardings"].shardings[number], result, op.parent)
+    return _call(op, SHARD_TO_FULL, shards, result.type, whole)
+
+
+def _block(op: Op) -> Block:
+    assert op.parent is not None
+    return op.parent
