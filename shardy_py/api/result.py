@@ -78,6 +78,25 @@ class Result:
 
         return for_xla(self._mlir, semantics=self.registry, leave_open=leave_open).origin.module
 
+    def for_gspmd(self, *, warnings: list[Diagnostic] | None = None) -> Any:
+        """Return a copy of the module for compilers that do not know Shardy; ``str`` of it is its text.
+
+        Shardings are attributes ``mhlo.sharding``; constraints, reshards and manual computations are the custom calls
+        that JAX writes without the Shardy partitioner. A tensor that propagation left alone is said to be replicated.
+
+        Args:
+            warnings: Gets one that lists what GSPMD has no words for; without it, Python's `warnings` do.
+
+        Returns:
+            A native module; `module` stays as it is.
+
+        Raises:
+            UnsupportedError: the module has ops of Shardy that have no counterpart.
+        """
+        from shardy_py.api.gspmd import gspmd_module
+
+        return gspmd_module(self._mlir, self.registry, warnings)
+
     def to_jax(self, devices: Sequence[Any] | None = None, *, leave_open: bool = False) -> CompiledModule:
         """Compile the form for XLA, for the devices of JAX.
 
