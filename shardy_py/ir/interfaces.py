@@ -86,6 +86,10 @@ CrossDeviceReduction = Trait("CrossDeviceReduction")
 """Combines the values of several devices by the op that its region ends with, as `Reduction` does."""
 Reshape = Trait("Reshape")
 """Gives its operand another shape; the elements keep their row-major order."""
+DynamicUpdate = Trait("DynamicUpdate")
+"""Returns its first operand with the second one written into it, at a start per dimension, the operands after these."""
+Scatter = Trait("Scatter")
+"""Returns its first operand with updates, its third, combined into it at the places that its second one lists."""
 
 TRAITS: tuple[Trait, ...] = tuple(item for item in list(globals().values()) if isinstance(item, Trait))
 """All traits above."""

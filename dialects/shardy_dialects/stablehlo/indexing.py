@@ -13,7 +13,7 @@ from shardy_dialects.stablehlo.reduction import padding_of
 from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import static_shape
-from shardy_py.plugins import Dialect, Elementwise
+from shardy_py.plugins import Dialect, DynamicUpdate, Elementwise, Scatter
 
 Maps = Sequence[IndexingMap]
 
@@ -180,6 +180,8 @@ MAPS: dict[str, Callable[[Op], Maps | None]] = {
     "transpose": transpose,
 }
 
+UPDATES = {"dynamic_update_slice": DynamicUpdate, "scatter": Scatter}
+
 
 def _of_static_shapes(maps: Callable[[Op], Maps | None]) -> Callable[[Op], Maps | None]:
     def found(op: Op) -> Maps | None:
@@ -192,10 +194,14 @@ def _of_static_shapes(maps: Callable[[Op], Maps | None]) -> Callable[[Op], Maps 
 
 
 def register(dialect: Dialect) -> None:
-    """Give indexing maps to ops that are defined already."""
+    """Give indexing maps, and traits for emitters, to ops that are defined already."""
     for definition in dialect.definitions:
         maps = MAPS.get(definition.name.partition(".")[2])
         if maps is None and Elementwise in definition.traits:
             maps = elementwise
         if maps is not None:
-            dialect.replace(evolve(definition, indexing=_of_static_shapes(maps)))
+            definition = evolve(definition, indexing=_of_static_shapes(maps))
+        trait = UPDATES.get(definition.name.partition(".")[2])
+        if trait is not None:
+            definition = evolve(definition, traits=definition.traits | {trait})
+        dialect.replace(definition)

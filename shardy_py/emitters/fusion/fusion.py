@@ -1,0 +1,199 @@
+"""A fusion: the ops between the parameters and the roots of one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from math import prod
+
+from attrs import field, frozen
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.indexing import IndexingMap
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.interfaces import Concatenation, Contraction, DynamicUpdate, Elementwise, Reduction, Reshape, Scatter
+from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.plugins import Registry
+
+_BITS = {"i1": 8, "index": 64, "bf16": 16, "tf32": 32}
+
+
+def bits_of(element_type: str) -> int:
+    """Return the bits that an element takes in memory; booleans take a byte.
+
+    >>> bits_of("bf16"), bits_of("complex<f32>"), bits_of("f8E4M3FN"), bits_of("i1")
+    (16, 64, 8, 8)
+    """
+    if element_type in _BITS:
+        return _BITS[element_type]
+    if element_type.startswith("complex<"):
+        return 2 * bits_of(element_type[len("complex<") : -1])
+    digits = ""
+    for character in element_type.lstrip("abcdefghijklmnopqrstuvwxyz"):
+        if not character.isdigit():
+            break
+        digits += character
+    return int(digits)
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """Return the static shape of a value of a fusion."""
+    return static_shape(value.type) or ()
+
+
+def element_type_of(value: Value) -> str:
+    """Return the element type of a value in MLIR's notation."""
+    return value.type.element_type if isinstance(value.type, TensorType) else str(value.type)
+
+
+@frozen(eq=False, slots=False)
+class Fusion:
+    """A piece of a program that becomes one kernel.
+
+    Args:
+        name: The name of the kernel.
+        parameters: The values that are read from memory.
+        roots: The values that are written to memory.
+        registry: What is known about the ops.
+    """
+
+    name: str
+    parameters: tuple[Value, ...]
+    roots: tuple[Value, ...]
+    registry: Registry = field(repr=False)
+
+    @classmethod
+    def of_function(cls, function: Op, registry: Registry) -> Fusion:
+        """Return the fusion of all that a function computes.
+
+        Raises:
+            UnsupportedError: it has several blocks, no results, dynamic shapes, or tuples.
+        """
+        blocks = function.regions[0].blocks if function.regions else []
+        terminator = blocks[0].terminator if len(blocks) == 1 else None
+        if terminator is None or not terminator.operands:
+            message = "a fusion is a function with one block and at least one result"
+            raise UnsupportedError(Diagnostic("no-fusion", message, function.location, function.name))
+        name = str(function.attributes.get("sym_name", "fusion"))
+        fusion = cls(name, tuple(blocks[0].arguments), tuple(terminator.operands), registry)
+        fusion.check()
+        return fusion
+
+    def check(self) -> None:
+        """Check that every value has a static shape.
+
+        Raises:
+            UnsupportedError: one has none; all are named.
+        """
+        values = [*self.parameters, *(result for op in self.ops for result in op.results)]
+        wrong = [value for value in values if static_shape(value.type) is None]
+        if wrong:
+            raise UnsupportedError(
+                *(
+                    Diagnostic(
+                        "no-static-shape",
+                        f"a kernel takes tensors of static shapes, not {value.type}",
+                        value.owner.location if isinstance(value.owner, Op) else "",
+                        value.owner.name if isinstance(value.owner, Op) else "",
+                    )
+                    for value in wrong
+                )
+            )
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """The ops from which the roots are computed, each after its operands."""
+        parameters = {value.id for value in self.parameters}
+        found: dict[int, Op] = {}
+        pending = [(op, False) for op in self._root_ops()]
+        while pending:
+            op, is_ready = pending.pop()
+            if op.id in found:
+                continue
+            if is_ready:
+                found[op.id] = op
+                continue
+            pending.append((op, True))
+            for operand in reversed(op.operands):
+                if operand.id not in parameters and operand.defining_op is not None:
+                    pending.append((operand.defining_op, False))
+        return tuple(found.values())
+
+    def _root_ops(self) -> Iterator[Op]:
+        for root in reversed(self.roots):
+            if root.defining_op is not None and root not in self.parameters:
+                yield root.defining_op
+
+    @cached_property
+    def users(self) -> Mapping[int, Sequence[Op]]:
+        """The ops of the fusion that use a value, by its id."""
+        users: dict[int, list[Op]] = {}
+        for op in self.ops:
+            for operand in dict.fromkeys(op.operands):
+                users.setdefault(operand.id, []).append(op)
+        return users
+
+    @cached_property
+    def parameter_ids(self) -> frozenset[int]:
+        """The ids of the parameters."""
+        return frozenset(value.id for value in self.parameters)
+
+    @cached_property
+    def root_ids(self) -> frozenset[int]:
+        """The ids of the roots."""
+        return frozenset(value.id for value in self.roots)
+
+    @cached_property
+    def root_op_ids(self) -> frozenset[int]:
+        """The ids of the ops that make roots."""
+        return frozenset(op.id for op in self._root_ops())
+
+    @cached_property
+    def _maps(self) -> dict[int, tuple[IndexingMap, ...]]:
+        return {}
+
+    def maps(self, op: Op) -> tuple[IndexingMap, ...]:
+        """Return the map of every operand of an op, from the index of its first result."""
+        found = self._maps.get(op.id)
+        if found is None:
+            found = self.registry.get_indexing_maps(op) if op.operands else ()
+            if found is None:
+                found = tuple(IndexingMap.undefined() for _ in op.operands)
+            self._maps[op.id] = found
+        return found
+
+    def producer(self, value: Value) -> Op | None:
+        """Return the op of the fusion that makes a value, or None for a parameter."""
+        return None if value.id in self.parameter_ids else value.defining_op
+
+    def is_elementwise(self, op: Op) -> bool:
+        """Return whether an op computes each element from the same element of its operands, or from scalars."""
+        return self.registry.has_trait(op, Elementwise)
+
+    def is_bitcast(self, op: Op) -> bool:
+        """Return whether an op gives its operand another shape and leaves the memory as it is."""
+        return self.registry.has_trait(op, Reshape)
+
+    def is_reduction(self, op: Op) -> bool:
+        """Return whether an op combines elements along whole dimensions."""
+        return self.registry.has_trait(op, Reduction)
+
+    def is_concatenation(self, op: Op) -> bool:
+        """Return whether an op joins its operands along a dimension."""
+        return self.registry.has_trait(op, Concatenation)
+
+    def is_contraction(self, op: Op) -> bool:
+        """Return whether an op sums products."""
+        return self.registry.has_trait(op, Contraction)
+
+    def is_scatter(self, op: Op) -> bool:
+        """Return whether an op writes updates to places that are known at run time."""
+        return self.registry.has_trait(op, Scatter)
+
+    def is_dynamic_update(self, op: Op) -> bool:
+        """Return whether an op writes a part of its operand that begins at a place known at run time."""
+        return self.registry.has_trait(op, DynamicUpdate)
+
+    def elements(self, value: Value) -> int:
+        """Return the number of elements of a value."""
+        return prod(shape_of(value))

@@ -1,0 +1,1 @@
+"""Launches: how many blocks and threads run a kernel, and which element each works on."""

@@ -1,0 +1,139 @@
+"""The launch of every emitter."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from attrs import evolve
+
+from shardy_py.emitters.device import DeviceSpec
+from shardy_py.emitters.fusion.choose import Choice, EmitterKind, in_place_update
+from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
+from shardy_py.emitters.fusion.transposes import packed, vector_size
+from shardy_py.emitters.launch.grid import THREADS, Launch, loop_unroll, spread
+from shardy_py.emitters.launch.reductions import reduction_launch
+from shardy_py.ir.graph import Op
+
+_WIDE_WINDOW = 8
+_MANY_OPERANDS = 10
+TILE = 32
+
+
+def launch_of(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
+    """Return the launch of a fusion under its emitter."""
+    match choice.kind:
+        case EmitterKind.TRANSPOSE:
+            return _transpose(fusion, choice, device)
+        case EmitterKind.REDUCTION:
+            return reduction_launch(fusion, choice, device)
+        case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
+            return _in_place(fusion, device)
+        case EmitterKind.CONCATENATE:
+            return _concatenate(fusion, choice, device)
+        case EmitterKind.SCATTER:
+            return _scatter(fusion, device)
+        case EmitterKind.LOOP:
+            return _loop(fusion, device)
+
+
+def _loop(fusion: Fusion, device: DeviceSpec) -> Launch:
+    root = fusion.roots[0]
+    elements = fusion.elements(root)
+    bits = min(bits_of(element_type_of(value)) for value in fusion.roots)
+    unroll = loop_unroll(elements, device, bits=bits, blocked=any(is_expensive(fusion, op) for op in fusion.ops))
+    return spread(-(-elements // unroll), device, unroll=unroll)
+
+
+def is_expensive(fusion: Fusion, op: Op) -> bool:
+    """Return whether an op computes so much for an element that loops over it are not unrolled."""
+    if fusion.is_contraction(op):
+        return True
+    if fusion.is_concatenation(op):
+        return len(op.operands) > _MANY_OPERANDS
+    if not op.operands or fusion.is_elementwise(op):
+        return False
+    ranges = prod(bound.interval.size for bound in fusion.maps(op)[0].ranges)
+    if fusion.is_reduction(op):
+        return len(op.results) > 1
+    return ranges > _WIDE_WINDOW
+
+
+def _transpose(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
+    transpose = choice.transpose
+    assert transpose is not None
+    form = packed(transpose)
+    if form is not None:
+        others = prod(transpose.shape) // prod(form.sizes)
+        tiles = prod(-(-size // tile) for size, tile in zip(form.sizes, form.tiles, strict=True))
+        return Launch((tiles * others, 1, 1), (THREADS, 1, 1), form.vector)
+    heroes = len({hero.id for hero in choice.heroes if hero is not None})
+    vector = vector_size(transpose, threads=device.threads, shared_bytes=device.shared_bytes, heroes=heroes)
+    one, other = transpose.swapped
+    edge = TILE * vector
+    kept = 1 if transpose.moves_minor else transpose.shape[-1]
+    others = prod(transpose.shape) // (one * other * kept)
+    return Launch((-(-one // edge) * -(-other // edge) * others, 1, 1), (THREADS, 1, 1), vector)
+
+
+def _in_place(fusion: Fusion, device: DeviceSpec) -> Launch:
+    root = fusion.producer(fusion.roots[0])
+    update = None if root is None else in_place_update(fusion, root)
+    assert update is not None
+    elements = prod(shape_of(update.operands[1]))
+    bits = bits_of(element_type_of(update.results[0]))
+    unroll = loop_unroll(elements, device, bits=bits)
+    return spread(-(-elements // unroll), device, unroll=unroll)
+
+
+def _concatenate(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
+    hero = choice.heroes[0]
+    assert hero is not None
+    dimension = _joined_dimension(hero)
+    largest = max(hero.operands, key=lambda value: shape_of(value)[dimension])
+    elements = fusion.elements(largest)
+    unroll = loop_unroll(elements, device, bits=bits_of(element_type_of(hero.results[0])))
+    unroll = gcd(unroll, *(shape_of(value)[dimension] for value in hero.operands))
+    return spread(-(-elements // unroll), device, unroll=unroll)
+
+
+def _joined_dimension(op: Op) -> int:
+    """Return the dimension along which a concatenate joins its operands."""
+    output = shape_of(op.results[0])
+    for number, size in enumerate(output):
+        if any(shape_of(value)[number] != size for value in op.operands):
+            return number
+    return 0
+
+
+def _scatter(fusion: Fusion, device: DeviceSpec) -> Launch:
+    root = fusion.producer(fusion.roots[0])
+    assert root is not None
+    updates = shape_of(root.operands[2])
+    unroll = loop_unroll(prod(updates), device, bits=bits_of(element_type_of(root.results[0])))
+    unroll = gcd(prod(updates[1:]), unroll)
+    per_warp = indices_per_warp(root, device)
+    if per_warp is None:
+        launch = spread(-(-prod(updates) // unroll), device, unroll=unroll)
+        threads = -(-launch.threads[0] // device.threads_per_warp) * device.threads_per_warp
+        return evolve(launch, threads=(threads, 1, 1))
+    warps = -(-updates[0] // per_warp)
+    return Launch((-(-warps // (THREADS // device.threads_per_warp)), 1, 1), (THREADS, 1, 1), unroll)
+
+
+def indices_per_warp(scatter: Op, device: DeviceSpec) -> int | None:
+    """Return how many indices in a row each warp of a sorted scatter takes; None where threads take single updates.
+
+    Indices of one component are read as vectors of up to 128 bits, so that the number is a multiple of their length.
+    """
+    output, indices, updates = (shape_of(value) for value in (scatter.results[0], *scatter.operands[1:3]))
+    warps = (THREADS // device.threads_per_warp) * device.cores
+    is_sorted = bool(scatter.attributes.get("indices_are_sorted"))
+    if not is_sorted or scatter.attributes.get("unique_indices") or indices[0] <= warps:
+        return None
+    pairs = zip(output, updates[1:], strict=True)
+    possible = prod(max(1, size - width + 1) for size, width in list(pairs)[: indices[1]])
+    count = -(-indices[0] // max(warps, possible))
+    vector = 128 // bits_of(element_type_of(scatter.operands[1])) if indices[1] == 1 else 1
+    while vector > count:
+        vector //= 2
+    return -(-count // vector) * vector

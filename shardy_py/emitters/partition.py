@@ -1,0 +1,165 @@
+"""The partition of a fusion into functions, each of which computes one element of its roots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from attrs import field, frozen
+
+from shardy_py.emitters.fusion.choose import Choice, EmitterKind
+from shardy_py.emitters.fusion.fusion import Fusion, shape_of
+from shardy_py.indexing import IndexingMap, compose, op_maps
+from shardy_py.indexing.compose import without_unused_symbols
+from shardy_py.ir.graph import Op, Value
+
+MAX_OPS = 2000
+
+Node = Op | Value
+"""An op, or a parameter."""
+
+
+@frozen(eq=False)
+class Subgraph:
+    """What one function computes.
+
+    Args:
+        name: The name of the function.
+        roots: The values that it returns.
+        nodes: Its ops and parameters, each after its operands.
+    """
+
+    name: str
+    roots: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape over which its index runs: that of its first root."""
+        return shape_of(self.roots[0])
+
+
+@frozen(eq=False, slots=False)
+class Partition:
+    """The functions of a fusion.
+
+    Args:
+        functions: The functions; callers before those that they call.
+        heroes: The ops that the entry function emits itself.
+    """
+
+    functions: tuple[Subgraph, ...]
+    heroes: tuple[Op, ...] = field(default=())
+
+    @cached_property
+    def _owners(self) -> Mapping[int, Subgraph]:
+        return {_key(node): function for function in self.functions for node in function.nodes}
+
+    def emitted(self, fusion: Fusion) -> tuple[Subgraph, ...]:
+        """Return the functions that are emitted: all but those of heroes that nothing else uses."""
+        unused = {hero.id for hero in self.heroes if not any(fusion.users.get(value.id) for value in hero.results)}
+        several = len({_key(fusion.producer(root) or root) for root in fusion.roots}) > 1
+        return tuple(
+            function
+            for function in self.functions
+            if several or not (isinstance(function.nodes[-1], Op) and function.nodes[-1].id in unused)
+        )
+
+    def function_of(self, node: Node) -> Subgraph:
+        """Return the function in which an op or a parameter is."""
+        return self._owners[_key(node)]
+
+
+def partition(fusion: Fusion, choice: Choice) -> Partition:
+    """Return the functions of a fusion.
+
+    Walks from the roots to the parameters. An op or parameter starts a function of its own if it is forced to (heroes
+    and their operands, but for the loop emitter), if its users lie in several functions or in none, or if they read it
+    at different indices; otherwise it joins the function of its users.
+    """
+    heroes: tuple[Op, ...] = ()
+    if choice.kind is not EmitterKind.LOOP:
+        heroes = tuple({hero.id: hero for hero in choice.heroes if hero is not None}.values())
+    return Partition(tuple(_Walk(fusion, heroes).functions()), heroes)
+
+
+def _key(node: Node) -> int:
+    """Return a number for an op or a parameter; those of parameters are negative."""
+    return node.id if isinstance(node, Op) else -1 - node.id
+
+
+class _Walk:
+    """The walk from roots to parameters; remembers from where and at which indices each node is read."""
+
+    def __init__(self, fusion: Fusion, heroes: tuple[Op, ...]) -> None:
+        self._fusion = fusion
+        self._forced = {_key(hero) for hero in heroes}
+        self._forced |= {_key(self._node(value)) for hero in heroes for value in hero.operands}
+        # Per node the functions that read it, by the key of their first node, and where.
+        self._reads: dict[int, dict[tuple[int, IndexingMap], None]] = {}
+        self._members: dict[int, list[Node]] = {}
+        self._roots: dict[int, tuple[Value, ...]] = {}
+        self._numbers = {op.id: number for number, op in enumerate(fusion.ops)}
+
+    def functions(self) -> Iterator[Subgraph]:
+        """Yield the functions, callers first."""
+        fusion = self._fusion
+        if len({_key(self._node(root)) for root in fusion.roots}) > 1:
+            self._members[_TUPLE], self._roots[_TUPLE] = [], fusion.roots
+            for root in fusion.roots:
+                self._reads.setdefault(_key(self._node(root)), {})[_TUPLE, op_maps.identity(shape_of(root))] = None
+        for op in reversed(fusion.ops):
+            own, index = self._place(op, op.results)
+            for number, operand in enumerate(op.operands):
+                read = (own, self._read(op, number, index))
+                self._reads.setdefault(_key(self._node(operand)), {})[read] = None
+        for parameter in fusion.parameters:
+            if _key(parameter) in self._reads or parameter.id in fusion.root_ids:
+                self._place(parameter, (parameter,))
+        # With a hero, the entry function computes each root itself from its hero.
+        if self._forced:
+            self._members.pop(_TUPLE, None)
+        for first, members in self._members.items():
+            if members:
+                roots = self._roots[first]
+                yield Subgraph(self._name(roots), roots, tuple(reversed(members)))
+
+    def _node(self, value: Value) -> Node:
+        return self._fusion.producer(value) or value
+
+    def _place(self, node: Node, values: tuple[Value, ...] | list[Value]) -> tuple[int, IndexingMap]:
+        """Put a node into a function; return that and where it is read in it."""
+        key = _key(node)
+        reads = self._reads.get(key, {})
+        functions = {function for function, _ in reads}
+        maps = [map_ for _, map_ in reads if not (map_.is_undefined or map_.is_known_empty)]
+        joins = key not in self._forced and len(functions) == 1 and len(set(maps)) <= 1
+        if joins:
+            (own,) = functions
+            if len(self._members[own]) < MAX_OPS:
+                self._members[own].append(node)
+                return own, maps[0] if maps else IndexingMap.undefined()
+        self._members[key], self._roots[key] = [node], tuple(values)
+        return key, op_maps.identity(shape_of(values[0]))
+
+    def _read(self, op: Op, number: int, index: IndexingMap) -> IndexingMap:
+        """Return where an operand is read, from the index of the function."""
+        if self._fusion.is_scatter(op):
+            return op_maps.identity(shape_of(op.operands[number]))
+        if index.is_undefined:
+            return index
+        return without_unused_symbols(compose(index, self._fusion.maps(op)[number]))
+
+    def _name(self, roots: tuple[Value, ...]) -> str:
+        names = [self._fusion.name, *(self._value_name(root) for root in roots[:1])]
+        return re.sub(r"\W", "_", "_".join(names))
+
+    def _value_name(self, value: Value) -> str:
+        op = self._fusion.producer(value)
+        if op is None:
+            return f"param_{self._fusion.parameters.index(value)}"
+        return f"{op.name.rpartition('.')[2]}_{self._numbers[op.id]}"
+
+
+_TUPLE = 1 << 62

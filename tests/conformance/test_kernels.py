@@ -1,0 +1,99 @@
+"""Kernels agree with those that XLA makes for a GPU: emitter, launch, functions, maps."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardy_py.emitters.device import H100
+from shardy_py.emitters.fusion.choose import Choice, choose
+from shardy_py.emitters.fusion.fusion import Fusion
+from shardy_py.emitters.launch.grid import loop_map
+from shardy_py.emitters.launch.launches import launch_of
+from shardy_py.emitters.partition import partition
+from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.plugins import Registry
+
+DEFAULT = Path(__file__).parents[3] / "shared" / "reference" / "xla_gpu" / "kernels.json"
+FILE = Path(os.environ.get("SHARDY_KERNELS", DEFAULT))
+REQUIRED = 0.98
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(not FILE.exists(), reason="the reference's kernels are not beside the project"),
+]
+
+
+@cache
+def kernels() -> tuple[tuple[Mapping[str, Any], Fusion, Choice], ...]:
+    """Every kernel of the file, with our fusion and the choice of an emitter."""
+    registry = Registry.from_entry_points()
+    found = []
+    for kernel in json.loads(FILE.read_text())["fusions"]:
+        if kernel["fused_stablehlo"] is None:
+            continue
+        program = import_module(parse_module(kernel["fused_stablehlo"]))
+        fusion = Fusion.of_function(program.functions["main"], registry)
+        found.append((kernel, fusion, choose(fusion)))
+    return tuple(found)
+
+
+def name_of(kernel: Mapping[str, Any]) -> str:
+    """The name of a kernel."""
+    return f"{kernel['case']}/{kernel['fusion']}"
+
+
+def test_emitters() -> None:
+    """Every fusion gets XLA's emitter."""
+    found = {name_of(kernel): (choice.kind.value, kernel["emitter"]) for kernel, _, choice in kernels()}
+    assert {name: both for name, both in found.items() if both[0] != both[1]} == {}
+    assert len(found) > 50
+
+
+def test_launches() -> None:
+    """Every kernel has XLA's blocks and threads."""
+    wrong = {}
+    for kernel, fusion, choice in kernels():
+        launch = launch_of(fusion, choice, H100)
+        ours = {"blocks": list(launch.blocks), "threads": list(launch.threads)}
+        if ours != kernel["launch"]:
+            wrong[name_of(kernel)] = (ours, kernel["launch"])
+    assert wrong == {}
+
+
+def test_loop_maps() -> None:
+    """The map from threads and blocks to elements is XLA's, in every loop."""
+    wrong = {}
+    for kernel, fusion, choice in kernels():
+        if kernel["emitter"] != "loop":
+            continue
+        ours = str(loop_map(launch_of(fusion, choice, H100), fusion.roots[0].shape))
+        if ours != kernel["initial"]["loops"][0]["map"]:
+            wrong[name_of(kernel)] = (ours, kernel["initial"]["loops"][0]["map"])
+    assert wrong == {}
+
+
+def signatures(kernel: Mapping[str, Any]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The shape of the index and the number of results of the functions over tensors, but for entry and epilogues."""
+    for function in kernel["initial"]["functions"]:
+        is_element = not function["entry"] and "__epilogue__" not in function["name"]
+        scalars_only = function["args"] and not any(type_.startswith("tensor") for type_ in function["args"])
+        if is_element and not scalars_only:
+            yield tuple(bounds[1] + 1 for bounds in function["ranges"] if bounds), len(function["results"])
+
+
+def test_functions() -> None:
+    """Fusions are partitioned into XLA's functions in 98 % of the cases."""
+    wrong = {}
+    for kernel, fusion, choice in kernels():
+        emitted = partition(fusion, choice).emitted(fusion)
+        ours = sorted((function.shape, len(function.roots)) for function in emitted)
+        if ours != sorted(signatures(kernel)):
+            wrong[name_of(kernel)] = (ours, sorted(signatures(kernel)))
+    assert len(wrong) <= (1 - REQUIRED) * len(kernels()), wrong
