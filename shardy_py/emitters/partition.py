@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import field, frozen
@@ -128,7 +128,7 @@ class _Walk:
     def _node(self, value: Value) -> Node:
         return self._fusion.producer(value) or value
 
-    def _place(self, node: Node, values: tuple[Value, ...] | list[Value]) -> tuple[int, IndexingMap]:
+    def _place(self, node: Node, values: Sequence[Value]) -> tuple[int, IndexingMap]:
         """Put a node into a function; return that and where it is read in it."""
         key = _key(node)
         reads = self._reads.get(key, {})
