@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from shardy_py.api.guarded_pass import guard_pass
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.files import write_atomically
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Program
@@ -218,6 +219,6 @@ def snapshot_writer(semantics: OpSemantics) -> Callable[[Program, Path], None]:
     def write(program: Program, path: Path) -> None:
         store_shardings(program, semantics)
         frontend = frontend_of(program)
-        path.write_text(frontend.print_text(frontend.write_back(program)), encoding="utf-8")
+        write_atomically(path, frontend.print_text(frontend.write_back(program)))
 
     return write

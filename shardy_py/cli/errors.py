@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from shardy_py.errors import ShardyError
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 class ErrorsAsMessages(click.Group):
@@ -19,11 +22,40 @@ class ErrorsAsMessages(click.Group):
             return super().invoke(ctx)
         except ShardyError as error:
             for diagnostic in error.diagnostics:
-                click.echo(str(diagnostic), err=True)
+                _report(str(diagnostic))
         except BrokenPipeError:
             # The reader of our output went away, for example `| head`; the interpreter must not flush into it again.
             sys.stdout = None
         except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            click.echo(f"{place}error: {error.strerror or error} [file]", err=True)
+            reason = error.strerror or error
+            _report(
+                f"{error.filename}: error: {reason} [file]"
+                if error.filename
+                else f"error: input or output: {reason} [file]"
+            )
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            # A defect of this program: the user gets one line that can be reported, not a traceback.
+            _report(f"error: internal error at {_place(error)}: {type(error).__name__}: {error} [internal]")
         ctx.exit(2)
+
+
+def _report(message: str) -> None:
+    try:
+        click.echo(message, err=True)
+    except OSError:
+        # Nobody reads messages; the exit code has to do.
+        sys.stderr = None
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of this package that an error passed through."""
+    place = "?"
+    trace = error.__traceback__
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            place = f"{path.relative_to(_PACKAGE.parent)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

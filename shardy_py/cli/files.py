@@ -1,49 +1,37 @@
-"""Reading inputs and writing outputs: a file is replaced only when its new content is complete."""
+"""The inputs and outputs of commands."""
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from pathlib import Path
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.files import write_atomically
+
+__all__ = ["read_input", "read_stdin", "write_atomically"]
 
 STDIN = "-"
 
 
 def read_input(file: str) -> Path | bytes:
-    """Return what a frontend reads: the path, or the bytes of stdin."""
-    return sys.stdin.buffer.read() if file == STDIN else Path(file)
-
-
-def write_atomically(path: str, content: str | bytes) -> None:
-    """Write a whole file next to its place, then move it there.
+    """Return what a frontend reads: the path, or the bytes of stdin.
 
     Raises:
-        OSError: the place cannot be written; the old file is as it was.
+        OptionError: stdin cannot be read.
     """
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        # A device or a pipe such as /dev/null cannot be replaced.
-        target.write_bytes(data)
-        return
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+    return read_stdin() if file == STDIN else Path(file)
+
+
+def read_stdin() -> bytes:
+    """Return the bytes of stdin.
+
+    Raises:
+        OptionError: it is closed, or cannot be read.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        if sys.stdin is None:
+            raise OSError(0, "it is closed")
+        return sys.stdin.buffer.read()
     except OSError as error:
-        # The name of the temporary file would tell the user nothing.
-        raise OSError(error.errno, error.strerror, path) from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.chmod(name, mode)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        message = f"standard input cannot be read: {error.strerror or error}"
+        raise OptionError(Diagnostic("stdin", message, hint="give a file, or pipe the module in")) from None

@@ -14,8 +14,10 @@ def main() -> None:
     if missing:
         sys.exit(_refuse(missing))
     from shardy_py.cli.app import shardy
+    from shardy_py.cli.streams import standard_streams
 
-    shardy(prog_name="shardy")
+    with standard_streams():
+        shardy(prog_name="shardy")
 
 
 def _refuse(missing: list[str]) -> int:

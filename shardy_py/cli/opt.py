@@ -14,6 +14,8 @@ from attrs import define, field, frozen
 
 from shardy_py.api.pipeline import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
 from shardy_py.api.registries import load_registry
+from shardy_py.cli.files import read_stdin, write_atomically
+from shardy_py.cli.streams import standard_streams
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
@@ -161,7 +163,7 @@ def _parts(data: bytes, name: str, *, split: bool) -> Iterator[str | bytes]:
 
 def _read(file: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return read_stdin() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise _usage(f"cannot read {file}: {error.strerror or error}") from None
 
@@ -172,9 +174,11 @@ def _write(output: str, text: str) -> None:
             sys.stdout.write(text)
             sys.stdout.flush()
         else:
-            Path(output).write_text(text, encoding="utf-8")
+            write_atomically(output, text)
     except OSError as error:
-        raise _usage(f"cannot write {output}: {error.strerror or error}") from None
+        place = "standard output" if output == "-" else output
+        message = f"cannot write {place}: {error.strerror or error}"
+        raise OptionError(Diagnostic("file", message, hint="shardy-opt -o FILE")) from None
 
 
 def run(command: Command) -> int:
@@ -206,8 +210,13 @@ def run(command: Command) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``shardy-opt`` and return its exit code."""
+    with standard_streams():
+        return _main(sys.argv[1:] if arguments is None else arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
     try:
-        return run(parse_arguments(sys.argv[1:] if arguments is None else arguments))
+        return run(parse_arguments(arguments))
     except ShardyError as error:
         report(error.diagnostics, "error")
         return 2

@@ -23,6 +23,7 @@ from typing import Literal
 from attrs import frozen
 
 from shardy_py.errors import OptionError, ShardyError
+from shardy_py.files import write_atomically
 from shardy_py.testing.compare import compare
 from shardy_py.testing.generate import generate, parse_features
 from shardy_py.testing.reference import Reference
@@ -197,7 +198,7 @@ def _show(verdict: Verdict, options: argparse.Namespace, features: frozenset[str
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         path = options.out / f"seed-{verdict.seed}-{verdict.pipeline.split('{')[0].replace(',', '+')}.mlir"
-        path.write_text(text)
+        write_atomically(path, text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

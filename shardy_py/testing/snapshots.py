@@ -13,6 +13,7 @@ from shardy_py.api.result import Result
 from shardy_py.api.source import read_program
 from shardy_py.api.summary import sharding_of
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.files import write_atomically
 from shardy_py.ir.graph import Block, Op, Program, Value
 
 UPDATE = "--shardy-update-snapshots"
@@ -89,9 +90,7 @@ def _write(path: Path, text: str) -> None:
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_atomically(path, text)
 
 
 class _Lines:

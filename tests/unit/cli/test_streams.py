@@ -1,0 +1,75 @@
+"""Commands whose standard streams are closed, full or without a reader."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the shell of these tests is sh")
+
+MODULE = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.negate %a : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
+SHARDY = "from shardy_py.cli.main import main; main()"
+OPT = "import sys; from shardy_py.cli.opt import main; sys.exit(main())"
+
+
+def run(entry: str, arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command by the shell, in a folder that has the module as m.mlir."""
+    (folder / "m.mlir").write_text(MODULE)
+    command = f'"{sys.executable}" -c "{entry}" {arguments}'
+    return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=False, timeout=100)
+
+
+@pytest.mark.parametrize(("entry", "arguments"), [(SHARDY, "propagate -"), (OPT, "")])
+def test_closed_input_is_an_error(entry: str, arguments: str, tmp_path: Path) -> None:
+    """A command that reads standard input says that it is closed."""
+    done = run(entry, f"{arguments} <&-", tmp_path)
+    assert done.returncode == 2
+    assert "standard input cannot be read: it is closed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
+@pytest.mark.parametrize(("entry", "arguments"), [(SHARDY, "propagate -q m.mlir"), (OPT, "m.mlir")])
+def test_output_that_is_lost_is_an_error(entry: str, arguments: str, redirection: str, tmp_path: Path) -> None:
+    """A command whose output goes nowhere ends with a message of one line and exit code 2."""
+    if "full" in redirection and not Path("/dev/full").exists():
+        pytest.skip("there is no full device")
+    done = run(entry, f"{arguments} {redirection}", tmp_path)
+    assert done.returncode == 2
+    assert "Bad file descriptor" in done.stderr or "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_closed_error_stream_leaves_the_output_alone(tmp_path: Path) -> None:
+    """Messages that nobody reads change neither the exit code nor the file, whose number could be that of stderr."""
+    done = run(OPT, "-sdy-basic-propagate m.mlir -o out.mlir 2>&-", tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "out.mlir").read_text().startswith("module {\n  sdy.mesh")
+
+
+@pytest.mark.parametrize("entry", [SHARDY, OPT])
+def test_a_reader_that_leaves_is_no_traceback(entry: str, tmp_path: Path) -> None:
+    """A closed pipe ends a command quietly."""
+    done = run(entry, ("propagate m.mlir" if entry is SHARDY else "m.mlir") + " | true", tmp_path)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_standard_output_by_its_name(tmp_path: Path) -> None:
+    """/dev/stdout is written to behind what is there, be it a pipe or a file."""
+    done = run(OPT, "m.mlir -o /dev/stdout", tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("module {")
+    run(OPT, "m.mlir -o /dev/stdout >> log", tmp_path)
+    before = (tmp_path / "log").read_text()
+    run(OPT, "m.mlir -o /dev/stdout >> log", tmp_path)
+    assert (tmp_path / "log").read_text() == before + before
