@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ShardyError,
         UnsupportedError,
         VerificationError,
+        WorkerError,
     )
     from shardy_py.ir.builder import Builder
     from shardy_py.ir.frontend import Frontend, PrintedName
@@ -120,6 +121,7 @@ __all__ = [
     "RuleWarning",
     "UnsupportedError",
     "VerificationError",
+    "WorkerError",
 ]
 
 _HOMES = {
@@ -129,7 +131,7 @@ _HOMES = {
     "shardy_py.api.summary": "Summary",
     "shardy_py.errors": (
         "Diagnostic OptionError ParseError PluginError RuleError RuleWarning ShardyError UnsupportedError "
-        "VerificationError"
+        "VerificationError WorkerError"
     ),
     "shardy_py.ir.builder": "Builder",
     "shardy_py.ir.frontend": "Frontend PrintedName",

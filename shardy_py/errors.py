@@ -102,6 +102,10 @@ class RuleWarning(UserWarning):
     """A sharding rule that fits its op and is most likely a mistake all the same."""
 
 
+class WorkerError(ShardyError):
+    """A process that worked for this one and ended before its work was done."""
+
+
 def require_library(name: str, *, purpose: str, extra: str) -> None:
     """Check that a library of an extra is installed.
 

@@ -69,4 +69,5 @@ def compare_schedules(
     sweep = Sweep(session, Setting(chosen[0], known, axes, layout), make_source)
     with nullcontext() if store is None else sweep.open_store(store) as opened:
         outcomes = sweep.run(chosen, jobs=jobs, store=opened, progress=progress)
-    return make_comparison(outcomes, first=chosen[0].name, sorted_by=measure)
+    warnings = () if opened is None else opened.problems
+    return make_comparison(outcomes, first=chosen[0].name, sorted_by=measure, warnings=warnings)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import Any, Literal, get_args
 
 from attrs import asdict, field, fields, frozen
@@ -141,12 +142,14 @@ class Comparison:
         first: The name of the schedule that the others are compared with.
         sorted_by: What the rows are sorted by.
         refused: The schedules without a row, in the order in which they were given.
+        warnings: What is wrong with the store that outcomes were taken from.
     """
 
     rows: tuple[Row, ...]
     first: str
     sorted_by: Measure
     refused: tuple[Refusal, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def best(self) -> Row:
@@ -173,21 +176,26 @@ class Comparison:
 
     def sorted(self, measure: Measure) -> Comparison:
         """Return the same rows in another order."""
-        return make_comparison((*self.rows, *self.refused), first=self.first, sorted_by=measure)
+        outcomes: tuple[Outcome, ...] = (*self.rows, *self.refused)
+        return make_comparison(outcomes, first=self.first, sorted_by=measure, warnings=self.warnings)
 
 
-def make_comparison(outcomes: Iterable[Outcome], *, first: str, sorted_by: Measure = "time") -> Comparison:
+def make_comparison(
+    outcomes: Iterable[Outcome], *, first: str, sorted_by: Measure = "time", warnings: Iterable[Diagnostic] = ()
+) -> Comparison:
     """Return the table of all outcomes.
 
     Args:
         outcomes: What became of the schedules, in the order in which they were given.
         first: The schedule that the others are compared with.
         sorted_by: What the rows are sorted by.
+        warnings: What is worth knowing.
     """
     found = tuple(outcomes)
     key = measure_of(sorted_by)
     rows = tuple(sorted((item for item in found if isinstance(item, Row)), key=key))
-    return Comparison(rows, first, sorted_by, tuple(item for item in found if isinstance(item, Refusal)))
+    refused = tuple(item for item in found if isinstance(item, Refusal))
+    return Comparison(rows, first, sorted_by, refused, tuple(warnings))
 
 
 def outcome_data(outcome: Outcome) -> dict[str, Any]:
@@ -203,5 +211,41 @@ def parse_outcome(data: Any) -> Outcome:
     """
     for class_ in (Row, Refusal):
         if isinstance(data, dict) and set(data) == {item.name for item in fields(class_)}:
+            _check_types(data, class_)
             return class_(**data)
     raise ValueError("this is neither a row nor a refusal")
+
+
+def _check_types(data: Mapping[str, Any], class_: type) -> None:
+    """Check that each value is what its field says.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for item in fields(class_):
+        check = _CHECKS[str(item.type)]
+        if not check(data[item.name]):
+            raise ValueError(f"its {item.name} is {str(data[item.name])[:60]!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+
+
+def _is_collective(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) == {item.name for item in fields(Collectives)}
+        and all(_CHECKS[str(item.type)](value[item.name]) for item in fields(Collectives))
+    )
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "float": _is_number,
+    "float | None": lambda value: value is None or _is_number(value),
+    "tuple[str, ...]": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "tuple[Collectives, ...]": lambda value: isinstance(value, list) and all(map(_is_collective, value)),
+}
+"""The types of fields to what says whether a value of JSON is of it."""

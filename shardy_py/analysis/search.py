@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from shardy_py.analysis.evaluator import Setting
 from shardy_py.analysis.machine_text import MachineLike, get_machine
@@ -105,17 +105,19 @@ class SearchResult:
         default: The trial of the default ordering.
         trials: All trials in order.
         minimise: The measure.
+        warnings: What is wrong with the store that outcomes were taken from.
     """
 
     best: Row
     default: Row
     trials: tuple[Outcome, ...]
     minimise: Measure
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def comparison(self) -> Comparison:
         """The trials as a table."""
-        return make_comparison(self.trials, first=self.default.name, sorted_by=self.minimise)
+        return make_comparison(self.trials, first=self.default.name, sorted_by=self.minimise, warnings=self.warnings)
 
 
 def search_schedule(
@@ -177,7 +179,7 @@ def search_schedule(
             return sweep.run(schedules, jobs=jobs, store=opened, progress=report)
 
         trials = _run_trials(space, evaluate, minimise=measure, budget=budget, seed=seed, at_once=_at_once(jobs))
-    return _result(trials, measure)
+    return evolve(_result(trials, measure), warnings=() if opened is None else opened.problems)
 
 
 def require_optuna() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +20,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.analysis.store import SweepStore
 from shardy_py.analysis.workers import run_schedules
 from shardy_py.api.in_shardings import InShardings
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, WorkerError
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many schedules are done, how many there are, and what became of the last one."""
@@ -87,6 +88,9 @@ class Sweep:
             jobs: How many processes, see `run_schedules`.
             store: What has outcomes already and gets those that are new, as they come.
             progress: Called with each outcome, be it from the store.
+
+        Raises:
+            WorkerError: a process was ended from outside; the error says what the store has.
         """
         outcomes: dict[int, Outcome] = {}
         for number, schedule in enumerate(schedules):
@@ -95,11 +99,12 @@ class Sweep:
                 outcomes[number] = found
                 progress(len(outcomes), len(schedules), found)
         rest = [number for number in range(len(schedules)) if number not in outcomes]
-        for index, outcome in self._run([schedules[number] for number in rest], jobs):
-            outcomes[rest[index]] = outcome
-            if store is not None:
-                store.add(outcome)
-            progress(len(outcomes), len(schedules), outcome)
+        with _naming(store):
+            for index, outcome in self._run([schedules[number] for number in rest], jobs):
+                outcomes[rest[index]] = outcome
+                if store is not None:
+                    store.add(outcome)
+                progress(len(outcomes), len(schedules), outcome)
         return tuple(outcomes[number] for number in range(len(schedules)))
 
     def _run(self, schedules: Sequence[NamedSchedule], jobs: int | None) -> Iterator[tuple[int, Outcome]]:
@@ -112,6 +117,18 @@ class Sweep:
         for index, outcome in done:
             for number in numbers[distinct[index].text]:
                 yield number, evolve(outcome, name=schedules[number].name)
+
+
+@contextmanager
+def _naming(store: SweepStore | None) -> Iterator[None]:
+    """Let errors of processes that are gone say what is left of their work."""
+    try:
+        yield
+    except WorkerError as error:
+        if store is None:
+            raise
+        hint = f"{store.path} has the {len(store)} schedules that are done, the same call goes on from there"
+        raise WorkerError(*(evolve(item, hint=hint) for item in error.diagnostics)) from None
 
 
 def open_program(

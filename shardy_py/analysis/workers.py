@@ -5,14 +5,16 @@ A process opens a program once and keeps it for the schedules that follow.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Protocol
 
 from shardy_py.analysis.orderings import NamedSchedule
 from shardy_py.analysis.rows import Outcome
-from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
 
 Evaluator = Callable[[NamedSchedule], Outcome]
 """What says what becomes of a schedule; deterministic, and not to be called by two threads at once."""
@@ -49,6 +51,7 @@ def run_schedules(
 
     Raises:
         OptionError: joblib is missing, or the number fits nothing.
+        WorkerError: a process was ended from outside.
     """
     if jobs == 0 or (jobs is not None and jobs < -1):
         raise OptionError(Diagnostic("invalid-jobs", f"jobs is {jobs}", hint="give 1, 2, ..., or -1 for all cores"))
@@ -61,7 +64,26 @@ def run_schedules(
     sent = source()
     key = sent.key
     run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    yield from run(delayed(_evaluate)(key, sent, number, schedule) for number, schedule in enumerate(schedules))
+    with _lost_workers():
+        yield from run(delayed(_evaluate)(key, sent, number, schedule) for number, schedule in enumerate(schedules))
+
+
+@contextmanager
+def _lost_workers() -> Iterator[None]:
+    """Turn the error that a worker process is gone into one of ours.
+
+    Raises:
+        WorkerError: it is.
+    """
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    try:
+        yield
+    except BrokenProcessPool as error:
+        codes = re.search(r"exit codes? of the workers? (?:is|are) (.*)", str(error))
+        message = f"a worker process was ended from outside{f': {codes[1]}' if codes else ''}"
+        hint = "if memory ran out, use fewer jobs; a store keeps what is done, and the same call goes on from there"
+        raise WorkerError(Diagnostic("worker-killed", message, hint=hint)) from None
 
 
 def require_joblib() -> None:

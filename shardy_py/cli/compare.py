@@ -85,7 +85,9 @@ def check_plot(plot: str | None) -> None:
 
 
 def write_comparison(comparison: Comparison, *, json_file: str | None, plot: str | None) -> None:
-    """Write a comparison to the files that were asked for."""
+    """Write a comparison to the files that were asked for, and its warnings to stderr."""
+    for warning in comparison.warnings:
+        click.echo(warning.show("warning"), err=True)
     if plot is not None:
         write_atomically(plot, draw_comparison(comparison, plot_format(plot)))
     if json_file == STDOUT:

@@ -51,12 +51,12 @@ def _finish() -> None:
     under_way = sys.exc_info()[0] is not None
     problem = _flush(sys.stdout)
     if problem is not None:
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         if not under_way and not isinstance(problem, BrokenPipeError) and sys.stderr is not None:
             with suppress(OSError):
                 sys.stderr.write(f"error: standard output cannot be written: {problem.strerror or problem}\n")
     if _flush(sys.stderr) is not None:
-        sys.stderr = None  # type: ignore[assignment]
+        sys.stderr = None
     if problem is not None and not under_way:
         sys.exit(_CANNOT_WRITE)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
-from shardy_py.analysis.rows import Collectives, Refusal, Row
+from shardy_py.analysis.rows import Collectives, Refusal, Row, outcome_data
 from shardy_py.analysis.store import SweepStore
 from shardy_py.errors import OptionError
 
@@ -99,14 +101,79 @@ def test_a_file_that_is_no_store_is_left_alone(tmp_path: Path, content: str) -> 
 
 
 @pytest.mark.parametrize(
-    "line", ['{"name": "a"}', "[]", "3", "not JSON", '{"name": "a", "schedule": 1, "problems": 2}']
+    "line",
+    [
+        "",
+        "  ",
+        '{"name": "a"}',
+        "[]",
+        "3",
+        "not JSON",
+        '{"name": "a", "schedule": 1, "problems": 2}',
+        '{"name": "a", "schedule": "x", "problems": "abc"}',
+        json.dumps({**outcome_data(ROW), "flops": "many"}),
+        json.dumps({**outcome_data(ROW), "seconds": float("nan")}),
+        json.dumps({**outcome_data(ROW), "collectives": [{"kind": "all_gather"}]}),
+        "[" * 100_000,
+        "9" * 10_000,
+        "\ufffd\0",
+    ],
 )
-def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
-    """A whole line that is no outcome is an error with its number."""
+def test_a_bad_line_is_reported(tmp_path: Path, line: str) -> None:
+    """A whole line that is no outcome is a problem with its number; it stays, and the store goes on."""
     path = tmp_path / "s.jsonl"
     path.write_bytes(filled(path) + f"{line}\n".encode())
-    with pytest.raises(OptionError, match=r"s\.jsonl:4"):
-        SweepStore(path, HEADER)
+    before = path.read_bytes()
+    with SweepStore(path, HEADER) as store:
+        assert [item.location for item in store.problems] == [f"{path}:4"]
+        assert len(store) == 2
+        store.add(evolve(ROW, schedule="levels of c"))
+    assert path.read_bytes().startswith(before)
+    with SweepStore(path, HEADER) as store:
+        assert len(store) == 3
+
+
+def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
+    """Of a damaged file the first problems are shown, and how many more there are."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(filled(path) + b"bad\n" * 500)
+    with SweepStore(path, HEADER) as store:
+        assert len(store.problems) == 21
+        assert "480 more lines" in store.problems[-1].message
+
+
+def _write_rows(path: Path, who: int, count: int) -> None:
+    """Run in a process of its own: open the store again and again, and add rows."""
+    for number in range(count):
+        with SweepStore(path, HEADER) as store:
+            store.add(evolve(ROW, schedule=f"levels of {who}-{number} {'x' * (number % 7) * 1000}"))
+
+
+def test_two_processes_lose_nothing(tmp_path: Path) -> None:
+    """Rows that processes write at the same time are all there, each on a line of its own."""
+    path = tmp_path / "s.jsonl"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_rows, args=(path, who, 150)) for who in range(2)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+        assert writer.exitcode == 0
+    with SweepStore(path, HEADER) as store:
+        assert store.problems == ()
+        assert len(store) == 300
+
+
+def test_a_cut_line_of_another_process_is_dropped(tmp_path: Path) -> None:
+    """What a killed process left of a line does not spoil the line that is added next."""
+    path = tmp_path / "s.jsonl"
+    with SweepStore(path, HEADER) as store:
+        store.add(ROW)
+        with path.open("ab") as stream:
+            stream.write(b'{"name": "cut')
+        store.add(REFUSAL)
+    with SweepStore(path, HEADER) as store:
+        assert (len(store), store.problems) == (2, ())
 
 
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

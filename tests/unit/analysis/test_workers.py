@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from attrs import frozen
 from shardy_py.analysis.orderings import EVERYTHING, NamedSchedule
 from shardy_py.analysis.rows import Outcome, Refusal
 from shardy_py.analysis.workers import run_schedules
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, WorkerError
 from shardy_py.ir.schedule import Schedule
 
 SCHEDULES = tuple(NamedSchedule(f"s{i}", Schedule((EVERYTHING,))) for i in range(6))
@@ -98,3 +100,30 @@ def test_nothing_to_do_needs_no_process(tmp_path: Path) -> None:
     """Without schedules nothing is opened."""
     assert run(Source(str(tmp_path)), 2, ()) == {}
     assert not list(tmp_path.iterdir())
+
+
+class Killed:
+    """Ends its process as a lack of memory would."""
+
+    def __call__(self, schedule: NamedSchedule) -> Outcome:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+
+@frozen
+class KilledSource:
+    """The source of it."""
+
+    key: str = "killed"
+
+    def open(self) -> Killed:
+        return Killed()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_a_killed_worker_is_an_error() -> None:
+    """A process that the system ends is a message that says what to do, not a traceback of the library."""
+    pytest.importorskip("joblib")
+    with pytest.raises(WorkerError, match="ended from outside") as error:
+        list(run_schedules(SCHEDULES, evaluator=Evaluator(), source=KilledSource, jobs=2))
+    assert "store" in error.value.diagnostics[0].hint
