@@ -113,6 +113,14 @@ class Value:
         return f"<{kind} {self.index} of {self.owner!r}: {self.type}>"
 
 
+def _remove_use(uses: list[tuple[Op, int]], use: tuple[Op, int]) -> None:
+    """Take a use out of a list; ops are erased last first, and then it is the last one."""
+    if uses and uses[-1] == use:
+        uses.pop()
+    else:
+        uses.remove(use)
+
+
 class Op:
     """An operation.
 
@@ -200,7 +208,7 @@ class Op:
 
     def set_operand(self, number: int, value: Value) -> None:
         """Replace one operand, keeping the use lists right."""
-        self.operands[number].uses.remove((self, number))
+        _remove_use(self.operands[number].uses, (self, number))
         self.own_operands()[number] = value
         value.uses.append((self, number))
 
@@ -215,7 +223,7 @@ class Op:
     def drop_uses(self) -> None:
         """Leave the use lists of all operands."""
         for number, value in enumerate(self.operands):
-            value.uses.remove((self, number))
+            _remove_use(value.uses, (self, number))
 
     def own_operands(self) -> list[Value]:
         """Return the operands as a list to change; the use lists are the caller's to keep right.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program
@@ -76,8 +76,28 @@ def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
 
 def erase_unused_ops(program: Program, semantics: OpSemantics) -> None:
     """Take all ops that `find_unused_ops` finds out of the program."""
-    for op in reversed(find_unused_ops(program, semantics)):
+    unused = find_unused_ops(program, semantics)
+    for op in reversed(unused):
         for inner in op.walk():
             for value in inner.results:
                 program.shardings.pop(value.id, None)
+    erase_together(unused)
+
+
+def erase_together(ops: Sequence[Op]) -> None:
+    """Take ops out of the program whose results only they themselves use.
+
+    The uses of each value are gone through once, however many of them go.
+
+    Args:
+        ops: The ops, in program order.
+    """
+    inner_ops = [inner for op in ops for inner in op.walk()]
+    gone = {op.id for op in inner_ops}
+    values = {value.id: value for op in inner_ops for value in op.operands}
+    for value in values.values():
+        value.uses = [use for use in value.uses if use[0].id not in gone]
+    for op in inner_ops:
+        op.operands = ()
+    for op in reversed(ops):
         op.erase()

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.call_copies import refuse_too_many_copies
 from shardy_py.ir.cloning import clone_function_recursively
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
@@ -25,9 +26,10 @@ class FlattenCallGraphPass:
         """Copy the functions to the end of the module, the copy of a callee before that of its caller.
 
         Raises:
-            UnsupportedError: functions call each other in a circle.
+            UnsupportedError: functions call each other in a circle, or there would be too many copies.
             VerificationError: a function that does not exist is called.
         """
+        refuse_too_many_copies(program)
         symbols = SymbolTable(program)
         called: set[int] = set()
         for call in calls_callees_first(program):

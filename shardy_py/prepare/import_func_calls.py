@@ -9,6 +9,7 @@ from attrs import frozen
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.call_copies import refuse_too_many_copies
 from shardy_py.ir.cloning import clone_region
 from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Region
@@ -50,9 +51,10 @@ class ImportFuncCallsPass:
         """Replace the calls, those in callees first; warn of functions whose body had to be copied.
 
         Raises:
-            UnsupportedError: functions call each other in a circle.
+            UnsupportedError: functions call each other in a circle, or there would be too many copies.
             VerificationError: a function that does not exist is called.
         """
+        refuse_too_many_copies(program)
         importer = _Importer(program, context)
         for call in calls_callees_first(program):
             importer.replace(call)

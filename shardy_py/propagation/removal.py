@@ -12,7 +12,7 @@ from attrs import define, field
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.unused import is_removable
+from shardy_py.ir.unused import erase_together, is_removable
 
 
 @define
@@ -58,6 +58,7 @@ class Removal:
     def __init__(self, plan: RemovalPlan) -> None:
         self.plan = plan
         self.users = {value: dict(counts) for value, counts in plan.users.items()}
+        self._counts = {value: sum(counts.values()) for value, counts in plan.users.items()}
         self.erased: set[int] = set()
         self._erased_ops: set[int] = set()
 
@@ -68,8 +69,8 @@ class Removal:
 
     def use_count(self, value: Value) -> int:
         """Return the current number of uses of a value."""
-        counts = self.users.get(value.id)
-        return len(value.uses) if counts is None else sum(counts.values())
+        count = self._counts.get(value.id)
+        return len(value.uses) if count is None else count
 
     def erase(self, step: int) -> Erasure:
         """Erase a step's op with everything in it."""
@@ -89,8 +90,12 @@ class Removal:
                 if producer is not None and others <= 1 and producer.id in self.plan.step_of:
                     put_back.append(self.plan.step_of[producer.id])
             for value in op.operands:
-                if self.users[value.id].pop(op.id, None) is not None:
-                    touched.update(dict.fromkeys(self.users[value.id]))
+                users = self.users[value.id]
+                lost = users.pop(op.id, 0)
+                self._counts[value.id] -= lost
+                # One use or another number of them is all that matters to a step.
+                if lost and self._counts[value.id] == 1:
+                    touched.update(dict.fromkeys(users))
         self.erased.update(gone)
         steps = [self.plan.step_of[op_id] for op_id in touched if op_id in self.plan.step_of]
         return Erasure(
@@ -107,7 +112,7 @@ class Erasure:
     Attributes:
         gone: Those erased.
         put_back: Those to visit again, in order.
-        touched: Those whose operands lost a use.
+        touched: Those that use a value which now has one use only.
     """
 
     gone: list[int]
@@ -125,6 +130,4 @@ def _post_order(op: Op) -> Iterator[Op]:
 
 def erase_ops(plan: RemovalPlan) -> None:
     """Take the ops out of the program, those that are still there."""
-    for op in reversed(plan.ops):
-        if op.parent is not None:
-            op.erase()
+    erase_together([op for op in plan.ops if op.parent is not None])

@@ -1,0 +1,61 @@
+"""How large a program becomes when every call gets a function of its own."""
+
+from __future__ import annotations
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.finding import all_in_region
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_callee, calls_by_function, functions_callees_first
+from shardy_py.sharding.tensor import symbol
+
+MAX_COPIED_OPS = 500_000
+"""How many ops copies of functions may have: they double with every function that calls the next one twice."""
+
+
+def refuse_too_many_copies(program: Program) -> None:
+    """Check that copying each function for every call of it leaves the program at a size that can be handled.
+
+    Raises:
+        UnsupportedError: it does not; the error names the function with the most copies.
+    """
+    if all(len(calls) < 2 for calls in calls_by_callee(program).values()):
+        return
+    functions = functions_callees_first(program)
+    calls_in = calls_by_function(program)
+    sizes = {
+        _name(function): sum(1 for region in function.regions for _ in all_in_region(region)) for function in functions
+    }
+    copies = _instances(functions, calls_in)
+    copied = sum((max(copies[name], 1) - 1) * size for name, size in sizes.items())
+    if copied <= MAX_COPIED_OPS:
+        return
+    worst = max(functions, key=lambda function: copies[_name(function)] * sizes[_name(function)])
+    count = copies[_name(worst)]
+    shown = f"{count:,}" if count < 10**15 else "more than 10^15"
+    raise UnsupportedError(
+        Diagnostic(
+            "too-many-copies",
+            f"the calls of functions in each other multiply: {symbol(_name(worst))} alone would have {shown} copies",
+            location=worst.location,
+            op=worst.name,
+            hint="let all calls of a function share its shardings: --dedup-functions-fully, dedup_functions_fully=True",
+        )
+    )
+
+
+def _name(function: Op) -> str:
+    name: str = function.attributes[SYMBOL_NAME]
+    return name
+
+
+def _instances(functions: list[Op], calls_in: dict[Op, list[Op]]) -> dict[str, int]:
+    """Return how often each function would stand in the program; 0 for one that nothing calls."""
+    found = dict.fromkeys(map(_name, functions), 0)
+    for caller in reversed(functions):
+        times = max(found[_name(caller)], 1)
+        for call in calls_in.get(caller, ()):
+            callee = callee_of(call)
+            if callee in found:
+                found[callee] += times
+    return found
