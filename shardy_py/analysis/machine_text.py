@@ -28,7 +28,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -38,11 +37,15 @@ from shardy_py.analysis.machine import TOPOLOGIES, Link, Machine
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.ir.passes import unknown_name
 from shardy_py.layout.element_types import mlir_element_bits
+from shardy_py.texts import parse_toml
 
 MachineLike = Machine | str | Path
 """A machine, the name of one that comes along, or the path of a TOML file."""
 
 _FOLDER = "machines"
+_MOST = 1e30
+"""More than any machine has of anything; products of such numbers are still finite."""
+_MOST_DEVICES = 2**31
 
 
 def machine_names() -> tuple[str, ...]:
@@ -93,15 +96,20 @@ def parse_machine(text: str, *, source: str = "") -> Machine:
     Raises:
         OptionError: it is no TOML or no machine; all problems are listed.
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(Diagnostic("invalid-machine", f"this is not TOML: {error}", source)) from None
+    data = parse_toml(text, code="invalid-machine", source=source)
     reader = _Reader(source)
     machine = reader.machine(data)
     if reader.problems:
         raise OptionError(*reader.problems)
     return machine
+
+
+def _shown(value: object, width: int = 60) -> str:
+    """Return a value as Python writes it, shortened; numbers of thousands of digits have no decimal form."""
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return "a number of very many digits"
+    text = repr(value)
+    return text if len(text) <= width else f"{text[:width]}..."
 
 
 class _Reader:
@@ -134,11 +142,11 @@ class _Reader:
     def _link(self, place: str, table: Mapping[str, Any]) -> Link:
         self._known_keys(place, table, ("name", "size", "bandwidth", "latency", "topology"))
         topology = table.get("topology", "ring")
-        if topology not in TOPOLOGIES:
-            self._problem(place, f"topology is {topology!r}", hint=f"write one of {', '.join(TOPOLOGIES)}")
+        if not isinstance(topology, str) or topology not in TOPOLOGIES:
+            self._problem(place, f"topology is {_shown(topology)}", hint=f"write one of {', '.join(TOPOLOGIES)}")
         size = table.get("size")
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            self._problem(place, f"size is {size!r}, not a number of devices")
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= _MOST_DEVICES:
+            self._problem(place, f"size is {_shown(size)}, not a number of devices")
             size = 1
         return Link(
             self._text(place, table, "name"),
@@ -171,9 +179,9 @@ class _Reader:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         least = 0.0 if default is not None else None
         # A comparison with what is not a number is false, so that nan is refused, too.
-        if is_number and (value > 0 or value == least) and value != float("inf"):
+        if is_number and (value > 0 or value == least) and value <= _MOST:
             return float(value)
-        message = f"{key} is missing" if value is None else f"{key} is {value!r}, not a positive number"
+        message = f"{key} is missing" if value is None else f"{key} is {_shown(value)}, not a positive number"
         self._problem(place, message)
         return 1.0
 
@@ -181,7 +189,7 @@ class _Reader:
         value = table.get(key)
         if isinstance(value, str) and value:
             return value
-        self._problem(place, f"{key} is missing" if value is None else f"{key} is {value!r}, not a text")
+        self._problem(place, f"{key} is missing" if value is None else f"{key} is {_shown(value)}, not a text")
         return ""
 
     def _known_keys(self, place: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:

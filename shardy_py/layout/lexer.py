@@ -7,10 +7,13 @@ from typing import NoReturn
 
 from shardy_py.errors import Diagnostic, ParseError
 
-_SPACE = re.compile(r"(?:\s|/\*.*?\*/)*", re.DOTALL)
+_SPACE = re.compile(r"(?:\s++|/\*.*?\*/)*+", re.DOTALL)
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _INT64_MAX = 2**63 - 1
+_MAX_DIGITS = 1000
+"""More digits than numbers have, be they written with many zeros in front."""
+_SHOWN = 40
 _MAX_EXCERPT = 200
 
 
@@ -56,9 +59,10 @@ class Cursor:
     def integer(self, what: str, *, least: int | None = None) -> int:
         """Return the integer that comes next; it fits 64 bits and is not below ``least``."""
         start = self.skip()
-        value = int(self._match(_INTEGER, what))
+        digits = self._match(_INTEGER, what)
+        value = int(digits) if len(digits) < _MAX_DIGITS else _INT64_MAX + 1
         if abs(value) > _INT64_MAX:
-            self.refuse("integer-overflow", f"{value} does not fit 64 bits", start)
+            self.refuse("integer-overflow", f"{digits[:_SHOWN]} does not fit 64 bits", start)
         if least is not None and value < least:
             self.refuse("invalid-number", f"{value} where {what} of at least {least} is expected", start)
         return value

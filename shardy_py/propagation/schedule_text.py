@@ -16,7 +16,6 @@ it is left out, or ``nothing``.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -27,6 +26,7 @@ from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, U
 from shardy_py.propagation.schedule import DEFAULT
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.texts import parse_toml
 
 NOTHING = "nothing"
 _ENTRY_KEYS = ("names", "traits", "except-names", "except-traits", "factors", "uses", "direction")
@@ -67,10 +67,7 @@ def parse_schedule(
     Raises:
         OptionError: it is no TOML or no schedule; all problems are listed.
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(Diagnostic("invalid-schedule", f"this is not TOML: {error}", source)) from None
+    data = parse_toml(text, code="invalid-schedule", source=source)
     reader = _Reader(source, frozenset((*more_traits, *(trait.name for trait in TRAITS))))
     schedule = reader.schedule(data, {**BUILTIN, "default": rest})
     if schedule is None or reader.problems:
@@ -145,7 +142,7 @@ class _Reader:
             return None
         levels = tuple(self.level(index, table) for index, table in enumerate(tables))
         then = data.get("then", "default")
-        if then != NOTHING and then not in builtin:
+        if not isinstance(then, str) or (then != NOTHING and then not in builtin):
             self.problem("", f"then is {then!r}", hint=f"write one of {', '.join([*builtin, NOTHING])}")
             return None
         levels += () if then == NOTHING else builtin[then].levels

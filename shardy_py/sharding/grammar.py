@@ -95,7 +95,7 @@ def _priority(cursor: Cursor) -> int | None:
         cursor.fail("a priority in the form p<number>", code="priority", hint='write it like {"x"}p1')
     if len(digits) > 1 and digits[0] == "0":
         cursor.fail("a priority without leading zeros", code="priority", hint=f"write p{digits.lstrip('0') or 0}")
-    if int(digits) >= 2**63:
+    if len(digits) > 19 or int(digits) >= 2**63:
         cursor.fail("a priority of at most 63 bits", code="priority", hint="priorities may have gaps; use small ones")
     cursor.advance()
     return int(digits)

@@ -8,21 +8,25 @@ from typing import NoReturn
 from shardy_py.errors import Diagnostic, ParseError
 
 _TOKEN = re.compile(
-    r"""(?:\s|//[^\n]*)*        # white space and comments
-    ( "(?:[^"\\\n]|\\.)*"       # string
-    | @"(?:[^"\\\n]|\\.)*"      # quoted symbol
+    r"""(?:\s++|//[^\n]*+)*+      # white space and comments
+    ( @?"(?:[^"\\\n]++|\\.)*+"?  # string or quoted symbol, also one that does not end
     | @[A-Za-z_][\w$.]*         # symbol
     | \#[A-Za-z_][\w$.]*        # attribute name
     | [A-Za-z_][\w$.]*          # keyword
     | ->
     | -?0x[0-9a-fA-F]+ | -?[0-9]+
-    | \S )""",
+    | \S
+    | \Z )""",
     re.VERBOSE | re.ASCII,
 )
+# Nothing in it is tried twice, so that a text takes as long as it is, however broken.
+_STRING = re.compile(r'@?"(?:[^"\\\n]++|\\.)*+"')
 _ESCAPE = re.compile(rb'\\(["\\nt]|[0-9a-fA-F]{2})')
 _ANY_ESCAPE = re.compile(r"\\(.)(.?)")
 _NAMED = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
 _INT64_MAX = 2**63 - 1
+_MAX_DIGITS = 1000
+"""More digits than numbers have, be they written with many zeros in front."""
 
 
 def unescape(body: str) -> str | None:
@@ -75,15 +79,19 @@ class Cursor:
 
     def string(self, what: str) -> str:
         """Return the value of a string token."""
-        if len(self.token) < 2 or self.token[0] != '"':
+        if self.token[:1] != '"' or not self._ends():
             self.fail(f'{what} in double quotes, like "x"')
         return self._unquote(0)
 
     def symbol(self) -> str:
         """Return the name of a symbol token."""
-        if len(self.token) < 2 or self.token[0] != "@":
+        if len(self.token) < 2 or self.token[0] != "@" or (self.token[1] == '"' and not self._ends()):
             self.fail('a mesh name like @mesh, or an inlined mesh like mesh<["x"=2]>')
         return self._unquote(1) if self.token[1] == '"' else self.advance()[1:]
+
+    def _ends(self) -> bool:
+        """Return whether a string token has its second quote."""
+        return _STRING.fullmatch(self.token) is not None
 
     def _unquote(self, start: int) -> str:
         body = self.token[start + 1 : -1]
@@ -100,7 +108,7 @@ class Cursor:
         token = self.token
         if not token or not token[-1].isalnum() or not token.lstrip("-")[:1].isdigit():
             self.fail(f"{what}, an integer")
-        value = int(token, 16 if "x" in token else 10)
+        value = int(token, 16 if "x" in token else 10) if len(token) < _MAX_DIGITS else _INT64_MAX + 1
         if not -_INT64_MAX <= value <= _INT64_MAX:
             self.fail(f"{what} of at most 63 bits")
         self.advance()
@@ -116,7 +124,8 @@ class Cursor:
         offset = self._offset()
         line = self.text.count("\n", 0, offset) + 1
         column = offset - (self.text.rfind("\n", 0, offset) + 1) + 1
-        found = f"'{self.token}'" if self.token else "the end of the text"
+        is_cut = '"' in self.token[:2] and not self._ends()
+        found = f"'{self.token[0] if is_cut else _shortened(self.token)}'" if self.token else "the end of the text"
         message = f"column {column}: expected {expected}, but found {found} in: {_excerpt(self.text, offset)}"
         raise ParseError(Diagnostic(code, message, location=f"{line}:{column}", hint=hint))
 
@@ -125,6 +134,10 @@ class Cursor:
             if index == self.index:
                 return match.start(1)
         return len(self.text)
+
+
+def _shortened(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else f"{text[:width]}..."
 
 
 def _excerpt(text: str, offset: int, width: int = 60) -> str:

@@ -19,15 +19,18 @@ from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import DimensionSharding, ManualAxes, TensorSharding, TensorShardingPerValue
+from shardy_py.texts import refuse_bad_text, require_text
 
 _T = TypeVar("_T")
 
 
 def _whole(text: str, production: Callable[[Cursor], _T]) -> _T:
-    cursor = Cursor(text)
-    value = production(cursor)
-    cursor.end()
-    return value
+    require_text(text, "the attribute", code="syntax")
+    with refuse_bad_text("the attribute", code="syntax"):
+        cursor = Cursor(text)
+        value = production(cursor)
+        cursor.end()
+        return value
 
 
 # The form that is printed, with plain names: read with two expressions, its parts remembered. Anything else, and any
