@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.integers import as_integer, parse_integer
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program, Value
 
@@ -63,7 +64,4 @@ def find_argument(function: Op, key: int | str) -> Value:
 
 
 def _index(key: int | str) -> int | None:
-    if isinstance(key, int):
-        return None if isinstance(key, bool) else key
-    digits = key.removeprefix("%").removeprefix("arg")
-    return int(digits) if digits.isascii() and digits.isdigit() else None
+    return parse_integer(key.removeprefix("%").removeprefix("arg")) if isinstance(key, str) else as_integer(key)

@@ -7,10 +7,12 @@ from itertools import chain, count
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.integers import INT64_MAX, as_integer
 from shardy_py.ir.graph import Op, Program
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
 from shardy_py.sharding.verify import verify_mesh
+from shardy_py.texts import require_text
 
 DEFAULT_NAME = "mesh"
 
@@ -37,10 +39,15 @@ def as_mesh(mesh: Any) -> Mesh:
                 hint="give a Mesh, a mapping of axis names to sizes, or a mesh of JAX",
             )
         )
+    found: dict[str, int] = {}
     for name, size in sizes.items():
-        if not isinstance(name, str) or isinstance(size, bool) or not hasattr(size, "__index__"):
-            raise OptionError(Diagnostic("invalid-mesh", f"{name!r}: {size!r} is not the name of an axis and its size"))
-    return _verified(Mesh.of({name: int(size) for name, size in sizes.items()}))
+        require_text(name, "the name of an axis", code="invalid-mesh", error=OptionError)
+        number = as_integer(size)
+        if number is None or number > INT64_MAX:
+            shown = f"a {type(size).__name__}" if number is None else "a number of more than 63 bits"
+            raise OptionError(Diagnostic("invalid-mesh", f"the size of the axis {name!r} is {shown}"))
+        found[name] = number
+    return _verified(Mesh.of(found))
 
 
 def _verified(mesh: Mesh) -> Mesh:

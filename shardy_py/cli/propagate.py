@@ -17,6 +17,7 @@ from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.registry import make_registry
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.integers import parse_integer
 from shardy_py.report.copies import print_copies
 from shardy_py.report.data import report_json
 from shardy_py.report.graph import graph_suffix, graph_text
@@ -102,11 +103,12 @@ def parse_mesh_sizes(text: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for part in text.split(","):
         name, _, size = (item.strip() for item in part.partition("="))
-        if not name or not (size.isascii() and size.isdigit()) or name in sizes:
+        number = parse_integer(size)
+        if not name or number is None or name in sizes:
             raise OptionError(
                 Diagnostic("invalid-mesh", f"--mesh {text}: {part!r} is not NAME=SIZE", hint="--mesh data=4,model=2")
             )
-        sizes[name] = int(size)
+        sizes[name] = number
     return sizes
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.labels import EDGE_SUFFIX, Labels
+from shardy_py.integers import parse_integer
 
 _NUMBERED = re.compile(r"([\w.-]+)#(\d+)$")
 
@@ -74,7 +75,8 @@ def _find_step(labels: Labels, key: str) -> int | None:
     ops = {step: label for step, label in labels.of_step.items() if step >= 0}
     named = [step for step, label in ops.items() if label.name.removesuffix(EDGE_SUFFIX) == name]
     if numbered and named:
-        return named[int(numbered[2])] if int(numbered[2]) < len(named) else None
+        number = parse_integer(numbered[2])
+        return None if number is None or number >= len(named) else named[number]
     steps = named or [step for step, label in ops.items() if key and _is_part(key, label.location)]
     if len(steps) > 1:
         found = ", ".join(str(labels.of_step[step]) for step in steps[:8])

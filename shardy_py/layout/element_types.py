@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from shardy_py.integers import parse_integer
+
 _BITS = {
     "pred": 1,
     **{f"{sign}{bits}": bits for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)},
@@ -83,7 +85,7 @@ def mlir_element_bits(element_type: str) -> int | None:
     if match := _QUANTIZED.match(element_type):
         return mlir_element_bits(match[1])
     match = _NUMBER.match(element_type)
-    return int(match[1]) if match else None
+    return parse_integer(match[1]) if match else None
 
 
 def xla_element_type(element_type: str) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.texts import refuse_bad_text
 
 
 @frozen
@@ -69,6 +70,9 @@ class IndexingMap:
 
 _MAP = re.compile(r"^\s*(?:affine_map<)?\s*\(([^()]*)\)\s*(?:\[[^\]]*\])?\s*->\s*\((.*)\)\s*>?\s*$", re.DOTALL)
 
+_TOKENS = re.compile(r"(?:\s|[A-Za-z_]\w*+|[0-9]++(?![\w.])|[()+*,-])*+", re.ASCII)
+"""What expressions are made of; Python, which reads them, knows much more."""
+
 
 def parse_indexing_map(text: str) -> IndexingMap:
     """Return an indexing map in MLIR's notation for affine maps, with or without ``affine_map<>``.
@@ -79,23 +83,26 @@ def parse_indexing_map(text: str) -> IndexingMap:
     >>> parse_indexing_map("(d0, d1) -> (d1, 0)").results
     (Linear(terms=((1, 1),), offset=0), Linear(terms=(), offset=0))
     """
-    match = _MAP.match(text)
-    if match is None:
+    match = _MAP.match(text) if isinstance(text, str) else None
+    if match is None or not _TOKENS.fullmatch(match[2]):
         raise _malformed(text)
     loops = {name.strip(): number for number, name in enumerate(filter(str.strip, match[1].split(",")))}
     # Python has the same operators under other names; there is none left for ceildiv, which is opaque anyway.
     source = re.sub(r"\bceildiv\b", "|", re.sub(r"\bmod\b", "%", re.sub(r"\bfloordiv\b", "//", match[2])))
-    try:
-        tree = ast.parse(f"({source.strip()},)" if source.strip() else "()", mode="eval").body
-    except SyntaxError:
-        raise _malformed(text) from None
-    if not isinstance(tree, ast.Tuple):
-        raise _malformed(text)
-    return IndexingMap(len(loops), tuple(_expression(node, loops) for node in tree.elts))
+    with refuse_bad_text("the affine map", code="malformed-indexing-map", error=RuleError):
+        try:
+            tree = ast.parse(f"({source.strip()},)" if source.strip() else "()", mode="eval").body
+        except SyntaxError:
+            raise _malformed(text) from None
+        if not isinstance(tree, ast.Tuple):
+            raise _malformed(text)
+        return IndexingMap(len(loops), tuple(_expression(node, loops) for node in tree.elts))
 
 
 def _malformed(text: str) -> RuleError:
-    return RuleError(Diagnostic("malformed-indexing-map", "this is no affine map", hint=f"the text is {text[:200]}"))
+    return RuleError(
+        Diagnostic("malformed-indexing-map", "this is no affine map", hint=f"the text is {str(text)[:200]!r}")
+    )
 
 
 def _expression(node: ast.expr, loops: dict[str, int]) -> Expression:

@@ -19,7 +19,9 @@ def _escape(char: str) -> str:
         return "\\\\"
     if char != '"' and " " <= char <= "~":
         return char
-    return "".join(f"\\{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
+    # What MLIR has as bytes that are no UTF-8 is written back as these; other surrogates are no characters at all.
+    errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
+    return "".join(f"\\{byte:02X}" for byte in char.encode("utf-8", errors))
 
 
 def quote(name: str) -> str:

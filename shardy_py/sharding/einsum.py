@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain, islice
 from operator import index
 from typing import Any
 
@@ -22,6 +23,8 @@ from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_sh
 
 KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through")
 EXCLUSIVE = ("reduction", "need_replication", "permutation", "pass_through")
+_MOST_PROBLEMS = 20
+"""How many problems of one rule are told."""
 Factors = tuple[str, ...]
 Sizes = dict[str, int]
 
@@ -204,7 +207,10 @@ def _make_rule(
     operands, results = parse_tensors(text)
     named: dict[str, Any] = dict(zip(KINDS, marks, strict=True))
     spec = evolve(RuleSpec(text, operands, results, sizes, combiners=combiners, initial=initial), **named)
-    problems = [*_name_problems(spec), *_kind_problems(spec), *_initial_problems(spec)] or list(_unknown_sizes(spec))
+    found = list(
+        islice(chain(_name_problems(spec), _kind_problems(spec), _initial_problems(spec)), _MOST_PROBLEMS)
+    )
+    problems = found or list(islice(_unknown_sizes(spec), _MOST_PROBLEMS))
     if problems:
         raise RuleError(*problems)
     return spec

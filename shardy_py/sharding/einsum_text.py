@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.integers import parse_integer
 
 Place = tuple[str, int]
 """A factor name and its column."""
 
-_TOKEN = re.compile(r"(?P<space>\s+)|(?P<dots>\.\.\.\d*)|(?P<arrow>->)|(?P<name>[^\W\d]\w*)|(?P<mark>[(),])|(?P<bad>.)")
+_TOKEN = re.compile(
+    r"(?P<space>\s+)|(?P<dots>\.\.\.[0-9]*)|(?P<arrow>->)|(?P<name>[^\W\d]\w*)|(?P<mark>[(),])|(?P<bad>.)"
+)
+
+
+_WIDTH = 100
+"""How much of a long rule is shown on either side of a place."""
 
 
 @frozen
@@ -56,8 +63,9 @@ def excerpt(text: str, column: int = -1) -> str:
     i j -> i
       ^
     """
-    line = re.sub(r"\s", " ", text)
-    return line if column < 0 else f"{line}\n{' ' * column}^"
+    start = max(0, column - _WIDTH) if len(text) > 2 * _WIDTH else 0
+    line = re.sub(r"\s", " ", text[start : start + 2 * _WIDTH])
+    return line if column < 0 else f"{line}\n{' ' * (column - start)}^"
 
 
 def parse_tensors(text: str) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
@@ -83,7 +91,8 @@ def _error(text: str, message: str, column: int, *, hint: str = "") -> RuleError
 
 def _tokens(text: str) -> Iterator[_Token]:
     if not isinstance(text, str):
-        raise RuleError(Diagnostic("rule-syntax", f"a rule is a text such as 'i j -> j i', not {text!r}"))
+        message = f"a rule is a text such as 'i j -> j i', not a {type(text).__name__}"
+        raise RuleError(Diagnostic("rule-syntax", message))
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "bad"
         if kind == "bad" or (kind == "name" and match.group().startswith("_")):
@@ -110,7 +119,10 @@ def _tensor(text: str, tokens: list[_Token], end: int) -> TensorSpec:
     batch = None
     column = tokens[0].column if tokens else max(end - 1, 0)
     if tokens and tokens[0].kind == "dots":
-        batch = int(tokens[0].text[3:] or 0)
+        number = parse_integer(tokens[0].text[3:] or "0")
+        if number is None:
+            raise _error(text, "the number of an ellipsis is too long", tokens[0].column)
+        batch = number
         tokens = tokens[1:]
     return TensorSpec(tuple(_read_dims(text, tokens, end)), batch, column)
 

@@ -56,7 +56,7 @@ def _remembered_axes(text: str) -> tuple[AxisRef, ...]:
 
 
 def _parse_printed(text: str) -> TensorSharding | None:
-    match = _printed_sharding(text)
+    match = _printed_sharding(text) if isinstance(text, str) else None
     if match is None:
         return None
     name, dims, replicated, unreduced = match.groups()
@@ -72,7 +72,7 @@ def _parse_printed(text: str) -> TensorSharding | None:
 
 
 def _printed_per_value(text: str) -> TensorShardingPerValue | None:
-    items = _printed_items(text)
+    items = _printed_items(text) if isinstance(text, str) else []
     if not items or f"<[{', '.join(items)}]>" != text:
         return None
     shardings = [_parse_printed(item) for item in items]
@@ -130,6 +130,7 @@ def parse_attribute(text: str) -> ShardingValue:
     Raises:
         ParseError: with code ``unknown-attribute`` for another attribute, else as for the parts.
     """
+    require_text(text, "the attribute", code="syntax")
     if text.startswith("#sdy.sharding<"):
         return _parse_printed(text[13:]) or _whole(text, grammar.attribute)
     if text.startswith("#sdy.sharding_per_value<"):
