@@ -207,9 +207,7 @@ def _make_rule(
     operands, results = parse_tensors(text)
     named: dict[str, Any] = dict(zip(KINDS, marks, strict=True))
     spec = evolve(RuleSpec(text, operands, results, sizes, combiners=combiners, initial=initial), **named)
-    found = list(
-        islice(chain(_name_problems(spec), _kind_problems(spec), _initial_problems(spec)), _MOST_PROBLEMS)
-    )
+    found = list(islice(chain(_name_problems(spec), _kind_problems(spec), _initial_problems(spec)), _MOST_PROBLEMS))
     problems = found or list(islice(_unknown_sizes(spec), _MOST_PROBLEMS))
     if problems:
         raise RuleError(*problems)
