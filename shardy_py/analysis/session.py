@@ -117,10 +117,10 @@ class Session:
         program = read_program(module, semantics)
         semantics = complete_registry(program, semantics)
         main = find_main(program, source=source_name(module))
-        give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+        left_out = give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
         if on_given is not None:
             on_given(program, main)
-        problems = list(semantics.problems) if registry is None else []
+        problems = [*(semantics.problems if registry is None else ()), *left_out]
         copies = None if on_given is None else CopyLog(semantics)
         context = PassContext(semantics, problems, copies=copies)
         pipeline = PropagationPipeline(

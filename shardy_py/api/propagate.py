@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.entry import find_main
+from shardy_py.api.foreign_types import require_shapes
 from shardy_py.api.in_shardings import InShardings
 from shardy_py.api.inlining import with_inlining
 from shardy_py.api.options import EnginePass, Strategy, propagation_options
@@ -83,7 +84,7 @@ def propagate(
         conservative: Leave out factors that could be sharded unevenly.
         keep_sharding_rules: Leave the rule of each op on it as an attribute.
         extended_rules: Give rules to ops that the reference leaves without one.
-        strict: Refuse a program with ops that have no rule.
+        strict: Refuse a program with ops that have no rule, or types of dialects that no plugin defines.
         dedup_functions_fully: Let all calls of a function share its shardings; otherwise each call may have its own,
             and functions are copied where they end up different.
         inline_calls: Put the bodies of functions in the places of their calls first, as XLA does before it propagates.
@@ -125,6 +126,7 @@ def propagate(
     left_out = give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
     verify_manual_axes(program)
     if strict:
+        require_shapes(left_out)
         require_coverage(program, semantics)
     surveyed = survey_rules(program, semantics)
     recording = _start_recording(program, main) if trace else None

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import read_program
 from shardy_py.api.summary import is_counted
@@ -42,6 +43,7 @@ def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]
     """
     semantics = registry or load_registry(options=RuleOptions())
     program = read_program(module, semantics)
+    give_shapes(program, semantics)
     return [
         OpRule(op.name, op.location, semantics.get_sharding_rule(op), semantics.get_data_flow(op) is not None)
         for op in program.walk()

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
+from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_in_shardings
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.registries import load_registry
@@ -64,6 +65,7 @@ def give_shardings(
     Raises:
         ShardyError: they do not fit the program.
     """
+    opaque = give_shapes(program, semantics)
     given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
     mesh_name = None if given is None else add_mesh(program, given)
     warnings = import_gspmd(program, may_add_meshes=given is None)
@@ -75,4 +77,4 @@ def give_shardings(
     load_shardings(program, semantics)
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
-    return warnings
+    return (*opaque, *warnings)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
+from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.pipeline import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
 from shardy_py.api.registries import load_registry
 from shardy_py.cli.files import read_stdin, write_atomically
@@ -127,7 +128,7 @@ def transform(source: str | bytes, name: str, command: Command, registry: Regist
     module = parse_module(source, name=name)
     if command.passes and registry is not None:
         program = import_module(module, name=name)
-        context = PassContext(registry)
+        context = PassContext(registry, list(give_shapes(program, registry)))
         run_pipeline(program, command.passes, context)
         module = write_back(program)
         verify_module(module, name=name)

@@ -35,6 +35,7 @@ class _Copier:
         result.rules = dict(program.rules)
         result.op_names = set(program.op_names)
         result.plugin_problems = program.plugin_problems
+        result.has_foreign_types = program.has_foreign_types
         _take_ids(program, result)
         result.locate = _Locate(program)
         return result

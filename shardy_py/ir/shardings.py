@@ -7,6 +7,7 @@ from operator import is_
 from typing import Any
 
 from shardy_py.ir.finding import all_ops
+from shardy_py.ir.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.rules import store_rules
@@ -22,6 +23,8 @@ def load_shardings(program: Program, semantics: OpSemantics) -> None:
     """Fill the table of a program from its attributes; entries of before are dropped."""
     table = program.shardings
     table.clear()
+    if program.has_foreign_types:
+        rename_to_shardy(program)
     holders = _Holders(semantics)
     known: dict[tuple[int, str], tuple[object, Any]] = {}
     for op in all_ops(program):
@@ -50,6 +53,8 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
     table = program.shardings
     holders = _Holders(semantics)
     alone: dict[int, TensorShardingPerValue] = {}
+    if program.has_foreign_types:
+        rename_to_shardy(program)
     for op in all_ops(program):
         try:
             holder = holders[op.name]
@@ -70,6 +75,8 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
                 del op.attributes[SHARDING]
         elif results:
             _store_results(table, op, holder)
+    if program.has_foreign_types:
+        rename_to_foreign(program)
     store_rules(program)
 
 

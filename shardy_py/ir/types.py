@@ -27,6 +27,11 @@ class TensorType:
             object.__setattr__(self, "text", f"tensor<{'x'.join([*sizes, self.element_type])}>")
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether this is a type of a dialect, whose shape a plugin told, and no builtin tensor."""
+        return self.text.startswith("!")
+
+    @property
     def rank(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
@@ -50,6 +55,16 @@ class OpaqueType:
     def is_foreign(self) -> bool:
         """Whether this is a type of a dialect, such as ``!torch.vtensor<[2,3],f32>``; only plugins know its shape."""
         return self.text.startswith("!")
+
+    @property
+    def name(self) -> str:
+        """The name without parameters: ``!torch.vtensor`` of ``!torch.vtensor<[2,3],f32>``."""
+        return self.text.partition("<")[0]
+
+    @property
+    def parameters(self) -> str:
+        """The text between the outer angle brackets: ``[2,3],f32``; "" where there are none."""
+        return self.text.partition("<")[2].removesuffix(">")
 
     @property
     def is_tuple(self) -> bool:

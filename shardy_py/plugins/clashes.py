@@ -91,6 +91,12 @@ def pass_clash(name: str, owners: list[str]) -> Diagnostic:
     return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
 
 
+def type_clash(name: str, owners: list[str]) -> Diagnostic:
+    """Return what to say of a type that several define."""
+    message = f"the type {name} is defined by {' and by '.join(owners)}"
+    return Diagnostic("type-clash", message, hint="block one of the plugins by its name, or uninstall it")
+
+
 def frontend_clash(name: str, owners: list[str]) -> Diagnostic:
     """Return what to say of a frontend that several define."""
     message = f"the frontend {name!r} is defined by {' and by '.join(owners)}"

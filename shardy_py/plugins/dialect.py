@@ -20,6 +20,7 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.plugins import checks
+from shardy_py.plugins.types import ShapeOf, TypeDefinition
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum import rule as parse_rule
@@ -158,6 +159,7 @@ class Dialect:
 
     name: str = field(validator=lambda dialect, attribute, name: checks.check_dialect_name(name))
     _definitions: dict[str, OpDefinition] = field(factory=dict, init=False)
+    _types: dict[str, TypeDefinition] = field(factory=dict, init=False)
 
     @property
     def definitions(self) -> tuple[OpDefinition, ...]:
@@ -276,6 +278,42 @@ class Dialect:
             )
         self._definitions[definition.name] = definition
         return definition
+
+    @property
+    def types(self) -> tuple[TypeDefinition, ...]:
+        """The definitions of types, in the order in which they were added."""
+        return tuple(self._types.values())
+
+    def type(self, name: str, *, shape_of: ShapeOf | None = None) -> TypeDefinition:
+        """Define a type that is no builtin tensor; also a decorator over its ``shape_of``.
+
+        >>> torch = Dialect("torch")
+        >>> torch.type("!torch.int").name
+        '!torch.int'
+
+        Args:
+            name: The name with its dialect and without parameters: ``!torch.vtensor``.
+            shape_of: A function of the type (an `OpaqueType` with ``name``, ``parameters`` and ``text``) that returns
+                its sizes, None for a dynamic one; or a `TensorType`, which has the element type, too; or None for a
+                type that is no tensor. Without it no type of that name is a tensor.
+
+        Returns:
+            The definition.
+
+        Raises:
+            PluginError: the dialect defines the type already, or an argument is unfit.
+        """
+        definition = TypeDefinition.made_here(name, shape_of, self)
+        if name in self._types:
+            first = self._types[name]
+            hint = f"it is defined at {shorten_place(first.place)}, too" if first.place else ""
+            raise checks.refuse("duplicate-type", f"dialect {self.name!r} defines the type {name} twice", hint=hint)
+        self._types[name] = definition
+        return definition
+
+    def replace_type(self, definition: TypeDefinition) -> None:
+        """Put the definition of a type in the place of the one of the same name."""
+        self._types[definition.name] = definition
 
     def _check(self, definition: Any) -> None:
         if not isinstance(definition, OpDefinition):

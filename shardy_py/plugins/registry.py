@@ -29,8 +29,16 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.rules import RULE_ATTRIBUTE
 from shardy_py.ir.schedule import OpPriority
-from shardy_py.ir.types import static_shape
-from shardy_py.plugins.clashes import PluginInfo, clash, first_of_each, frontend_clash, pass_clash, with_problems
+from shardy_py.ir.types import OpaqueType, Type, static_shape
+from shardy_py.plugins.clashes import (
+    PluginInfo,
+    clash,
+    first_of_each,
+    frontend_clash,
+    pass_clash,
+    type_clash,
+    with_problems,
+)
 from shardy_py.plugins.dialect import CombinerOf, Dialect, OpDefinition, TraitsOf
 from shardy_py.plugins.guarded import (
     guard_cost,
@@ -42,6 +50,7 @@ from shardy_py.plugins.guarded import (
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.plugins.notices import find_notices, warn_of
 from shardy_py.plugins.rule_checks import as_combiner, check_written_rule, checked_rule
+from shardy_py.plugins.types import TypeDefinition, give_shape, has_unknown_shape
 from shardy_py.rules import elementwise
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
@@ -90,6 +99,8 @@ class Registry:
         passes: The passes of the plugins by their names.
         frontends: The frontends of the plugins by their names, sorted; those of this package are not among them.
         tolerated: The owners among the installed plugins whose failures do not stop programs that do not need them.
+        types: The definitions of types by their names, sorted.
+        type_owners: For each name of a type, who defines it.
     """
 
     definitions: tuple[OpDefinition, ...] = ()
@@ -99,6 +110,8 @@ class Registry:
     passes: Mapping[str, type[Pass]] = field(factory=dict)
     frontends: Mapping[str, Frontend] = field(factory=dict)
     tolerated: frozenset[str] = frozenset()
+    types: Mapping[str, TypeDefinition] = field(factory=dict)
+    type_owners: Mapping[str, str] = field(factory=dict)
     _resolved: dict[str, _Resolved] = field(factory=dict, init=False, eq=False, repr=False)
     _by_name: dict[str, OpDefinition] = field(init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
@@ -155,6 +168,7 @@ class Registry:
         Raises:
             PluginError: an op, a pass or a frontend is defined more than once; all are named, each with its owners.
         """
+        owned = tuple(owned)
         definitions = [(owner, item.name, item) for owner, dialect in owned for item in dialect.definitions]
         classes = [(owner, class_.name, class_) for owner, class_ in passes]
         by_name, op_clashes = first_of_each(definitions, clash)
@@ -162,7 +176,9 @@ class Registry:
         by_frontend, frontend_clashes = first_of_each(
             [(owner, item.name, GuardedFrontend(item, owner)) for owner, item in frontends], frontend_clash
         )
-        clashes = [*op_clashes, *pass_clashes, *frontend_clashes]
+        types = [(owner, item.name, item) for owner, dialect in owned for item in dialect.types]
+        by_type, type_clashes = first_of_each(types, type_clash)
+        clashes = [*op_clashes, *pass_clashes, *frontend_clashes, *type_clashes]
         if clashes and not skip_broken:
             raise PluginError(*(problem for _, problem in clashes))
         infos = [with_problems(info, clashes) for info in plugins]
@@ -174,6 +190,8 @@ class Registry:
             passes={name: by_pass[name][1] for name in sorted(by_pass)},
             frontends={name: by_frontend[name][1] for name in sorted(by_frontend)},
             tolerated=frozenset(info.owner for info in infos if info.origin and skip_broken),
+            types={name: by_type[name][1] for name in sorted(by_type)},
+            type_owners={name: by_type[name][0] for name in sorted(by_type)},
         )
         warn_of(registry.notices)
         return registry
@@ -214,6 +232,14 @@ class Registry:
     def with_options(self, options: RuleOptions) -> Registry:
         """Return the same registry under other rule options."""
         return self if options == self.options else evolve(self, options=options)
+
+    def give_shape(self, type_: OpaqueType) -> Type | None:
+        """Return a type of a dialect with its shape, as it is where it is no tensor, None where nobody defines it.
+
+        Raises:
+            PluginError: the function of the plugin fails, or returns no shape.
+        """
+        return give_shape(type_, self.types, self.type_owners)
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
@@ -380,6 +406,15 @@ class Registry:
             return check_written_rule(op, written)
         if resolved.rule is None:
             return None
+        try:
+            return self._ask_for_rule(op, resolved)
+        except RuleError:
+            if has_unknown_shape(op, self.types):
+                # No function can do better; that the shape is missing is reported where the program is read.
+                return None
+            raise
+
+    def _ask_for_rule(self, op: Op, resolved: _Resolved) -> OpShardingRule | None:
         guard = self._guard(op.name, resolved.rule)
         rule = guard.call(op, self.options) if resolved.takes_options else guard.call(op)
         if isinstance(rule, RuleSpec):

@@ -55,6 +55,8 @@ def stablehlo_dialect() -> Dialect:
     dialect = Dialect("stablehlo")
     for family in FAMILIES:
         family.register(dialect)
+    for name in ("token", "future"):
+        dialect.type(f"!stablehlo.{name}")
     return dialect
 
 

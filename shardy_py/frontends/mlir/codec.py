@@ -41,12 +41,14 @@ class _Types(dict[ir.Type, Type]):
 
     def __init__(self) -> None:
         self.by_text: dict[str, ir.Type] = {}
+        self.has_foreign = False
         self._element_types: dict[ir.Type, str] = {}
 
     def __missing__(self, native: ir.Type) -> Type:
         ranked = isinstance(native, ir.RankedTensorType)
         decoded = self[native] = self._decode_tensor(native) if ranked else OpaqueType(str(native))
         self.by_text[decoded.text] = native
+        self.has_foreign = self.has_foreign or decoded.is_foreign
         return decoded
 
     def _decode_tensor(self, native: Any) -> TensorType:

@@ -17,6 +17,7 @@ from shardy_py.frontends.mlir.context import ensure_shardy
 from shardy_py.frontends.mlir.load import location_text
 from shardy_py.frontends.mlir.names import native_values
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
+from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import ANY_NAME, Block, Op, Program, Region, Value
 from shardy_py.ir.types import OpaqueType, Type
@@ -78,6 +79,7 @@ def import_native(
     program.locate = _locate
     with no_garbage_collection(keep=True):
         _Importer(program, module).run(module)
+        program.has_foreign_types = codec.types.has_foreign
         if native_use_order:
             _take_native_use_order(program)
     return program
@@ -132,8 +134,8 @@ class _Known:
     ) -> tuple[str, AttributeSet, list[Type]]:
         """Return what the numbers of an op mean; find out from the op what is not known."""
         if name not in self.names:
-            self.names[name] = native.name
-            self._op_names.add(native.name)
+            known = self.names[name] = shardy_name(native.name)
+            self._op_names.add(known)
         if attributes not in self.sets:
             self.sets[attributes] = self._all_sets.of(native)
         if types not in self.result_types:

@@ -13,6 +13,7 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, NativeAttributes
 from shardy_py.frontends.mlir.importer import BlockHandle, Origin
+from shardy_py.ir.foreign_types import native_name
 from shardy_py.ir.graph import Block, Op, Program, Value
 
 Items = Sequence[tuple[str, ir.Attribute | None]]
@@ -48,6 +49,7 @@ class _Writer:
         # Ops that make the same change share its overlay: by identity, with what it becomes.
         self._encoded: dict[int, tuple[Mapping[str, Any], Items]] = {}
         self._origin = origin
+        self._has_foreign = origin.codec.types.has_foreign
         self._removed: list[Op] = []
         self._replaced: list[Any] = []
         self._seen: set[int] = set()
@@ -200,7 +202,7 @@ class _Writer:
         except TypeError:
             return self._origin.attributes_of(self._make_from_text(op, point), op.operands)
         native = ir.Operation.create(
-            op.name,
+            native_name(op) if self._has_foreign else op.name,
             results=[encode_type(value.type) for value in op.results],
             operands=[native_value(value) for value in op.operands],
             attributes=attributes,

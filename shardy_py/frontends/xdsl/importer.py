@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir import Block as NativeBlock
 
 from shardy_py.frontends.xdsl.codec import Codec
+from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
@@ -108,7 +109,7 @@ class _Importer:
 
     def _convert(self, native: Operation) -> Op:
         origin = self._origin
-        name = op_name(native)
+        name = shardy_name(op_name(native))
         op = Op(
             self._program,
             name,

@@ -11,6 +11,7 @@ from xdsl.ir import Region as NativeRegion
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.xdsl.importer import OP_NAME, Origin, XdslAttributes, native_attributes
+from shardy_py.ir.foreign_types import native_name
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
 
@@ -85,7 +86,7 @@ class _Writer:
 
     def _create(self, op: Op) -> None:
         codec = self._origin.codec
-        class_ = self._origin.classes.get(op.name) or UnregisteredOp.with_name(op.name)
+        class_ = self._origin.classes.get(op.name) or UnregisteredOp.with_name(native_name(op))
         properties, attributes = self._encoded(op, class_)
         native = class_.create(
             operands=[native_value(value) for value in op.operands],

@@ -1,0 +1,82 @@
+"""Types of dialects in a program that was read: their shapes, and those that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.types import OpaqueType, Type
+from shardy_py.plugins import Registry
+
+OPAQUE_TYPE = "opaque-type"
+"""The code of the warnings about types that nobody defines."""
+
+
+def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:
+    """Give all values of a program whose types are defined by dialects their shapes.
+
+    Args:
+        program: The program; types keep their text.
+        registry: Knows the definitions.
+
+    Returns:
+        A warning for each name of types that nobody defines: their values get no shardings.
+
+    Raises:
+        PluginError: the function of a plugin fails, or returns no shape.
+    """
+    if program.has_foreign_types is False:
+        return ()
+    known: dict[str, Type] = {}
+    unknown: dict[str, list[tuple[Op, Value]]] = {}
+    program.has_foreign_types = False
+    for op, value in _values(program):
+        type_ = value.type
+        if not type_.is_foreign:
+            continue
+        program.has_foreign_types = True
+        if not isinstance(type_, OpaqueType):
+            continue
+        found = known.get(type_.text) or registry.give_shape(type_)
+        if found is None:
+            unknown.setdefault(type_.name, []).append((op, value))
+            continue
+        value.type = known[type_.text] = found
+    return tuple(_warning(name, values) for name, values in unknown.items())
+
+
+def require_shapes(warnings: Iterable[Diagnostic]) -> None:
+    """Refuse a program with types that nobody defines.
+
+    Args:
+        warnings: What `give_shapes` returned; others are left alone.
+
+    Raises:
+        UnsupportedError: there are such types; all are named.
+    """
+    opaque = [item for item in warnings if item.code == OPAQUE_TYPE]
+    if opaque:
+        raise UnsupportedError(*opaque)
+
+
+def _values(program: Program) -> Iterator[tuple[Op, Value]]:
+    for op in program.walk():
+        for region in op.regions:
+            for block in region.blocks:
+                for value in block.arguments:
+                    yield op, value
+        for value in (*op.results, *op.function_results):
+            yield op, value
+
+
+def _warning(name: str, values: list[tuple[Op, Value]]) -> Diagnostic:
+    op, value = values[0]
+    count = f"{len(values)} values" if len(values) > 1 else "1 value"
+    return Diagnostic(
+        OPAQUE_TYPE,
+        f"{value.type} has no known shape; {count} of {name} get no sharding",
+        op.location,
+        op.name,
+        f'a plugin gives types their shapes: dialect.type("{name}", shape_of=...)',
+    )

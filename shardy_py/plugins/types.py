@@ -1,0 +1,116 @@
+"""Types of dialects: what a plugin says about the shapes of values that are no builtin tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from shardy_py.ir.graph import Op
+from shardy_py.ir.guard import Guard, Unfit, calling_place, shown
+from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.plugins import checks
+
+if TYPE_CHECKING:
+    from shardy_py.plugins.dialect import Dialect
+
+ShapeOf = Callable[[OpaqueType], TensorType | Sequence[int | None] | None]
+"""Returns the sizes of a type, None for one that is not known; or a `TensorType`, which also has the element type; or
+None where the type is no tensor."""
+
+_NAME = re.compile(r"![A-Za-z_][\w$]*(\.[\w$.-]+)?")
+
+
+def _check_name(definition: TypeDefinition, attribute: Any, name: Any) -> None:
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return
+    hint = f"write !{name}" if isinstance(name, str) and _NAME.fullmatch(f"!{name}") else "for example !torch.vtensor"
+    message = f"{shown(name)} is not the name of a type, without its parameters"
+    raise checks.refuse("invalid-type-name", message, hint=hint)
+
+
+def _check_shape_of(definition: TypeDefinition, attribute: Any, shape_of: Any) -> None:
+    if shape_of is not None and (not callable(shape_of) or isinstance(shape_of, type)):
+        hint = "give a function that returns the sizes of a type"
+        raise checks.refuse("invalid-shape-of", f"shape_of of {definition.name} is {shown(shape_of)}", hint=hint)
+
+
+@frozen
+class TypeDefinition:
+    """All that is known about the types of one name.
+
+    Args:
+        name: The name with its dialect: ``!torch.vtensor`` for ``!torch.vtensor<[2,3],f32>``.
+        shape_of: Returns the shape of such a type; None where no such type is a tensor.
+        place: The line that defines it, for errors, or "".
+    """
+
+    name: str = field(validator=_check_name)
+    shape_of: ShapeOf | None = field(default=None, kw_only=True, validator=_check_shape_of)
+    place: str = field(default="", kw_only=True, eq=False, repr=False)
+    _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
+
+    @classmethod
+    def made_here(cls, name: str, shape_of: ShapeOf | None, dialect: Dialect) -> TypeDefinition:
+        """Return a definition that remembers the line that asked for it."""
+        return cls(name, shape_of=shape_of, place=calling_place(), dialect=dialect)
+
+    def __call__(self, shape_of: ShapeOf) -> ShapeOf:
+        """Make the definition a decorator: take a function as ``shape_of`` and hand it back.
+
+        Raises:
+            PluginError: the definition was not made by `Dialect.type`, or has a function already.
+        """
+        if self._dialect is None or self.shape_of is not None:
+            reason = "has a shape_of already" if self.shape_of is not None else "belongs to no dialect"
+            raise checks.refuse("invalid-shape-of", f"the definition of {self.name} {reason}")
+        self._dialect.replace_type(evolve(self, shape_of=shape_of))
+        return shape_of
+
+
+def give_shape(type_: OpaqueType, definitions: Mapping[str, TypeDefinition], owners: Mapping[str, str]) -> Type | None:
+    """Return a type of a dialect with its shape, as it is where it is no tensor, None where nobody defines it.
+
+    Args:
+        type_: The type.
+        definitions: The definitions by name.
+        owners: For each name the words that name the plugin.
+
+    Raises:
+        PluginError: the function of the plugin fails, or returns no shape.
+    """
+    definition = definitions.get(type_.name)
+    if definition is None:
+        return None
+    if definition.shape_of is None:
+        return type_
+    owner = owners.get(type_.name, "an unknown owner")
+    guard = Guard(definition.shape_of, f"shape_of for {type_}", owner, code="shape-of", place=definition.place)
+    found = guard.call(type_, check=_shape)
+    if found is None:
+        return type_
+    shape, element_type = found
+    return TensorType(shape, element_type, type_.text)
+
+
+def has_unknown_shape(op: Op, definitions: Mapping[str, TypeDefinition]) -> bool:
+    """Return whether an operand or a result of an op has a type of a dialect that nobody defines."""
+    types = [value.type for value in (*op.operands, *op.results)]
+    return any(isinstance(type_, OpaqueType) and type_.is_foreign and type_.name not in definitions for type_ in types)
+
+
+def _shape(answer: Any, op: Op) -> tuple[tuple[int | None, ...], str] | None:
+    """Return the sizes and the element type of an answer."""
+    if answer is None:
+        return None
+    if isinstance(answer, TensorType):
+        return answer.shape, answer.element_type
+    hint = "return the sizes, such as (2, 3) or (None, 3), a TensorType, or None for what is no tensor"
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Sequence):
+        raise Unfit(f"returned {shown(answer)}, which is no shape", hint)
+    for size in answer:
+        if size is not None and (type(size) is not int or size < 0):
+            raise Unfit(f"returned {shown(answer)}, where {shown(size)} is no size", hint)
+    return tuple(answer), ""
