@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -22,31 +19,7 @@ from shardy_py.frontends.select import find_frontend, frontend_of, named_fronten
 from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
-
-
-@frozen
-class PluginFile:
-    """A Python file with a plugin.
-
-    Args:
-        name: The path it was read from, for errors.
-        text: What is in it.
-    """
-
-    name: str
-    text: str
-
-    @classmethod
-    def read(cls, path: str | Path) -> PluginFile:
-        """Return the plugin of a file."""
-        return cls(str(path), Path(path).read_text(encoding="utf-8"))
-
-    def load(self) -> ModuleType:
-        """Run the file as a module."""
-        module = ModuleType(Path(self.name).stem)
-        module.__file__ = self.name
-        exec(compile(self.text, self.name, "exec"), module.__dict__)  # a plugin is code that the user gives
-        return module
+from shardy_py.plugins.files import PluginFile
 
 
 @frozen
@@ -155,11 +128,6 @@ class ProgramSource:
         """Return the session of the program."""
         frontend = named_frontend(self.frontend, self.options.load_registry())
         return self.options.open(frontend.from_bytes(zlib.decompress(self.module)))
-
-
-def plugin_files(paths: Iterable[str | Path]) -> tuple[PluginFile, ...]:
-    """Return the plugins of files."""
-    return tuple(map(PluginFile.read, paths))
 
 
 def _with_shardings(source: Any, registry: Registry, mesh: Any, in_shardings: InShardings | None) -> Program:

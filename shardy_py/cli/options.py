@@ -24,8 +24,8 @@ def plugin_choice(command: Command) -> Command:
             "plugins",
             multiple=True,
             metavar="FILE",
-            type=click.Path(exists=True, dir_okay=False),
-            help="A Python file with shardy_register_dialects; besides the installed plugins.",
+            type=click.Path(exists=True),
+            help="A Python file, or a package, with hooks; besides the installed plugins.",
         ),
     ):
         command = option(command)

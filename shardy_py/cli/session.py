@@ -8,10 +8,11 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_py.analysis.program_source import SessionOptions, plugin_files
+from shardy_py.analysis.program_source import SessionOptions
 from shardy_py.cli.files import read_input
 from shardy_py.cli.propagate import parse_in_shardings, parse_mesh_sizes
 from shardy_py.cli.registry import make_registry
+from shardy_py.plugins.files import plugin_files
 
 
 @frozen

@@ -61,9 +61,9 @@ def blame(candidate: Candidate) -> Iterator[None]:
     except PluginError as error:
         if error.diagnostics[0].code in _OWN_CODES:
             raise
-        raise PluginError(_as_broken(candidate, error)) from error
+        raise PluginError(as_broken(candidate, error)) from error
     except ShardyError as error:
-        raise PluginError(_as_broken(candidate, error)) from error
+        raise PluginError(as_broken(candidate, error)) from error
     except BaseException as error:
         place = place_in_trace(error)
         raise PluginError(
@@ -71,7 +71,8 @@ def blame(candidate: Candidate) -> Iterator[None]:
         ) from error
 
 
-def _as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
+def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
+    """Return what is said of a plugin in which one of our own errors was raised."""
     first = error.diagnostics[0]
     message = "; ".join(f"'{item.op}' op: {item.message}" if item.op else item.message for item in error.diagnostics)
     hint = "; ".join(dict.fromkeys(item.hint for item in error.diagnostics if item.hint))

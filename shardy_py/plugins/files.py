@@ -1,0 +1,209 @@
+"""Plugins in files: one way to read and run them, in every command and in every process."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from attrs import evolve, frozen
+
+from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.ir.guard import describe_error, place_in_trace
+from shardy_py.plugins.candidates import Candidate, as_broken
+
+_INIT = "__init__.py"
+_NAME = "__shardy_name__"
+_CONTENT = "__shardy_content__"
+
+
+def load_plugin_file(path: str | Path) -> ModuleType:
+    """Run a Python file, or the package in a directory, as a plugin module.
+
+    The module is named after the file and is in `sys.modules`, its directory is on `sys.path`. A file that has not
+    changed runs once in a process. What it prints goes to stderr.
+
+    Args:
+        path: A file that ends in ``.py``, or a directory with an ``__init__.py``.
+
+    Raises:
+        PluginError: it cannot be read, or it fails.
+    """
+    return PluginFile.read(path).load()
+
+
+@frozen
+class PluginFile:
+    """A plugin in a file or a package, with all that another process needs to run it.
+
+    Args:
+        name: The path it was read from.
+        text: What is in the file, or in the ``__init__.py`` of the package.
+        files: The other Python files of the package, by their paths in it.
+    """
+
+    name: str
+    text: str | bytes
+    files: tuple[tuple[str, bytes], ...] = ()
+
+    @classmethod
+    def read(cls, path: str | Path) -> PluginFile:
+        """Return the plugin of a file or a directory.
+
+        Raises:
+            PluginError: it cannot be read, or is no Python.
+        """
+        place = Path(path)
+        is_package = place.is_dir()
+        if not is_package and place.suffix != ".py":
+            hint = "give a file that ends in .py, or the directory of a package"
+            raise PluginError(Diagnostic("plugin-import", f"{path} is not a Python file", hint=hint))
+        if is_package and not (place / _INIT).is_file():
+            message = f"{path} is a directory without {_INIT}"
+            raise PluginError(Diagnostic("plugin-import", message, hint="give the directory of a package, or a file"))
+        try:
+            text = (place / _INIT if is_package else place).read_bytes()
+            files = [(str(item.relative_to(place)), item.read_bytes()) for item in _others(place)] if is_package else []
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise PluginError(Diagnostic("plugin-import", f"{path} cannot be read: {reason}")) from None
+        return cls(str(path), text, tuple(files))
+
+    @property
+    def stem(self) -> str:
+        """The name of the plugin: that of the file or directory."""
+        return Path(self.name).resolve().stem
+
+    def load(self) -> ModuleType:
+        """Run it; one that ran already, and has not changed, is not run again.
+
+        Raises:
+            PluginError: it fails.
+        """
+        content = hashlib.sha256(repr((str(Path(self.name).resolve()), self.text, self.files)).encode()).hexdigest()
+        known = next((item for item in list(sys.modules.values()) if vars(item).get(_CONTENT) == content), None)
+        return known if known is not None else self._run(content)
+
+    def _run(self, content: str) -> ModuleType:
+        file = self._file()
+        name = _free_name(self.stem, file, content)
+        search = [str(file.parent)] if file.name == _INIT else None
+        spec = spec_from_file_location(name, file, submodule_search_locations=search)
+        if spec is None:
+            raise PluginError(Diagnostic("plugin-import", f"{self.name} is not a Python file"))
+        module = module_from_spec(spec)
+        setattr(module, _NAME, self.stem)
+        home = file.parent.parent if search else file.parent
+        sys.modules[name] = module
+        try:
+            with self._blame(), _siblings(home), redirect_stdout(sys.stderr):
+                # The file is as it was read, in its own encoding, and inherits nothing of this module.
+                exec(compile(self.text, str(file), "exec", dont_inherit=True), vars(module))
+        except BaseException:
+            del sys.modules[name]
+            raise
+        setattr(module, _CONTENT, content)
+        return module
+
+    def _file(self) -> Path:
+        """Return the file on this machine; a package that came from another one is written to a new directory."""
+        place = Path(self.name).absolute()
+        if not self.files:
+            return place / _INIT if place.is_dir() else place
+        if place.is_dir() and PluginFile.read(place).files == self.files:
+            return place / _INIT
+        copy = Path(tempfile.mkdtemp(prefix="shardy-plugin-")) / self.stem
+        for relative, data in ((_INIT, self.text), *self.files):
+            (copy / relative).parent.mkdir(parents=True, exist_ok=True)
+            (copy / relative).write_bytes(data if isinstance(data, bytes) else data.encode())
+        return copy / _INIT
+
+    @contextmanager
+    def _blame(self) -> Iterator[None]:
+        """Turn what comes out of the file into an error with its place; an interrupt passes.
+
+        Raises:
+            PluginError: something else came out.
+        """
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except ShardyError as error:
+            candidate = Candidate(self.stem, "", ModuleType)  # type: ignore[arg-type]
+            problem = as_broken(candidate, error)
+            raise PluginError(evolve(problem, location=problem.location or self.name)) from error
+        except SystemExit as error:
+            message = f"the plugin ends the program: sys.exit({error.code!r})"
+            hint = "a plugin is imported; put what is to run as a program under if __name__ == '__main__':"
+            place = place_in_trace(error) or self.name
+            raise PluginError(Diagnostic("plugin-import", message, place, hint=hint)) from error
+        except BaseException as error:
+            message = f"the plugin failed with {describe_error(error)}"
+            raise PluginError(
+                Diagnostic("plugin-import", message, place_in_trace(error) or self.name, hint=_hint(error))
+            ) from error
+
+
+def plugin_files(paths: Iterable[str | Path]) -> tuple[PluginFile, ...]:
+    """Return the plugins of files.
+
+    Raises:
+        PluginError: one cannot be read.
+    """
+    return tuple(map(PluginFile.read, paths))
+
+
+def _hint(error: BaseException) -> str:
+    if isinstance(error, ImportError) and "relative import" in str(error):
+        return "relative imports need a package: give its directory, or import files beside the plugin by their names"
+    return ""
+
+
+def _others(package: Path) -> list[Path]:
+    found = sorted(package.rglob("*.py"))
+    return [item for item in found if item != package / _INIT and "__pycache__" not in item.parts]
+
+
+def _free_name(stem: str, file: Path, content: str) -> str:
+    """Return a name of a module: the stem, unless a module of another file has it."""
+    other = sys.modules.get(stem)
+    if other is not None:
+        return stem if _is_at(getattr(other, "__file__", None), file) else f"{stem}_{content[:8]}"
+    try:
+        spec = find_spec(stem)
+    except (ImportError, ValueError):
+        spec = None
+    return stem if spec is None or _is_at(spec.origin, file) else f"{stem}_{content[:8]}"
+
+
+def _is_at(origin: str | None, file: Path) -> bool:
+    return origin is not None and Path(origin).resolve() == file.resolve()
+
+
+@contextmanager
+def _siblings(home: Path) -> Iterator[None]:
+    """Let a plugin import the files beside it, also later; those beside other plugins are out of its way."""
+    homes = {Path(item.__file__).parent for item in _plugin_modules() if item.__file__}
+    for path in home.glob("*"):
+        other = sys.modules.get(path.stem)
+        file = getattr(other, "__file__", None)
+        if file and not hasattr(other, _NAME) and Path(file).parent != home and Path(file).parent in homes:
+            del sys.modules[path.stem]
+    was_there = str(home) in sys.path
+    sys.path.insert(0, str(home))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(home))
+        if not was_there:
+            sys.path.append(str(home))
+
+
+def _plugin_modules() -> list[ModuleType]:
+    return [item for item in list(sys.modules.values()) if _NAME in vars(item)]
