@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
-from shardy_py.api.stubs import stub_rules
+from shardy_py.api.stub_flows import is_unmarked_terminator
+from shardy_py.api.stubs import has_tensors_inside, stub_rules
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.finding import all_ops
+from shardy_py.ir.finding import all_ops, ops_among
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.ir.types import TensorType
@@ -83,7 +84,7 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
             if known is None:
                 known = with_rule[id(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _has_several_tensors(op)
             total += known[1]
-        elif _could_propagate(op, semantics):
+        elif _could_propagate(op, semantics) or _is_opaque(op, semantics):
             total += 1
             if semantics.get_data_flow(op) is None:
                 uncovered.setdefault(op.name, []).append(op)
@@ -96,8 +97,27 @@ def survey_rules(program: Program, semantics: OpSemantics) -> Coverage:
     return Coverage(
         ops=total,
         missing=tuple(_missing(name, ops) for name, ops in uncovered.items()),
-        stubs=stub_rules(ops[0] for ops in uncovered.values()),
+        stubs=stub_rules(_stub_ops(program, uncovered, semantics)),
     )
+
+
+def _stub_ops(program: Program, uncovered: dict[str, list[Op]], semantics: OpSemantics) -> list[Op]:
+    """Return the ops that a stub has to fit: all of the names concerned, and what ends their regions."""
+    names = dict.fromkeys(uncovered)
+    for ops in uncovered.values():
+        for op in ops:
+            ends = [block.terminator for region in op.regions for block in region.blocks]
+            unmarked = [end.name for end in ends if end is not None and is_unmarked_terminator(end)]
+            names.update(dict.fromkeys(name for name in unmarked if not _is_marked(name, semantics)))
+    found: dict[str, list[Op]] = {name: [] for name in names}
+    for op in ops_among(program, names):
+        found[op.name].append(op)
+    return [op for ops in found.values() for op in ops]
+
+
+def _is_marked(name: str, semantics: OpSemantics) -> bool:
+    traits = semantics.traits_of_name(name)
+    return traits is not None and IsTerminator in traits
 
 
 def report_coverage(surveyed: Coverage, program: Program, semantics: OpSemantics) -> Coverage:
@@ -150,11 +170,29 @@ def _excluded_names(program: Program, semantics: OpSemantics) -> set[str]:
 
 def _is_of_the_core(name: str) -> bool:
     """Return whether the core itself handles ops: constraints, groups and other ops that only carry shardings."""
-    return name in ("func.func", _CALL) or name.startswith("sdy.")
+    return name in ("func.func", "builtin.module", _CALL) or name.startswith("sdy.")
 
 
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
     return _EXCLUDED.isdisjoint(semantics.get_traits(op)) and _has_several_tensors(op)
+
+
+def _is_opaque(op: Op, semantics: OpSemantics) -> bool:
+    """Return whether shardings stop at an op because of its regions: nobody says what flows in and out of them.
+
+    Its operands and results need not be tensors: its regions may use those from outside.
+    """
+    if op.regions:
+        return _EXCLUDED.isdisjoint(semantics.get_traits(op)) and has_tensors_inside(op)
+    return is_unmarked_terminator(op) and any(map(_has_dims, op.operands)) and _hands_out(op, semantics)
+
+
+def _hands_out(op: Op, semantics: OpSemantics) -> bool:
+    """Return whether an op at the end of a block should be marked as one: the op around it has, or needs, data flow."""
+    parent = op.parent_op
+    if parent is None or IsTerminator in semantics.get_traits(op):
+        return False
+    return semantics.get_sharding_rule(parent) is None
 
 
 def _has_several_tensors(op: Op) -> bool:
@@ -179,7 +217,7 @@ def _missing(name: str, ops: list[Op]) -> MissingRule:
         unsharded=0,
         example=signature(first),
         location=first.location,
-        stub=stub_rules([first]),
+        stub=stub_rules(ops),
     )
 
 
@@ -196,9 +234,14 @@ def _count_unsharded(program: Program, ops: Iterable[Op], semantics: OpSemantics
 
 def _refusal(name: str, ops: list[Op]) -> Diagnostic:
     times = "once" if len(ops) == 1 else f"{len(ops)} times"
+    lack = "no sharding rule"
+    if ops[0].regions:
+        lack = "regions, but no data flow,"
+    elif is_unmarked_terminator(ops[0]):
+        lack = "the place of a terminator, but not the trait IsTerminator,"
     return Diagnostic(
         "missing-rule",
-        f"the op has no sharding rule and occurs {times}, first as {signature(ops[0])}",
+        f"the op has {lack} and occurs {times}, first as {signature(ops[0])}",
         location=ops[0].location,
         op=name,
         hint="write a rule in a plugin (the coverage report has a stub), or propagate without strict",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
@@ -9,8 +10,11 @@ from keyword import iskeyword
 
 from attrs import frozen
 
+from shardy_py.api.stub_flows import guess_data_flow, is_unmarked_terminator
+from shardy_py.errors import RuleError
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.sharding.einsum import rule
 
 _HEADER = "import shardy_py as sdy\n"
 _FOOTER = """
@@ -39,32 +43,69 @@ class _Factor:
 
 
 def stub_rules(ops: Iterable[Op]) -> str:
-    """Return the text of a plugin with a guessed rule for each op.
+    """Return the text of a plugin for some ops: guessed rules, data flow of ops with regions, traits of terminators.
 
     Dimensions of equal size are taken for the same factor, from left to right; factors that no result has, for
-    reductions. A dimension without a partner propagates nothing. Rules are on one line where sizes are known.
+    reductions. A dimension without a partner propagates nothing. Rules are on one line where sizes are known, and one
+    guess fits all ops of the name; otherwise a function tells the types apart.
     """
-    by_dialect: dict[str, list[Op]] = {}
+    by_dialect: dict[str, dict[str, list[Op]]] = {}
     for op in ops:
-        by_dialect.setdefault(op.name.split(".", 1)[0], []).append(op)
+        by_dialect.setdefault(op.name.split(".", 1)[0], {}).setdefault(op.name, []).append(op)
     parts = [_HEADER]
     for namespace, members in by_dialect.items():
         dialect = _identifier(namespace)
-        parts.append(f'\n{dialect} = sdy.Dialect("{namespace}")\n')
-        parts += (_stub(dialect, op) for op in members)
+        parts.append(f"\n{dialect} = sdy.Dialect({_quoted(namespace)})\n")
+        parts += (_stub(dialect, same) for same in members.values())
     return "".join(parts) + _FOOTER.format(dialects=", ".join(_identifier(name) for name in by_dialect))
 
 
-def _stub(dialect: str, op: Op) -> str:
-    return _line(dialect, op) if all(map(_has_known_sizes, (*op.operands, *op.results))) else _function(dialect, op)
+def _stub(dialect: str, ops: Sequence[Op]) -> str:
+    name = _quoted(ops[0].name)
+    if is_unmarked_terminator(ops[0]):
+        return f"\n{dialect}.op({name}, traits=[sdy.IsTerminator])\n"
+    if has_tensors_inside(ops[0]):
+        flow = guess_data_flow(ops)
+        if flow:
+            comment = f"# Guessed from the types of {_types(ops[0])}; check which values are the same."
+            return f"\n{comment}\n{dialect}.op({name}, data_flow={flow}, traits=[sdy.RecursiveMemoryEffects])\n"
+        return f"\n# {ops[0].name} has regions: write its data flow, see sdy.ShardableDataFlowOpInterface.\n"
+    return _line(dialect, ops) or _function(dialect, ops)
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
+
+
+def has_tensors_inside(op: Op) -> bool:
+    """Return whether tensors with dimensions are in the regions of an op."""
+    blocks = [block for region in op.regions for block in region.blocks]
+    inside = [inner for block in blocks for inner in block.walk()]
+    values = [value for block in blocks for value in block.arguments]
+    values += [value for inner in inside for value in (*inner.operands, *inner.results)]
+    return any(isinstance(value.type, TensorType) and value.type.rank > 0 for value in values)
 
 
 def _has_known_sizes(value: Value) -> bool:
     return not isinstance(value.type, TensorType) or value.type.is_static
 
 
-def _line(dialect: str, op: Op) -> str:
-    """Return a stub with the rule as a text."""
+def _line(dialect: str, ops: Sequence[Op]) -> str:
+    """Return a stub with the rule as a text, "" where none fits all of the ops."""
+    if not all(_has_known_sizes(value) for op in ops for value in (*op.operands, *op.results)):
+        return ""
+    made = _rule_arguments(ops[0])
+    if not all(_fits(made, op) for op in ops):
+        return ""
+    comment = f"# Guessed from the sizes of {_types(ops[0])}; check every factor."
+    return f"\n{comment}\n{dialect}.op({_quoted(ops[0].name)}, rule={_written(made)})\n"
+
+
+def _rule_arguments(op: Op) -> tuple[str, str, str]:
+    """Return the text of a guessed rule, its reduction factors, and those that only one operand has.
+
+    Nobody knows how an op combines what is along the latter, so that they need replication.
+    """
     factors = _guess(op)
     names = _names()
     letters: dict[_Place, str] = {}
@@ -75,9 +116,24 @@ def _line(dialect: str, op: Op) -> str:
                     letters.update(dict.fromkeys(_places_of(factors, (kind, number, dim)), next(names)))
     text = " -> ".join(_tensors(kind, tensors, letters) for kind, tensors in _sides(op)).strip()
     reduced = [letters[_places(factor)[0]] for factor in factors if factor.is_reduction]
-    kinds = f', reduction="{", ".join(reduced)}"' if reduced else ""
-    comment = f"# Guessed from the sizes of {_types(op)}; check every factor."
-    return f'\n{comment}\n{dialect}.op("{op.name}", rule="{text}"{kinds})\n'
+    given = dict.fromkeys(letter for (kind, _, _), letter in letters.items() if kind == "operand")
+    has_it = {letter for (kind, _, _), letter in letters.items() if kind == "result"}
+    alone = [letter for letter in given if letter not in has_it and letter not in reduced]
+    return text, ", ".join(reduced), ", ".join(alone)
+
+
+def _written(made: tuple[str, str, str]) -> str:
+    text, reduced, alone = made
+    kinds = f', reduction="{reduced}"' if reduced else ""
+    return f'"{text}"{kinds}' + (f', need_replication="{alone}"' if alone else "")
+
+
+def _fits(made: tuple[str, str, str], op: Op) -> bool:
+    try:
+        rule(made[0], reduction=made[1], need_replication=made[2])(op)
+    except RuleError:
+        return False
+    return True
 
 
 def _sides(op: Op) -> tuple[tuple[str, Sequence[Value]], tuple[str, Sequence[Value]]]:
@@ -107,17 +163,32 @@ def _names() -> Iterator[str]:
     yield from (f"d{number}" for number in count())
 
 
-def _function(dialect: str, op: Op) -> str:
-    """Return a stub with a function that makes the rule."""
+def _function(dialect: str, ops: Sequence[Op]) -> str:
+    """Return a stub with a function that makes the rules."""
+    by_types: dict[tuple[str, ...], Op] = {}
+    for op in ops:
+        by_types.setdefault(tuple(str(value.type) for value in (*op.operands, *op.results)), op)
     lines = [
-        f'\n\n@{dialect}.op("{op.name}")',
-        f"def {_identifier(op.name.split('.', 1)[-1])}(op):",
-        f'    """Guessed from the sizes of {_types(op)}; check every factor."""',
-        "    rule = sdy.OpShardingRuleBuilder.for_op(op)",
-        *(f"    {_call(factor)}" for factor in _guess(op)),
-        "    return rule.build()\n",
+        f"\n\n@{dialect}.op({_quoted(ops[0].name)})",
+        f"def {_identifier(ops[0].name.split('.', 1)[-1])}(op):",
+        f'    """Guessed from the sizes of {_types(ops[0])}; check every factor."""',
     ]
-    return "\n".join(lines)
+    if len(by_types) == 1:
+        return "\n".join([*lines, *_body(ops[0], "    "), ""])
+    lines.append("    types = tuple(str(value.type) for value in (*op.operands, *op.results))")
+    for types, op in by_types.items():
+        lines.append(f"    if types == {types!r}:")
+        lines += _body(op, "        ")
+    return "\n".join([*lines, "    return None", ""])
+
+
+def _body(op: Op, indent: str) -> list[str]:
+    """Return the lines of a function that return the rule of one op."""
+    made = _rule_arguments(op)
+    if all(map(_has_known_sizes, (*op.operands, *op.results))) and _fits(made, op):
+        return [f"{indent}return sdy.rule({_written(made)})"]
+    calls = [f"{indent}{_call(factor)}" for factor in _guess(op)]
+    return [f"{indent}rule = sdy.OpShardingRuleBuilder.for_op(op)", *calls, f"{indent}return rule.build()"]
 
 
 def _types(op: Op) -> str:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
+from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.guard import shown
 from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
+
+
+def _is_count(flow: Any, attribute: Any, number: Any) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        message = f"{attribute.name} of {type(flow).__name__} is {shown(number)}, not a number of 0 or more"
+        raise PluginError(Diagnostic("invalid-data-flow", message))
 
 
 @frozen
@@ -20,18 +29,26 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
         first_operand: The number of the operand that is the first initial value, after bounds and the like.
         first_argument: The number of the region argument that is the first carried value, after a counter.
         first_yielded: The number of the terminator's operand that is the first next value, after a condition.
+        yielding: The numbers of the regions that hand back next values, where others do not, such as that of a
+            condition; None for all.
     """
 
-    first_operand: int = 0
-    first_argument: int = 0
-    first_yielded: int = 0
+    first_operand: int = field(default=0, validator=_is_count)
+    first_argument: int = field(default=0, validator=_is_count)
+    first_yielded: int = field(default=0, validator=_is_count)
+    yielding: tuple[int, ...] | None = field(default=None, kw_only=True)
+
+    def _ends(self, op: Op) -> list[Op]:
+        """Return the terminators that hand back next values."""
+        wanted = range(len(op.regions)) if self.yielding is None else self.yielding
+        blocks = [region.blocks[0] for number, region in enumerate(op.regions) if region.blocks and number in wanted]
+        return [block.terminator for block in blocks if block.terminator is not None]
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
         """Return the initial value, then what each region hands back."""
         initial = OpOperand(op, self.first_operand + owner.index)
-        ends = [region.blocks[0].terminator for region in op.regions if region.blocks]
         number = self.first_yielded + owner.index
-        return [initial, *(OpOperand(end, number) for end in ends if end is not None and number < len(end.operands))]
+        return [initial, *(OpOperand(end, number) for end in self._ends(op) if number < len(end.operands))]
 
     def get_edge_owner_from_target(self, op: Op, target: Value) -> Value | None:
         """Return the result with the number of the result or argument."""
@@ -39,7 +56,9 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
 
     def get_edge_owner_from_source(self, op: Op, source: OpOperand) -> Value | None:
         """Return the result with the number of the initial or next value."""
-        return _at(op.results, source.number - (self.first_operand if source.op is op else self.first_yielded))
+        if source.op is op:
+            return _at(op.results, source.number - self.first_operand)
+        return _at(op.results, source.number - self.first_yielded) if source.op in self._ends(op) else None
 
     def get_non_edge_owner_targets(self, op: Op, owner: Value) -> Sequence[Value]:
         """Return the argument of each region."""
@@ -58,7 +77,7 @@ class BranchDataFlow(ShardableDataFlowOpInterface):
         first_yielded: The number of the terminator's operand that is the first result.
     """
 
-    first_yielded: int = 0
+    first_yielded: int = field(default=0, validator=_is_count)
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
         """Return what each region hands back."""
