@@ -15,7 +15,7 @@ from shardy_py.analysis.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.analysis.random_schedules import choose_schedules
 from shardy_py.analysis.rows import Comparison, Measure, choose_measure, make_comparison
 from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
-from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings
 from shardy_py.api.schedules import ScheduleLike
 
 

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 
 from shardy_py.analysis.session import Session
 from shardy_py.api.entry import find_main
-from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings
 from shardy_py.api.options import Strategy
 from shardy_py.api.registries import load_registry
 from shardy_py.api.setup import give_shardings

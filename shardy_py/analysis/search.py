@@ -18,7 +18,7 @@ from shardy_py.analysis.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.analysis.rows import Comparison, Measure, Outcome, Row, choose_measure, make_comparison, measure_of
 from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.analysis.workers import require_joblib
-from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedules import BUILTIN

@@ -14,7 +14,7 @@ from shardy_py.analysis.finishing import Finisher, split_at_propagation
 from shardy_py.analysis.machine_text import MachineLike, get_machine
 from shardy_py.analysis.placement import AxisLinks
 from shardy_py.api.entry import find_main
-from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings
 from shardy_py.api.inlining import with_inlining
 from shardy_py.api.options import Strategy, propagation_options
 from shardy_py.api.pipelines import PropagationPipeline

@@ -19,7 +19,7 @@ from shardy_py.analysis.rows import Outcome
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.store import SweepStore
 from shardy_py.analysis.workers import run_schedules
-from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
 
 Progress = Callable[[int, int, Outcome], None]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.integers import as_integer, parse_integer
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program, Value
+
+_RESULT_NAME = "jax.result_info"
 
 
 def find_main(program: Program, *, source: str = "") -> Op:
@@ -37,31 +42,68 @@ def argument_name(index: int) -> str:
     return f"arg{index}"
 
 
+def result_name(index: int) -> str:
+    """Return the name of a result of a function."""
+    return f"result{index}"
+
+
 def find_argument(function: Op, key: int | str) -> Value:
     """Return an argument of a function by number or by name.
 
     Args:
         function: The function.
-        key: 0, or ``"arg0"``, ``"%arg0"``, ``"0"``.
+        key: 0, or ``"arg0"``, ``"%arg0"``, ``"0"``; or what the argument is called where it comes from, which for a
+            program of JAX is the name of the parameter with the path in it: ``"params['w']"``.
 
     Raises:
-        OptionError: there is no such argument.
+        OptionError: there is no such argument, or several of that name.
     """
-    arguments = arguments_of(function)
-    index = _index(key)
-    if index is not None and 0 <= index < len(arguments):
-        return arguments[index]
-    known = f"{argument_name(0)} to {argument_name(len(arguments) - 1)}" if arguments else "none"
+    names = frontend_of(function.program).argument_names(function.program, function)
+    return _find(function, key, arguments_of(function), names, "argument", argument_name)
+
+
+def find_result(function: Op, key: int | str) -> Value:
+    """Return a result of a function by number or by name.
+
+    Args:
+        function: The function.
+        key: 0, or ``"result0"``, ``"0"``; or what JAX calls the result: ``"result['loss']"``.
+
+    Raises:
+        OptionError: there is no such result, or several of that name.
+    """
+    items = function.attributes.get("res_attrs") or ()
+    names = [str(item.get(_RESULT_NAME, "")) for item in items]
+    return _find(function, key, function.function_results, names, "result", result_name)
+
+
+def _find(
+    function: Op,
+    key: int | str,
+    values: Sequence[Value],
+    names: Sequence[str],
+    kind: str,
+    name_of: Callable[[int], str],
+) -> Value:
+    index = _index(key, name_of(0)[:-1])
+    if index is not None and 0 <= index < len(values):
+        return values[index]
+    named = [index for index, name in enumerate(names) if name and name == key]
+    if len(named) == 1:
+        return values[named[0]]
+    known = f"{name_of(0)} to {name_of(len(values) - 1)}" if values else "none"
+    called = ", ".join(name for name in names if name)
+    what = f"several {kind}s" if named else f"no {kind}"
     raise OptionError(
         Diagnostic(
-            "unknown-argument",
-            f"@{function.attributes.get('sym_name')} has no argument {key!r}",
+            f"unknown-{kind}",
+            f"@{function.attributes.get('sym_name')} has {what} {key!r}",
             location=function.location,
             op=function.name,
-            hint=f"its arguments are {known}",
+            hint=f"its {kind}s are {known}{f', called {called}' if called else ''}",
         )
     )
 
 
-def _index(key: int | str) -> int | None:
-    return parse_integer(key.removeprefix("%").removeprefix("arg")) if isinstance(key, str) else as_integer(key)
+def _index(key: int | str, prefix: str) -> int | None:
+    return parse_integer(key.removeprefix("%").removeprefix(prefix)) if isinstance(key, str) else as_integer(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.entry import find_main
 from shardy_py.api.foreign_types import require_shapes
-from shardy_py.api.in_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.api.inlining import with_inlining
 from shardy_py.api.options import EnginePass, Strategy, propagation_options
 from shardy_py.api.pipeline import snapshot_writer
@@ -50,6 +50,9 @@ def propagate(
     mesh: Any = None,
     *,
     in_shardings: InShardings | None = None,
+    out_shardings: OutShardings | None = None,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
     strategy: Strategy = "user-priority",
     schedule: ScheduleLike | None = None,
     op_priorities: OpPriorities | None = None,
@@ -72,11 +75,16 @@ def propagate(
     """Give every tensor of a program a sharding, starting from those the program and the caller give.
 
     Args:
-        module: MLIR text or bytecode, a path, an ``ir.Module`` of jaxlib, a ``Lowered`` or ``Traced`` of JAX, a
-            ``ModuleOp`` of xDSL, or the path of an ``.xdsl`` file.
+        module: MLIR text or bytecode (also a portable artifact of StableHLO), HLO text, a path, an ``ir.Module`` of
+            jaxlib, a ``Lowered``, ``Traced`` or ``Exported`` of JAX or a serialized ``Exported``, a jitted function
+            with ``args``, a ``ModuleOp`` of xDSL, or the path of an ``.xdsl`` file.
         mesh: For a module without a mesh: a `Mesh`, a mapping of axis sizes, or a mesh of JAX.
         in_shardings: Shardings of arguments, by number or name or as a flat list, each a PartitionSpec, a tuple of
             axis names, a NamedSharding, a `TensorSharding` or its text. They replace those the module has.
+        out_shardings: Shardings of results, by number, by name (``"result0"``, or as JAX calls them) or as a flat
+            list, in the same forms.
+        args: Example arguments of a jitted function: arrays or `jax.ShapeDtypeStruct`.
+        kwargs: Example arguments by keyword.
         strategy: ``basic``, ``aggressive``, ``op-priority`` or ``user-priority``; each includes those before it.
         schedule: The levels of the op-priority strategy, in place of the default ones: a `Schedule`, the
             ``pathlib.Path`` of a TOML file, or the name of a built-in one.
@@ -119,11 +127,17 @@ def propagate(
         plugin_traits=semantics.trait_names,
     )
     stage("import")
+    if args is not None or kwargs is not None:
+        from shardy_py.frontends.jax_modules import lower_function
+
+        module = lower_function(module, args or (), kwargs or {})
     program = read_program(module, semantics)
     semantics = complete_registry(program, semantics)
     main = find_main(program, source=source_name(module))
     stage("prepare")
-    left_out = give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+    left_out = give_shardings(
+        program, main, semantics, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings
+    )
     verify_manual_axes(program)
     if strict:
         require_shapes(left_out)

@@ -8,7 +8,13 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.api.foreign_types import give_shapes
-from shardy_py.api.in_shardings import InShardings, apply_in_shardings, mesh_of_in_shardings
+from shardy_py.api.given_shardings import (
+    InShardings,
+    OutShardings,
+    apply_in_shardings,
+    apply_out_shardings,
+    mesh_of_shardings,
+)
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, OptionError
@@ -55,7 +61,13 @@ def make_semantics(
 
 
 def give_shardings(
-    program: Program, main: Op, semantics: Registry, *, mesh: Any, in_shardings: InShardings | None
+    program: Program,
+    main: Op,
+    semantics: Registry,
+    *,
+    mesh: Any,
+    in_shardings: InShardings | None,
+    out_shardings: OutShardings | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Bring the caller's mesh and shardings into a program, and its own into its table.
 
@@ -66,7 +78,7 @@ def give_shardings(
         ShardyError: they do not fit the program.
     """
     opaque = give_shapes(program, semantics)
-    given = mesh_of_in_shardings(in_shardings) if mesh is None else as_mesh(mesh)
+    given = mesh_of_shardings(in_shardings, out_shardings) if mesh is None else as_mesh(mesh)
     mesh_name = None if given is None else add_mesh(program, given)
     warnings = import_gspmd(program, may_add_meshes=given is None)
     mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
@@ -77,4 +89,5 @@ def give_shardings(
     load_shardings(program, semantics)
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
+    apply_out_shardings(program, main, out_shardings, mesh_name)
     return (*opaque, *warnings)

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.frontends.jax_modules import is_stage
 from shardy_py.frontends.mlir import MLIR, import_module, to_module
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
@@ -14,15 +15,16 @@ from shardy_py.ir.graph import Program
 
 @frozen
 class JaxFrontend(Frontend):
-    """JAX: a ``Lowered`` or a ``Traced``; the op graph is that of a copy of its module, which MLIR writes back."""
+    """JAX: a ``Lowered``, a ``Traced`` or an ``Exported``; the op graph is that of a copy of its module.
+
+    A jitted function is accepted, too, to say that it needs arguments. MLIR writes the copy back.
+    """
 
     name: str = "jax"
 
     def accepts(self, source: object) -> bool:
         """Return whether the source has a module, or can be lowered to one."""
-        if isinstance(source, (str, bytes, bytearray, Path)):
-            return False
-        return hasattr(source, "compiler_ir") or callable(getattr(source, "lower", None))
+        return not isinstance(source, (str, bytes, bytearray, Path)) and is_stage(source)
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph of a copy of the module."""

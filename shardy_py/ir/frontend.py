@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph import Op, Program
 
 BUNDLED_NAMES = ("program", "xdsl", "hlo", "jax", "mlir")
 """The names of the frontends of this package, in the order in which they are asked; those of plugins have others."""
@@ -78,6 +78,10 @@ class Frontend(Protocol):
         from shardy_py.ir.printing import value_names
 
         return {value.id: PrintedName(name, value) for value, name in value_names(program).items()}
+
+    def argument_names(self, program: Program, function: Op) -> Sequence[str]:
+        """Return what the arguments of a function are called where it comes from, "" for none. Default: nothing."""
+        return ()
 
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a `Registry` that also knows what a program itself says about its ops. Default: the same one."""

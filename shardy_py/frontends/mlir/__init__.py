@@ -14,11 +14,11 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.frontend import Frontend, PrintedName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jaxlib.mlir import ir
 
-    from shardy_py.ir.graph import Program
+    from shardy_py.ir.graph import Op, Program
 
 __all__ = [
     "MlirFrontend",
@@ -165,7 +165,7 @@ class MlirFrontend(Frontend):
 
     def accepts(self, source: object) -> bool:
         """Return whether this is text, bytes, a path, or a module of jaxlib."""
-        return isinstance(source, (str, bytes, Path)) or _is_module(source)
+        return isinstance(source, (str, bytes, bytearray, Path)) or _is_module(source)
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph; locations name the file it was read from."""
@@ -188,13 +188,19 @@ class MlirFrontend(Frontend):
         """Return the names and the native values of all values."""
         return printed_names(program)
 
+    def argument_names(self, program: Program, function: Op) -> Sequence[str]:
+        """Return the names in the locations of the arguments, which is where JAX puts them."""
+        from shardy_py.frontends.mlir.names import argument_names
+
+        return argument_names(function)
+
     def to_bytes(self, source: Any) -> bytes:
         """Return text or bytecode as it is, a module as text."""
         if isinstance(source, Path) and source.is_file():
             # Bytes that are no module are refused where they are read, with a better message.
             return source.read_bytes()
-        if isinstance(source, (str, bytes)):
-            return source.encode() if isinstance(source, str) else source
+        if isinstance(source, (str, bytes, bytearray)):
+            return source.encode() if isinstance(source, str) else bytes(source)
         return self.print_text(source).encode()
 
     def from_bytes(self, data: bytes, *, name: str = "-") -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,15 @@ from attrs import evolve
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
+from shardy_py.frontends.jax_modules import (
+    BYTECODE,
+    is_portable_artifact,
+    is_serialized_export,
+    is_stage,
+    module_of_bytecode,
+    module_of_serialized,
+    module_of_stage,
+)
 from shardy_py.frontends.mlir.context import make_context
 
 _MAX_BRACKETS = 512
@@ -21,7 +29,6 @@ _OPENING, _CLOSING = frozenset((b"(", b"[", b"{", b"<")), frozenset((b")", b"]",
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 _LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _SUBJECT = re.compile(r"^'([\w$.-]+)' op ")
-_BYTECODE = b"ML\xefR"
 
 
 def location_text(native: object, name: str = "-") -> str:
@@ -67,12 +74,10 @@ def load(source: Any) -> ir.Module:
     if isinstance(source, ir.Module):
         verify(source)
         return source
-    if isinstance(source, (str, bytes, Path)):
-        return parse(source, "-")
-    if hasattr(source, "lower") and not hasattr(source, "compiler_ir"):
-        source = source.lower()
-    if hasattr(source, "compiler_ir"):
-        return _copy(source.compiler_ir("stablehlo"))
+    if isinstance(source, (str, bytes, bytearray, Path)):
+        return parse(bytes(source) if isinstance(source, bytearray) else source, "-")
+    if is_stage(source):
+        return module_of_stage(source)
     raise UnsupportedError(
         Diagnostic(
             "unknown-input",
@@ -80,12 +85,6 @@ def load(source: Any) -> ir.Module:
             hint="give MLIR text, bytecode, a path, a jaxlib ir.Module, or what jax.jit(f).lower(...) returns",
         )
     )
-
-
-def _copy(module: ir.Module) -> ir.Module:
-    buffer = io.BytesIO()
-    module.operation.write_bytecode(buffer)
-    return ir.Module.parse(buffer.getvalue(), module.context)
 
 
 def parse(source: str | bytes | Path, name: str) -> ir.Module:
@@ -96,7 +95,11 @@ def parse(source: str | bytes | Path, name: str) -> ir.Module:
         data = source.encode() if isinstance(source, str) else source
     except UnicodeEncodeError as error:
         raise ParseError(Diagnostic("malformed-module", f"the text is no valid Unicode: {error}", name)) from None
-    if not data.startswith(_BYTECODE):
+    if is_portable_artifact(data):
+        return module_of_bytecode(data, name)
+    if is_serialized_export(data):
+        return module_of_serialized(data, name)
+    if not data.startswith(BYTECODE):
         _check_text(data, name)
     try:
         return ir.Module.parse(data, make_context())

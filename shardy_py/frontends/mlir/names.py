@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from shardy_py.ir.frontend import PrintedName
-from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.shardings import entry_arguments
+from shardy_py.sharding.lexer import unescape
+
+_NAME = re.compile(r'loc\("((?:[^"\\]|\\.)*)"(?:\(.*\))?\)', re.DOTALL)
 
 
 def native_values(program: Program) -> Iterator[tuple[Value, Any]]:
@@ -26,3 +31,17 @@ def names_of(program: Program) -> dict[int, PrintedName]:
     """Return all values' names as `print_module` prints them (``%5``, ``%5#1``, ``%arg0``), and the native values."""
     state = ir.AsmState(program.origin.module.operation)
     return {value.id: PrintedName(native.get_name(state), native) for value, native in native_values(program)}
+
+
+def argument_names(function: Op) -> Sequence[str]:
+    """Return the names in the locations of a function's arguments, "" where there is none."""
+    arguments = entry_arguments(function)
+    if not arguments or function.handle is None:
+        return ()
+    return [_location_name(native.location) for native in function.handle.native.regions[0].blocks[0].arguments]
+
+
+def _location_name(location: ir.Location) -> str:
+    """Return the name of a location that has one and is no place in a file, else ""."""
+    found = _NAME.fullmatch(str(location))
+    return (unescape(found[1]) or "") if found else ""

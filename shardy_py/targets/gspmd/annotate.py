@@ -45,7 +45,7 @@ def annotate(program: Program, semantics: OpSemantics, texts: Texts) -> None:
         if not op.name.startswith("sdy."):
             drop_shardy_attributes(op)
     count = max((mesh.total_size for mesh in program.meshes.values()), default=1)
-    if count > 1 and _COUNT not in program.attributes:
+    if program.attributes.get(_COUNT, 1) < count:
         program.attributes[_COUNT] = RawAttribute(f"{count} : i32")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardy_py.api.entry import find_main
-from shardy_py.api.in_shardings import apply_in_shardings, mesh_of_in_shardings
+from shardy_py.api.given_shardings import apply_in_shardings, mesh_of_shardings
 from shardy_py.errors import OptionError
 from shardy_py.sharding.mesh import Mesh
 from tests.unit.api.programs import program
@@ -73,7 +73,7 @@ def test_meshes_come_with_named_shardings() -> None:
     jax = pytest.importorskip("jax")
     spec = jax.sharding.PartitionSpec()
     one, other = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
-    assert mesh_of_in_shardings(None) is None
-    assert mesh_of_in_shardings([one, None, ("a",)]) == Mesh.of(a=2)
+    assert mesh_of_shardings(None) is None
+    assert mesh_of_shardings([one, None, ("a",)]) == Mesh.of(a=2)
     with pytest.raises(OptionError, match="two meshes"):
-        mesh_of_in_shardings({0: one, 1: other})
+        mesh_of_shardings({0: one, 1: other})

@@ -1,0 +1,139 @@
+"""Shardings that the caller gives for the arguments and results of the main function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.api.entry import argument_name, find_argument, find_result, result_name
+from shardy_py.api.specs import as_sharding, mesh_of_spec
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.verify import verify_tensor_sharding
+
+InShardings = Mapping[int | str, Any] | Sequence[Any]
+"""By argument (its number or its name ``"arg0"``), or a flat list in their order; None leaves one as it is."""
+OutShardings = Mapping[int | str, Any] | Sequence[Any]
+"""By result (its number or its name ``"result0"``), or a flat list in their order; None leaves one as it is."""
+
+
+def mesh_of_shardings(in_shardings: InShardings | None, out_shardings: OutShardings | None = None) -> Mesh | None:
+    """Return the mesh that the given shardings bring along, or None.
+
+    Raises:
+        OptionError: they bring different ones.
+    """
+    found: Mesh | None = None
+    for _, spec in chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT)):
+        mesh = mesh_of_spec(spec)
+        if mesh is not None and found is not None and mesh != found:
+            raise OptionError(Diagnostic("mesh-conflict", f"the given shardings use two meshes, {found} and {mesh}"))
+        found = found or mesh
+    return found
+
+
+def apply_in_shardings(program: Program, function: Op, in_shardings: InShardings | None, mesh_name: str) -> None:
+    """Enter the given shardings into the table, over those the module has.
+
+    Args:
+        program: The program.
+        function: Its main function.
+        in_shardings: What the caller gave.
+        mesh_name: The mesh of shardings that name none.
+
+    Raises:
+        ShardyError: some do not fit; all of them are reported.
+    """
+    _apply(program, function, _entries(in_shardings, _ARGUMENT), mesh_name, _ARGUMENT)
+
+
+def apply_out_shardings(program: Program, function: Op, out_shardings: OutShardings | None, mesh_name: str) -> None:
+    """Enter the given shardings of results into the table; as `apply_in_shardings`.
+
+    Raises:
+        ShardyError: some do not fit; all of them are reported.
+    """
+    _apply(program, function, _entries(out_shardings, _RESULT), mesh_name, _RESULT)
+
+
+@frozen
+class _Kind:
+    """What is said of arguments, and what of results.
+
+    Args:
+        option: The name of the option.
+        noun: What one of them is called.
+        name: Its name by its number.
+        find: Finds one by number or name.
+    """
+
+    option: str
+    noun: str
+    name: Callable[[int], str]
+    find: Callable[[Op, int | str], Value]
+
+
+_ARGUMENT = _Kind("in_shardings", "argument", argument_name, find_argument)
+_RESULT = _Kind("out_shardings", "result", result_name, find_result)
+
+
+def _apply(
+    program: Program, function: Op, entries: Iterable[tuple[int | str, Any]], mesh_name: str, kind: _Kind
+) -> None:
+    problems: list[Diagnostic] = []
+    for key, spec in entries:
+        try:
+            value = kind.find(function, key)
+            program.shardings[value.id] = _checked(program, value, spec, mesh_name)
+        except ShardyError as error:
+            problems += (_located(item, function, key, kind) for item in error.diagnostics)
+    if problems:
+        raise OptionError(*problems)
+
+
+def _entries(given: InShardings | OutShardings | None, kind: _Kind) -> Iterator[tuple[int | str, Any]]:
+    if given is None:
+        return
+    if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
+        raise OptionError(
+            Diagnostic(
+                f"invalid-{kind.option.replace('_', '-')}",
+                f"{kind.option} is a {type(given).__name__}",
+                hint=f"give a mapping from {kind.noun} to sharding, or a flat list in the order of the {kind.noun}s",
+            )
+        )
+    items = given.items() if isinstance(given, Mapping) else enumerate(given)
+    yield from ((key, spec) for key, spec in items if spec is not None)
+
+
+def _checked(program: Program, value: Value, spec: Any, mesh_name: str) -> TensorSharding:
+    if not isinstance(value.type, TensorType):
+        raise OptionError(Diagnostic("not-a-tensor", f"its type is {value.type}, which cannot be sharded"))
+    meshes = program.meshes
+    if mesh_name not in meshes and not meshes:
+        raise OptionError(
+            Diagnostic("no-mesh", "the module has no mesh to shard over", hint="give one, for example {'data': 4}")
+        )
+    sharding = as_sharding(spec, rank=value.type.rank, mesh_name=mesh_name, mesh=meshes.get(mesh_name, Mesh()))
+    mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
+    problems = verify_tensor_sharding(sharding, mesh, value.type.shape)
+    if problems:
+        raise VerificationError(*problems)
+    return sharding
+
+
+def _located(diagnostic: Diagnostic, function: Op, key: int | str, kind: _Kind) -> Diagnostic:
+    name = kind.name(key) if isinstance(key, int) else key
+    return Diagnostic(
+        diagnostic.code,
+        f"the sharding given for {name}: {diagnostic.message}",
+        location=function.location,
+        op=function.name,
+        hint=diagnostic.hint,
+    )

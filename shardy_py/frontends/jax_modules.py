@@ -1,0 +1,154 @@
+"""Modules of all that JAX users hold: functions and their stages, and what `jax.export` makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
+
+BYTECODE = b"ML\xefR"
+"""How MLIR's bytecode begins."""
+_PORTABLE = b"StableHLO_v"
+_SAY_ARGUMENTS = "give example arguments: propagate(f, args=(x, w)); or what f.lower(x, w) or f.trace(x, w) returns"
+
+
+def is_stage(source: object) -> bool:
+    """Return whether an object is a ``Lowered``, a ``Traced``, a jitted function or an ``Exported``."""
+    return _is_exported(source) or hasattr(source, "compiler_ir") or callable(getattr(source, "lower", None))
+
+
+def is_function(source: object) -> bool:
+    """Return whether an object is a jitted function, which needs arguments to be lowered."""
+    return callable(source) and callable(getattr(source, "trace", None)) and not hasattr(source, "compiler_ir")
+
+
+def module_of_stage(source: Any) -> Any:
+    """Return a native module of its own for an object of JAX.
+
+    Raises:
+        UnsupportedError: it is a function that still needs arguments, or was exported for several platforms or with
+            symbolic dimensions.
+        OptionError: JAX cannot lower it.
+    """
+    if _is_exported(source):
+        return _module_of_exported(source)
+    if is_function(source):
+        message = "a jitted function has no module before its arguments are known"
+        raise UnsupportedError(Diagnostic("arguments-needed", message, hint=_SAY_ARGUMENTS))
+    if not hasattr(source, "compiler_ir"):
+        source = _lower(source)
+    buffer = BytesIO()
+    module = source.compiler_ir("stablehlo")
+    module.operation.write_bytecode(buffer)
+    return type(module).parse(buffer.getvalue(), module.context)
+
+
+def lower_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Return the ``Lowered`` of a jitted function for example arguments: arrays or `jax.ShapeDtypeStruct`.
+
+    Raises:
+        OptionError: it is no jitted function, or JAX cannot trace or lower it for these arguments.
+    """
+    if not is_function(function):
+        is_plain = callable(function) and not is_stage(function)
+        message = f"args and kwargs are for a jitted function, not for a {type(function).__name__}"
+        hint = "wrap the function: jax.jit(f)" if is_plain else "leave them out"
+        raise OptionError(Diagnostic("unexpected-arguments", message, hint=hint))
+    try:
+        traced = function.trace(*arguments, **keywords)
+    except Exception as error:
+        raise _not_lowered(error) from error
+    return _lower(traced)
+
+
+def _lower(traced: Any) -> Any:
+    """Return the ``Lowered`` of a ``Traced``; where all meshes are abstract, for the platform JAX runs on."""
+    import jax
+
+    try:
+        return traced.lower()
+    except ValueError as error:
+        if "lowering_platforms" not in str(error):
+            raise _not_lowered(error) from error
+    except Exception as error:
+        raise _not_lowered(error) from error
+    try:
+        return traced.lower(lowering_platforms=(jax.default_backend(),))
+    except Exception as error:
+        raise _not_lowered(error) from error
+
+
+def _not_lowered(error: Exception) -> OptionError:
+    reason = str(error).split("\n--------------------\n", 1)[0]
+    return OptionError(Diagnostic("not-lowered", f"JAX cannot lower the function: {type(error).__name__}: {reason}"))
+
+
+def _is_exported(source: object) -> bool:
+    return hasattr(source, "mlir_module_serialized") and hasattr(source, "platforms")
+
+
+def _module_of_exported(exported: Any) -> Any:
+    platforms = tuple(exported.platforms)
+    if len(platforms) > 1:
+        message = f"the function was exported for several platforms: {', '.join(platforms)}"
+        hint = f"export it for one: jax.export.export(f, platforms=[{platforms[0]!r}])"
+        raise UnsupportedError(Diagnostic("several-platforms", message, hint=hint))
+    symbolic = [
+        f"argument {number} has the shape ({', '.join(map(str, aval.shape))})"
+        for number, aval in enumerate(exported.in_avals)
+        if any(not isinstance(size, int) for size in aval.shape)
+    ]
+    if symbolic:
+        message = f"the function was exported with symbolic dimensions: {'; '.join(symbolic)}"
+        raise UnsupportedError(Diagnostic("symbolic-dimensions", message, hint="export it for shapes of numbers"))
+    return module_of_bytecode(bytes(exported.mlir_module_serialized))
+
+
+def module_of_bytecode(data: bytes, name: str = "-") -> Any:
+    """Return the module in a portable artifact: VHLO, which is brought to StableHLO.
+
+    Raises:
+        ParseError: it cannot be read.
+    """
+    from jaxlib.mlir.dialects import stablehlo
+
+    from shardy_py.frontends.mlir.context import make_context
+
+    try:
+        return stablehlo.deserialize_portable_artifact(make_context(), data)
+    except Exception as error:  # what the bindings raise has no common base
+        message = f"the portable artifact cannot be read: {error}"
+        hint = "it may have been written by a newer StableHLO; upgrade jaxlib"
+        raise ParseError(Diagnostic("malformed-module", message, name, hint=hint)) from None
+
+
+def is_portable_artifact(data: bytes) -> bool:
+    """Return whether bytes are a portable artifact of StableHLO."""
+    return data.startswith(BYTECODE) and data[len(BYTECODE) + 1 :].startswith(_PORTABLE)
+
+
+def is_serialized_export(data: bytes) -> bool:
+    """Return whether bytes are what ``Exported.serialize`` returns: a portable artifact among other data."""
+    return not data.startswith(BYTECODE) and BYTECODE in data
+
+
+def module_of_serialized(data: bytes, name: str = "-") -> Any:
+    """Return the module in what ``Exported.serialize`` returned.
+
+    Raises:
+        ParseError: it cannot be read.
+        UnsupportedError: JAX or its library for these bytes is missing, or see `module_of_stage`.
+    """
+    try:
+        from jax import export
+
+        exported = export.deserialize(bytearray(data))
+    except ImportError as error:
+        message = f"reading serialized exports needs JAX and flatbuffers: {error}"
+        raise UnsupportedError(Diagnostic("no-jax", message, hint="pip install 'shardy_py[jax]'")) from None
+    except Exception as error:  # flatbuffers raise whatever the bytes lead to
+        message = f"this is no serialized export that JAX can read: {error}"
+        raise ParseError(Diagnostic("malformed-module", message, name)) from None
+    return _module_of_exported(exported)
