@@ -9,6 +9,7 @@ import click
 from shardy_py.cli.app_cost import cost
 from shardy_py.cli.app_explain import explain
 from shardy_py.cli.app_orderings import ORDERING_COMMANDS
+from shardy_py.cli.app_run import run
 from shardy_py.cli.errors import ErrorsAsMessages
 from shardy_py.cli.options import INLINE_CALLS, STRATEGIES, mesh_options, plugin_choice, plugin_options
 
@@ -120,5 +121,5 @@ def layout(**options: Any) -> None:
     run_layout(**options)
 
 
-for _command in (*ORDERING_COMMANDS, explain, cost):
+for _command in (*ORDERING_COMMANDS, explain, cost, run):
     shardy.add_command(_command)

@@ -13,6 +13,7 @@ from shardy_py.targets.jax.arguments import array_types
 from shardy_py.targets.jax.compiled import CompiledModule
 from shardy_py.targets.jax.devices import choose_devices, device_count
 from shardy_py.targets.jax.form import for_xla
+from shardy_py.targets.jax.kernels import register_kernels
 from shardy_py.targets.jax.named_shardings import to_named_sharding
 from shardy_py.targets.jax.refusals import refuse_what_cannot_run
 
@@ -35,6 +36,7 @@ def to_jax(
         OptionError: fewer devices than the largest mesh has.
     """
     require_library("jax", purpose="running a module needs", extra="jax")
+    register_kernels()
     program = for_xla(module, semantics=semantics, leave_open=leave_open)
     main = _main(program)
     refuse_what_cannot_run(program)

@@ -1,14 +1,15 @@
-"""The program without any sharding, on one device: what a sharded run is compared with."""
+"""The program without any sharding: what a sharded run is compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
+from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.ir.graph import Op, Program
-from shardy_py.targets.jax.kernels import register_kernels
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.targets.jax.compile import to_jax
+from shardy_py.targets.jax.compiled import CompiledModule
 
 MANUAL_COMPUTATION = "sdy.manual_computation"
 
@@ -25,6 +26,7 @@ _IDENTITIES = frozenset(
 _SHARDING_CALLS = frozenset(("Sharding", "xla.sdy.FuncResultSharding"))
 _PARTITIONS = ("mhlo.num_partitions", "mhlo.num_replicas")
 _ANNOTATIONS = ("sdy.", "mhlo.sharding")
+_DONATIONS = ("tf.aliasing_output", "jax.buffer_donor")
 
 
 def has_manual_computations(program: Program) -> bool:
@@ -32,29 +34,33 @@ def has_manual_computations(program: Program) -> bool:
     return any(op.name == MANUAL_COMPUTATION for op in program.walk())
 
 
-def without_shardings(text: str) -> str:
-    """Return a module without shardings, meshes, and ops that only say where elements are.
+def without_shardings(module: Any) -> Any:
+    """Return a module without shardings and ops that only say where elements are.
+
+    Meshes go, too, unless there are manual computations: these are written for one device of several, and keep their
+    shardings. All that is around them has none.
 
     Args:
-        text: The module, propagated or not.
+        module: What `to_module` takes, propagated or not; it stays as it is.
 
-    Raises:
-        UnsupportedError: a part of it is written for one device of several, a manual computation.
+    Returns:
+        A ``jaxlib.mlir.ir.Module``.
     """
-    program = import_module(parse_module(text))
-    if has_manual_computations(program):
-        message = "a manual computation is written for one device of several: it has no form without its mesh"
-        raise UnsupportedError(Diagnostic("manual-computation", message, op=MANUAL_COMPUTATION))
+    program = import_module(parse_module(print_module(to_module(module))))
+    keep_meshes = has_manual_computations(program)
     for op in list(program.walk()):
-        _drop(program, op)
+        if op.name != "sdy.mesh":
+            _drop(program, op)
+        elif not keep_meshes:
+            op.erase()
     for name in [name for name in program.attributes if name in _PARTITIONS or name.startswith(_ANNOTATIONS)]:
         del program.attributes[name]
-    return print_module(write_back(program))
+    return write_back(program)
 
 
 def _drop(program: Program, op: Op) -> None:
     """Take what says anything about shardings off an op, or the op out of the program."""
-    if op.name in ("sdy.mesh", "sdy.sharding_group"):
+    if op.name == "sdy.sharding_group":
         op.erase()
         return
     is_call = op.name in ("stablehlo.custom_call", "mhlo.custom_call")
@@ -70,7 +76,8 @@ def _drop(program: Program, op: Op) -> None:
         dictionaries = op.attributes.get(name)
         if dictionaries is not None:
             op.attributes[name] = tuple(
-                {key: value for key, value in item.items() if not key.startswith(_ANNOTATIONS)} for item in dictionaries
+                {key: value for key, value in item.items() if not key.startswith((*_ANNOTATIONS, *_DONATIONS))}
+                for item in dictionaries
             )
 
 
@@ -89,33 +96,15 @@ def _rename(program: Program, op: Op, name: str) -> None:
     op.erase()
 
 
-def compile_unsharded(text: str, *, device: Any = None) -> Callable[..., Sequence[Any]]:
-    """Compile a module without shardings for one device.
+def compile_unsharded(module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None = None) -> CompiledModule:
+    """Compile a module without its shardings: for one device, or replicated where it has manual computations.
 
     Args:
-        text: The module, propagated or not; its shardings are left out.
-        device: The device; the first of ``jax.devices()`` by default.
-
-    Returns:
-        What runs it: it takes one array per argument of the main function, and gives one per result.
+        module: What `to_module` takes, propagated or not; it stays as it is.
+        semantics: What the dialects say about the ops (a `Registry`).
+        devices: The devices; the first ones of ``jax.devices()`` by default.
 
     Raises:
-        UnsupportedError: a part of the module is written for one device of several, or XLA refuses it.
+        ShardyError: as `to_jax`.
     """
-    import jax
-    from jaxlib import xla_client
-
-    register_kernels()
-    chosen = jax.devices()[0] if device is None else device
-    options = xla_client.CompileOptions()
-    try:
-        executable = chosen.client.compile_and_load(without_shardings(text), xla_client.DeviceList((chosen,)), options)
-    except jax.errors.JaxRuntimeError as error:
-        raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {error}")) from error
-
-    def run(*arguments: Any) -> Sequence[Any]:
-        placed = [jax.device_put(value, chosen) for value in arguments]
-        results = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
-        return [shards[0] for shards in results]
-
-    return run
+    return to_jax(without_shardings(module), semantics=semantics, devices=devices)

@@ -1,0 +1,163 @@
+"""A propagated program on devices, and beside it the program without shardings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from shardy_py.api.result import Result
+from shardy_py.api.source import read_program
+from shardy_py.frontends.select import frontend_of
+
+if TYPE_CHECKING:
+    from shardy_py.targets.jax.compiled import CompiledModule
+    from shardy_py.targets.jax.differences import Difference
+
+_RESULT_INFO = "jax.result_info"
+
+
+@frozen
+class ResultLine:
+    """One result of a run.
+
+    Args:
+        name: What the program calls it, or ``result0`` and so on.
+        type: Its dtype and shape.
+        sharding: Its sharding, or "" for a replicated one.
+        largest: The largest finite magnitude of its elements; 0 without any.
+        not_finite: How many elements are infinite or NaN.
+        difference: How far it is from the run it was compared with; None without one.
+    """
+
+    name: str
+    type: str
+    sharding: str
+    largest: float
+    not_finite: int
+    difference: Difference | None = None
+
+
+@frozen
+class RunReport:
+    """What a run gave.
+
+    Args:
+        devices: How many devices it ran on.
+        platform: Which they are, for example ``cpu``.
+        results: The results.
+        seconds: How long the run took, without compiling.
+        compared_with: What it was compared with, in words; "" without a comparison.
+        arrays: The results themselves, as arrays of numpy.
+    """
+
+    devices: int
+    platform: str
+    results: tuple[ResultLine, ...]
+    seconds: float
+    compared_with: str = ""
+    arrays: tuple[Any, ...] = ()
+
+    @property
+    def is_within(self) -> bool:
+        """Whether all differences are within their tolerances."""
+        return all(item.difference is None or item.difference.is_within for item in self.results)
+
+
+def run_result(
+    result: Result,
+    source: Any = None,
+    *,
+    inputs: Path | Sequence[Any] | None = None,
+    seed: int = 0,
+    tolerance: float | None = None,
+) -> RunReport:
+    """Run a propagated program on the devices of JAX, and compare with the program without shardings.
+
+    Args:
+        result: The propagated program.
+        source: The program as it was given, to compare with: in any form that `propagate` takes. It runs on one device,
+            or, where it has manual computations, on the same devices with nothing sharded around them. None for no
+            comparison.
+        inputs: The arrays for the arguments, or the ``.npz`` file with them; by default random ones, see
+            `shardy_py.targets.jax.inputs`.
+        seed: The seed of random inputs.
+        tolerance: The largest relative difference of floats; by default it depends on the dtype, see
+            `shardy_py.targets.jax.differences`.
+
+    Raises:
+        UnsupportedError: XLA refuses the module, or inputs cannot be made up for it.
+        OptionError: there are too few devices, or the inputs do not fit.
+    """
+    from shardy_py.targets.jax.differences import compare_results
+    from shardy_py.targets.jax.inputs import random_inputs
+    from shardy_py.targets.jax.npz import read_inputs
+
+    compiled = result.to_jax()
+    if inputs is None:
+        given = random_inputs(result.program, result.main, seed=seed)
+    else:
+        given = read_inputs(inputs, compiled.in_types) if isinstance(inputs, Path) else list(inputs)
+    arrays, seconds = _run(compiled, given)
+    differences: Sequence[Difference | None] = [None] * len(arrays)
+    compared_with = ""
+    if source is not None:
+        whole, compared_with = _compile_unsharded(source, result)
+        differences = compare_results(arrays, _run(whole, given)[0], tolerance=tolerance)
+    devices = sorted(_devices(compiled), key=lambda device: device.id)
+    lines = [
+        _line(result, compiled, number, array, difference)
+        for number, (array, difference) in enumerate(zip(arrays, differences, strict=True))
+    ]
+    return RunReport(
+        len(devices), devices[0].platform if devices else "", tuple(lines), seconds, compared_with, tuple(arrays)
+    )
+
+
+def _run(compiled: CompiledModule, inputs: Sequence[Any]) -> tuple[list[Any], float]:
+    """Return the results as arrays of numpy, and the seconds that took."""
+    import numpy
+
+    # Copies, because a donated argument may share its memory with the array that was given.
+    copies = [numpy.array(value) for value in inputs]
+    start = perf_counter()
+    results = [numpy.asarray(value) for value in compiled(*copies)]
+    return results, perf_counter() - start
+
+
+def _compile_unsharded(source: Any, result: Result) -> tuple[CompiledModule, str]:
+    from shardy_py.targets.jax.unsharded import compile_unsharded, has_manual_computations
+
+    program = read_program(source, result.registry)
+    native = frontend_of(program).to_mlir(frontend_of(program).write_back(program))
+    compiled = compile_unsharded(native, semantics=result.registry)
+    if has_manual_computations(program):
+        return compiled, "the same devices, with nothing sharded but the manual computations"
+    return compiled, "one device, without shardings"
+
+
+def _devices(compiled: CompiledModule) -> set[Any]:
+    return {device for sharding in (*compiled.in_shardings, *compiled.out_shardings) for device in sharding.device_set}
+
+
+def _line(
+    result: Result, compiled: CompiledModule, number: int, array: Any, difference: Difference | None
+) -> ResultLine:
+    import numpy
+
+    wide = numpy.abs(array.astype("complex128" if array.dtype.kind == "c" else "float64"))
+    finite = numpy.isfinite(wide)
+    attributes = result.main.attributes.get("res_attrs") or ()
+    info = str(attributes[number].get(_RESULT_INFO, "")) if number < len(attributes) else ""
+    spec = compiled.out_shardings[number].spec
+    return ResultLine(
+        name=info.strip('"') or f"result{number}",
+        type=str(compiled.out_types[number]),
+        sharding="" if not any(spec) else str(tuple(spec)),
+        largest=float(wide.max(initial=0.0, where=finite)),
+        not_finite=int((~finite).sum()),
+        difference=difference,
+    )

@@ -1,0 +1,42 @@
+"""``shardy run`` and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.cli.options import session_options
+
+
+@click.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--devices", type=click.IntRange(min=1), help="Host devices; by default as many as the mesh has.")
+@click.option(
+    "--inputs",
+    default="random",
+    show_default=True,
+    metavar="random|FILE.npz",
+    help="The arguments: made up, or arg0, arg1, ... of a file of numpy.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
+@click.option("--compare", is_flag=True, help="Run the program without shardings, too; exit with 1 where they differ.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    help="The largest relative difference of floats; by default 0.002 for f32, by dtype for others.",
+)
+@click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="Write the results to this file of numpy.")
+@click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
+@click.option("--platform", default="cpu", show_default=True, help="The devices of JAX: cpu, gpu, tpu.")
+@click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds it may take.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@session_options
+def run(**options: Any) -> None:
+    """Propagate shardings through the module in FILE (- for stdin), and run the result on devices.
+
+    With --compare the exit code is 0 where the results are those of the program without shardings, 1 where they differ.
+    """
+    from shardy_py.cli.run import run_run
+
+    run_run(**options)

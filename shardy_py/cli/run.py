@@ -1,0 +1,138 @@
+"""``shardy run``: all the work is done in a process of its own, since XLA ends the process where it gives up."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+
+from shardy_py.api.running import RunReport
+from shardy_py.cli.files import write_atomically
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
+from shardy_py.report.running import print_run, run_json
+from shardy_py.testing.reference import describe_crash
+
+RANDOM = "random"
+
+
+@frozen
+class RunRequest:
+    """What the other process is to do.
+
+    Args:
+        program: The program, and how it is propagated.
+        schedule: The order of ops, or None.
+        devices: How many host devices there are; None for as many as the mesh has.
+        platform: What JAX calls the devices.
+        inputs: The file with the inputs, or None for random ones.
+        seed: The seed of random inputs.
+        compare: Whether to run the program without shardings, too.
+        tolerance: The largest relative difference of floats; None for that of the dtype.
+        outputs: Whether the results are to be returned as a file.
+    """
+
+    program: GivenProgram
+    schedule: Any
+    devices: int | None
+    platform: str
+    inputs: Path | None
+    seed: int
+    compare: bool
+    tolerance: float | None
+    outputs: bool
+
+
+@frozen
+class RunAnswer:
+    """What the other process has done.
+
+    Args:
+        report: What the run gave; None where there is an error.
+        error: The error.
+        outputs: The results as an ``.npz`` file, if it was asked for.
+        warnings: What propagation warned of.
+    """
+
+    report: RunReport | None = None
+    error: ShardyError | None = None
+    outputs: bytes = b""
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def run_run(
+    *,
+    file: str,
+    devices: int | None,
+    inputs: str,
+    seed: int,
+    compare: bool,
+    tolerance: float | None,
+    outputs: str | None,
+    schedule: str | None,
+    platform: str,
+    timeout: float,
+    as_json: bool,
+    **session_options: Any,
+) -> None:
+    """Run one file; write nothing unless all of it succeeded; exit with 1 where a comparison fails."""
+    if inputs != RANDOM and not Path(inputs).is_file():
+        message = f"--inputs {inputs}: there is no such file"
+        raise OptionError(Diagnostic("no-inputs", message, hint="give --inputs random, or a file of numpy.savez"))
+    request = RunRequest(
+        GivenProgram.of(file=file, **session_options),
+        None if schedule is None else schedule_argument(schedule),
+        devices,
+        platform,
+        None if inputs == RANDOM else Path(inputs),
+        seed,
+        compare,
+        tolerance,
+        outputs is not None,
+    )
+    answer = run_in_child(request, timeout=timeout)
+    if answer.error is not None:
+        raise answer.error
+    report = answer.report
+    assert report is not None
+    for warning in answer.warnings:
+        click.echo(warning.show("warning"), err=True)
+    if outputs is not None:
+        write_atomically(outputs, answer.outputs)
+    if as_json:
+        click.echo(run_json(report))
+    else:
+        print_run(report, file=sys.stdout)
+    sys.exit(0 if report.is_within else 1)
+
+
+def run_in_child(request: RunRequest, *, timeout: float) -> RunAnswer:
+    """Return what another process makes of a request.
+
+    Raises:
+        UnsupportedError: the process ended without an answer, or took too long.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "request")
+        path.write_bytes(pickle.dumps(request))
+        command = [sys.executable, "-m", "shardy_py.cli.run_worker", str(path)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            message = f"the program did not end within {timeout:g} seconds"
+            raise UnsupportedError(Diagnostic("timeout", message, hint="give --timeout more seconds")) from None
+        if done.returncode:
+            message = f"XLA ended without a result: {describe_crash(done.returncode, done.stderr)}"
+            hint = "try it without shardings: shardy run with --mesh of one device, or jax.jit"
+            raise UnsupportedError(Diagnostic("xla-ended", message, hint=hint))
+        answer: RunAnswer = pickle.loads(Path(folder, "answer").read_bytes())
+        return answer

@@ -1,0 +1,65 @@
+"""The process that runs a program for ``shardy run``: a request in a file, the answer in another one beside it."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+from attrs import evolve
+
+from shardy_py.api.propagate import propagate
+from shardy_py.api.running import run_result
+from shardy_py.cli.run import RunAnswer, RunRequest
+from shardy_py.errors import ShardyError
+
+
+def answer(request: RunRequest) -> RunAnswer:
+    """Propagate the program and run it; an error is part of the answer."""
+    try:
+        return _run(request)
+    except ShardyError as error:
+        return RunAnswer(error=error)
+
+
+def _run(request: RunRequest) -> RunAnswer:
+    program, options = request.program, request.program.options
+    result = propagate(
+        program.module,
+        program.mesh,
+        in_shardings=program.in_shardings,
+        strategy=options.strategy,
+        schedule=request.schedule,
+        conservative=options.conservative,
+        extended_rules=options.extended_rules,
+        dedup_functions_fully=options.dedup_functions_fully,
+        inline_calls=options.inline_calls,
+        registry=options.load_registry(),
+    )
+    # JAX counts its devices when it starts, and nothing above has started it.
+    from shardy_py.targets.jax.host import use_devices
+    from shardy_py.targets.jax.npz import outputs_file
+
+    count = request.devices or max((mesh.total_size for mesh in result.program.meshes.values()), default=1)
+    use_devices(count, request.platform)
+    report = run_result(
+        result,
+        program.module if request.compare else None,
+        inputs=request.inputs,
+        seed=request.seed,
+        tolerance=request.tolerance,
+    )
+    outputs = outputs_file(report.arrays) if request.outputs else b""
+    return RunAnswer(evolve(report, arrays=()), outputs=outputs, warnings=result.warnings)
+
+
+def main() -> None:
+    """Answer the request in the file that is named on the command line."""
+    path = Path(sys.argv[1])
+    request: RunRequest = pickle.loads(path.read_bytes())
+    done = answer(request)
+    path.with_name("answer").write_bytes(pickle.dumps(done))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Devices of the host: as many as one likes, as long as JAX has not started."""
+
+from __future__ import annotations
+
+import os
+
+_COUNT = "--xla_force_host_platform_device_count"
+
+
+def use_devices(count: int, platform: str = "cpu") -> None:
+    """Let JAX start with a number of host devices; it counts them once, when it looks for devices first.
+
+    Args:
+        count: The number of devices of the host.
+        platform: What JAX calls the devices to use: ``cpu`` for the host's; another one has the devices it has.
+    """
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(_COUNT)]
+    os.environ["XLA_FLAGS"] = " ".join([*flags, f"{_COUNT}={count}"])
+    os.environ["JAX_PLATFORMS"] = platform
+    # What XLA logs about its devices is no news to anybody.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
