@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -56,7 +57,7 @@ class Frontend(Protocol):
         ...
 
     def print_text(self, source: Any) -> str:
-        """Return the text of a native program: of what `write_back` returns, or of an accepted source."""
+        """Return the text of a native program: of what `write_back` returns, or of an accepted source but a path."""
         ...
 
     def parse_text(self, text: str, *, name: str = "-") -> Any:
@@ -88,8 +89,8 @@ class Frontend(Protocol):
         return registry
 
     def to_bytes(self, source: Any) -> bytes:
-        """Return a source in a form for other processes. Default: its text."""
-        return self.print_text(source).encode()
+        """Return a source in a form for other processes. Default: what is in its file, or its text."""
+        return source.read_bytes() if isinstance(source, Path) else self.print_text(source).encode()
 
     def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
         """Return a source from the form for other processes. Default: from its text."""

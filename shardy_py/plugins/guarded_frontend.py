@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,6 +58,11 @@ class GuardedFrontend(Frontend):
         found = self._ask("printed_names", program, check=_names)
         return {number: PrintedName(*item) for number, item in found.items()}
 
+    def argument_names(self, program: Program, function: Op) -> Sequence[str]:
+        """Return what the arguments of a function are called where it comes from."""
+        found: Sequence[str] = self._ask("argument_names", program, function, check=_texts)
+        return found
+
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a registry that knows more."""
         return self._ask("extend_registry", program, registry, check=_as(type(registry), "a Registry"))
@@ -106,3 +111,9 @@ def _names(answer: Any, op: Op) -> Any:
         if not isinstance(number, int) or not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], str):
             raise Unfit(f"gives {shown(item)} for {shown(number)}, not a PrintedName for the id of a value")
     return answer
+
+
+def _texts(answer: Any, op: Op) -> tuple[str, ...]:
+    if not isinstance(answer, (list, tuple)) or not all(isinstance(item, str) for item in answer):
+        raise Unfit(f"returned {shown(answer)}, not a list of names", "return () for none")
+    return tuple(answer)

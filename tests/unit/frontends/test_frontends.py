@@ -9,6 +9,7 @@ import shardy_py as sdy
 from shardy_py.errors import OptionError, PluginError, UnsupportedError
 from shardy_py.frontends.select import _BUNDLED, bundled_frontend, find_frontend, frontend_of, named_frontend
 from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
+from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from tests.unit.frontends.toy_graph import TOY, Graph, GraphFrontend, Plugin, graph
 
 
@@ -73,6 +74,12 @@ def test_the_bundled_frontends_are_whole() -> None:
         assert named_frontend(name, sdy.Registry()) is frontend
     with pytest.raises(OptionError, match="no frontend 'nothing'"):
         named_frontend("nothing", sdy.Registry())
+
+
+def test_the_guard_is_around_every_method() -> None:
+    """No method of the protocol reaches a plugin, nor its default, without the guard."""
+    methods = {name for name, item in vars(Frontend).items() if callable(item) and not name.startswith("_")}
+    assert methods <= set(vars(GuardedFrontend))
 
 
 def test_frontends_that_clash_are_errors() -> None:
