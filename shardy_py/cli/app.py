@@ -11,6 +11,7 @@ from shardy_py.cli.app_explain import explain
 from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.app_run import run
 from shardy_py.cli.errors import ErrorsAsMessages
+from shardy_py.cli.forms import FORMS
 from shardy_py.cli.options import INLINE_CALLS, STRATEGIES, mesh_options, plugin_choice, plugin_options
 
 LAYOUTS = ("tpu-v5e", "row-major")
@@ -33,6 +34,7 @@ def shardy() -> None:
 @click.option("--dedup-functions-fully", is_flag=True, help="Let all calls of a function share its shardings.")
 @click.option("--inline-calls", is_flag=True, help=INLINE_CALLS)
 @click.option("--explicit-collectives", is_flag=True, help="Make all communication explicit, as collective ops.")
+@click.option("--for", "target", type=click.Choice(FORMS), help="Write the module in the form a compiler takes.")
 @click.option("--dump-dir", metavar="DIR", type=click.Path(), help="Write the module after every pass to this folder.")
 @click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
 @click.option("--graph", metavar="OUT", type=click.Path(), help="Write the def-use graph: .graphml or .json.")

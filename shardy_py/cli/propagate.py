@@ -14,6 +14,7 @@ from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.api.specs import parse_spec
 from shardy_py.cli.files import read_input, write_atomically
+from shardy_py.cli.forms import form_text
 from shardy_py.cli.registry import make_registry
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.errors import Diagnostic, OptionError
@@ -47,6 +48,7 @@ def run_propagate(
     dedup_functions_fully: bool,
     inline_calls: bool,
     explicit_collectives: bool,
+    target: str | None,
     dump_dir: str | None,
     stubs: str | None,
     graph: str | None,
@@ -79,7 +81,7 @@ def run_propagate(
             registry=registry,
             on_stage=on_stage,
         )
-        text = result.text
+        text = form_text(result, target)
     for warning in result.warnings:
         click.echo(warning.show("warning"), err=True)
     memory = None if layout is None else report_memory(result.program, result.main, layout)

@@ -50,7 +50,7 @@ def to_jax(
         return tuple(to_named_sharding(sharding, meshes, chosen) for sharding in found)
 
     in_shardings, out_shardings = placed(arguments), placed(results)
-    return CompiledModule(_compile(program, chosen), in_shardings, out_shardings, *types)
+    return CompiledModule(tuple(chosen), _compile(program, chosen), in_shardings, out_shardings, *types)
 
 
 def _main(program: Program) -> Op:

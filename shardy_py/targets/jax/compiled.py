@@ -15,6 +15,7 @@ class CompiledModule:
     """A module compiled for the devices of JAX; call it with one array per argument of its main function.
 
     Args:
+        devices: The devices, by the numbers that the meshes of the module give them.
         executable: XLA's loaded executable; ``executable.hlo_modules()`` is what XLA made of the module.
         in_shardings: The `jax.sharding.NamedSharding` of every argument.
         out_shardings: The `jax.sharding.NamedSharding` of every result.
@@ -22,6 +23,7 @@ class CompiledModule:
         out_types: The global shape and the dtype of every result.
     """
 
+    devices: tuple[Any, ...]
     executable: Any
     in_shardings: tuple[Any, ...]
     out_shardings: tuple[Any, ...]
@@ -54,8 +56,29 @@ class CompiledModule:
                     zip(arguments, self.in_types, self.in_shardings, strict=True)
                 )
             ]
-            results = self.executable.execute_sharded(placed).disassemble_into_single_device_arrays()
+            ordered = [_in_device_order(array, self.devices) for array in placed]
+            results = self.executable.execute_sharded(ordered).disassemble_into_single_device_arrays()
             return [
                 jax.make_array_from_single_device_arrays(type_.shape, sharding, shards)
                 for type_, sharding, shards in zip(self.out_types, self.out_shardings, results, strict=True)
             ]
+
+
+def _in_device_order(array: Any, devices: tuple[Any, ...]) -> Any:
+    """Return an array whose shards lie as XLA takes them: in the order of the devices it compiled for.
+
+    An array over a mesh with another order becomes one of the same shards along the first dimension: XLA looks at the
+    shards only.
+    """
+    import jax
+    import numpy
+
+    shards = {shard.device: shard.data for shard in array.addressable_shards}
+    if tuple(shards) == devices:
+        return array
+    local = next(iter(shards.values())).shape
+    mesh = jax.sharding.Mesh(numpy.array(devices, dtype=object), "devices")
+    spec = jax.sharding.PartitionSpec("devices") if local else jax.sharding.PartitionSpec()
+    shape = (local[0] * len(devices), *local[1:]) if local else ()
+    sharding = jax.sharding.NamedSharding(mesh, spec)
+    return jax.make_array_from_single_device_arrays(shape, sharding, [shards[device] for device in devices])

@@ -12,9 +12,11 @@ from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.targets.jax.devices import device_count
 from shardy_py.targets.jax.form.constrain_values import ConstrainValuesPass
+from shardy_py.targets.jax.form.donate_arguments import DonateArgumentsPass
 from shardy_py.targets.jax.form.drop_op_shardings import DropOpShardingsPass
 from shardy_py.targets.jax.form.drop_shardings import DropShardingsPass
 from shardy_py.targets.jax.form.extend_meshes import ExtendMeshesPass
+from shardy_py.targets.jax.form.forget_dynamic_sizes import ForgetDynamicSizesPass
 from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.targets.jax.form.remove_barriers import RemoveBarriersPass
 from shardy_py.targets.jax.form.reshards_to_constraints import ReshardsToConstraintsPass
@@ -24,15 +26,22 @@ def form_passes(*, leave_open: bool = False) -> tuple[Pass, ...]:
     """Return the passes that bring a propagated program into the form for XLA, in order."""
     return (
         NumberGlobalDevicesPass(),
+        ForgetDynamicSizesPass(),
         ReshardsToConstraintsPass(),
         ConstrainValuesPass(leave_open=leave_open),
         RemoveBarriersPass(),
         DropOpShardingsPass(),
+        DonateArgumentsPass(),
         ExtendMeshesPass(),
     )
 
 
-ONE_DEVICE: tuple[Pass, ...] = (NumberGlobalDevicesPass(), DropShardingsPass(), ExtendMeshesPass())
+ONE_DEVICE: tuple[Pass, ...] = (
+    NumberGlobalDevicesPass(),
+    DropShardingsPass(),
+    DonateArgumentsPass(),
+    ExtendMeshesPass(),
+)
 """The passes for a program whose meshes have one device."""
 
 

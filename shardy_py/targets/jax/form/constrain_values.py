@@ -19,7 +19,6 @@ CONSTRAINT = "sdy.sharding_constraint"
 MANUAL_COMPUTATION = "sdy.manual_computation"
 _FUNCTION = "func.func"
 _HOLDERS = (CONSTRAINT, "sdy.mesh")
-_DYNAMIC_SIZE = "stablehlo.set_dimension_size"
 _CONSTANT_OPERANDS = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -187,8 +186,7 @@ class _Constrainer:
 
     def _wanted(self, value: Value) -> TensorSharding | None:
         """Return the closed sharding of a value, or None for one that no constraint can be put on."""
-        op = value.defining_op
-        if not has_dimensions(value) or (op is not None and op.name == _DYNAMIC_SIZE):
+        if not has_dimensions(value):
             return None
         sharding = self.program.shardings.get(value.id)
         if sharding is None:

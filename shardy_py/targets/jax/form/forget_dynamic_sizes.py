@@ -1,0 +1,58 @@
+"""Leave out sizes that XLA alone would track, where nobody looks at what lies beyond them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.finding import ops_named
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.interfaces import Elementwise, OpSemantics
+from shardy_py.ir.passes import PassContext
+
+_SET_SIZE = "stablehlo.set_dimension_size"
+_RETURN = "func.return"
+
+
+@frozen
+class ForgetDynamicSizesPass:
+    """Remove ``stablehlo.set_dimension_size`` where only elementwise ops follow: XLA's Shardy takes static shapes only.
+
+    The elements beyond the size that is set mean nothing, so they may have any value; a reduction would leave them out,
+    and cannot be done so.
+    """
+
+    name: ClassVar[str] = "xla-forget-dynamic-sizes"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Let users of such an op use its operand.
+
+        Raises:
+            UnsupportedError: an op that is not elementwise follows.
+        """
+        for op in ops_named(program, _SET_SIZE):
+            other = _other_user(op, context.semantics)
+            if other is not None:
+                message = f"XLA's partitioner takes static sizes only, and {other.name} would have to know the size set"
+                hint = "select the elements with a mask instead"
+                raise UnsupportedError(Diagnostic("dynamic-size", message, op.location, op.name, hint))
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+
+
+def _other_user(op: Op, semantics: OpSemantics) -> Op | None:
+    """Return the first op behind this one that is neither elementwise nor the end of the program, or None."""
+    seen: set[int] = set()
+    waiting = [op]
+    while waiting:
+        current = waiting.pop()
+        for user in (user for result in current.results for user in result.users):
+            if user.id in seen or user.name == _SET_SIZE:
+                continue
+            seen.add(user.id)
+            if user.name != _RETURN and not semantics.has_trait(user, Elementwise):
+                return user
+            waiting.append(user)
+    return None
