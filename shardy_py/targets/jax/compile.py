@@ -18,6 +18,13 @@ from shardy_py.targets.jax.named_shardings import to_named_sharding
 from shardy_py.targets.jax.refusals import refuse_what_cannot_run
 
 
+_PATIENCE = (
+    ("xla_cpu_collective_call_warn_stuck_seconds", "600"),
+    ("xla_cpu_collective_call_terminate_timeout_seconds", "86400"),
+)
+"""How long host devices wait for each other: with few cores they take turns, and XLA ends the process after 40 s."""
+
+
 def to_jax(
     module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None = None, leave_open: bool = False
 ) -> CompiledModule:
@@ -71,6 +78,8 @@ def _compile(program: Program, devices: Sequence[Any]) -> Any:
     options.num_partitions = count
     ids = numpy.array([[device.id for device in devices]], dtype=numpy.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(ids)
+    if devices[0].platform == "cpu":
+        options.env_option_overrides = list(_PATIENCE)
     build = options.executable_build_options
     build.use_spmd_partitioning = count > 1
     build.use_shardy_partitioner = True
@@ -78,11 +87,25 @@ def _compile(program: Program, devices: Sequence[Any]) -> Any:
     build.device_assignment = options.device_assignment
     bytecode = BytesIO()
     program.origin.module.operation.write_bytecode(bytecode)
-    client = devices[0].client
     try:
-        return client.compile_and_load(bytecode.getvalue(), xla_client.DeviceList(tuple(devices)), options)
+        return _load(bytecode.getvalue(), devices, options)
     except jax.errors.JaxRuntimeError as error:
         raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {_words(error)}")) from error
+
+
+def _load(bytecode: bytes, devices: Sequence[Any], options: Any) -> Any:
+    """Return the executable, compiled without the options of host devices where XLA does not know them."""
+    import jax
+    from jaxlib import xla_client
+
+    client, chosen = devices[0].client, xla_client.DeviceList(tuple(devices))
+    try:
+        return client.compile_and_load(bytecode, chosen, options)
+    except jax.errors.JaxRuntimeError as error:
+        if "No such compile option" not in str(error):
+            raise
+        options.env_option_overrides = []
+        return client.compile_and_load(bytecode, chosen, options)
 
 
 def _words(error: Exception) -> str:

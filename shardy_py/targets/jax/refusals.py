@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph import Op, Program
 
 _ENDLESS: Mapping[str, str] = {
     "stablehlo.infeed": "waits for data that nothing hands over",
@@ -15,16 +16,28 @@ _ENDLESS: Mapping[str, str] = {
 }
 
 
+_PYTHON = re.compile(r"xla_(ffi_)?(partitioned_)?python_\w*callback").fullmatch
+"""Targets of custom calls that stand for a Python function, by a number or an address in the process."""
+
+
 def refuse_what_cannot_run(program: Program) -> None:
-    """Check that a program waits for nothing.
+    """Check that a program waits for nothing, and calls nothing that is not there.
 
     Raises:
-        UnsupportedError: an op would wait for ever.
+        UnsupportedError: an op would wait for ever, or call into a Python process that is gone.
     """
-    found = [
-        Diagnostic("waits-for-ever", f"it {_ENDLESS[op.name]}: JAX has no call for that any more", op.location, op.name)
-        for op in program.walk()
-        if op.name in _ENDLESS
-    ]
+    found = [problem for op in program.walk() if (problem := _problem(op)) is not None]
     if found:
         raise UnsupportedError(*found)
+
+
+def _problem(op: Op) -> Diagnostic | None:
+    if op.name in _ENDLESS:
+        message = f"it {_ENDLESS[op.name]}: JAX has no call for that any more"
+        return Diagnostic("waits-for-ever", message, op.location, op.name)
+    target = op.attributes.get("call_target_name") if op.name == "stablehlo.custom_call" else None
+    if not isinstance(target, str) or _PYTHON(target) is None:
+        return None
+    message = f"@{target} calls a Python function of the process that wrote the module, which XLA cannot find"
+    hint = "leave out jax.debug.print, jax.pure_callback and the like"
+    return Diagnostic("python-callback", message, op.location, op.name, hint)
