@@ -17,7 +17,6 @@ from shardy_py.targets.jax.kernels import register_kernels
 from shardy_py.targets.jax.named_shardings import to_named_sharding
 from shardy_py.targets.jax.refusals import refuse_what_cannot_run
 
-
 _PATIENCE = (
     ("xla_cpu_collective_call_warn_stuck_seconds", "600"),
     ("xla_cpu_collective_call_terminate_timeout_seconds", "86400"),
