@@ -15,7 +15,7 @@ from shardy_py.analysis.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.analysis.random_schedules import choose_schedules
 from shardy_py.analysis.rows import Comparison, Measure, choose_measure, make_comparison
 from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
-from shardy_py.api.given_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.api.schedules import ScheduleLike
 
 
@@ -30,6 +30,7 @@ def compare_schedules(
     random: int = 0,
     seed: int = 0,
     in_shardings: InShardings | None = None,
+    out_shardings: OutShardings | None = None,
     options: SessionOptions = DEFAULT_OPTIONS,
     sorted_by: Measure | None = None,
     jobs: int | None = None,
@@ -52,6 +53,7 @@ def compare_schedules(
         random: How many random orderings to add, see `random_schedules`.
         seed: What they are drawn from.
         in_shardings: Shardings of arguments, as for `propagate`.
+        out_shardings: Shardings of results, as for `propagate`.
         options: How to propagate, and more plugins.
         sorted_by: What the table is sorted by: ``time``, ``bytes`` or ``memory``; by default time, and bytes where
             there is no machine.
@@ -63,7 +65,9 @@ def compare_schedules(
         ShardyError: the module or an option is not valid, or the store is of another sweep.
     """
     measure = choose_measure(sorted_by, machine)
-    session, make_source = open_program(module, mesh, in_shardings=in_shardings, options=options)
+    session, make_source = open_program(
+        module, mesh, in_shardings=in_shardings, out_shardings=out_shardings, options=options
+    )
     chosen = choose_schedules(session, schedules, random=random, seed=seed)
     known = None if machine is None else get_machine(machine)
     sweep = Sweep(session, Setting(chosen[0], known, axes, layout), make_source)

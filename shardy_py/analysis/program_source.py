@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 
 from shardy_py.analysis.session import Session
 from shardy_py.api.entry import find_main
-from shardy_py.api.given_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.api.options import Strategy
 from shardy_py.api.registries import load_registry
 from shardy_py.api.setup import give_shardings
@@ -59,12 +59,20 @@ class SessionOptions:
             options=RuleOptions(self.conservative, self.extended_rules),
         )
 
-    def open(self, module: Any, mesh: Any = None, *, in_shardings: InShardings | None = None) -> Session:
+    def open(
+        self,
+        module: Any,
+        mesh: Any = None,
+        *,
+        in_shardings: InShardings | None = None,
+        out_shardings: OutShardings | None = None,
+    ) -> Session:
         """Return the session of a module; see `Session.open`."""
         return Session.open(
             module,
             mesh,
             in_shardings=in_shardings,
+            out_shardings=out_shardings,
             strategy=self.strategy,
             conservative=self.conservative,
             extended_rules=self.extended_rules,
@@ -98,6 +106,7 @@ class ProgramSource:
         mesh: Any = None,
         *,
         in_shardings: InShardings | None = None,
+        out_shardings: OutShardings | None = None,
         options: SessionOptions = DEFAULT_OPTIONS,
     ) -> ProgramSource:
         """Return the source of a module in any form that `propagate` takes.
@@ -108,8 +117,8 @@ class ProgramSource:
         registry = options.load_registry()
         frontend = find_frontend(module, registry)
         data = frontend.to_bytes(module)
-        if mesh is not None or in_shardings is not None:
-            program = _with_shardings(frontend.from_bytes(data), registry, mesh, in_shardings)
+        if any(given is not None for given in (mesh, in_shardings, out_shardings)):
+            program = _with_shardings(frontend.from_bytes(data), registry, mesh, in_shardings, out_shardings)
             frontend = frontend_of(program)
             data = frontend.to_bytes(frontend.write_back(program))
         return cls(zlib.compress(data), frontend.name, options)
@@ -130,10 +139,18 @@ class ProgramSource:
         return self.options.open(frontend.from_bytes(zlib.decompress(self.module)))
 
 
-def _with_shardings(source: Any, registry: Registry, mesh: Any, in_shardings: InShardings | None) -> Program:
+def _with_shardings(
+    source: Any,
+    registry: Registry,
+    mesh: Any,
+    in_shardings: InShardings | None,
+    out_shardings: OutShardings | None,
+) -> Program:
     """Return a program with what the caller gives written into it."""
     program = read_program(source, registry)
     semantics = complete_registry(program, registry)
-    give_shardings(program, find_main(program), semantics, mesh=mesh, in_shardings=in_shardings)
+    give_shardings(
+        program, find_main(program), semantics, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings
+    )
     store_shardings(program, semantics)
     return program

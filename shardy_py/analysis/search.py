@@ -18,7 +18,7 @@ from shardy_py.analysis.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.analysis.rows import Comparison, Measure, Outcome, Row, choose_measure, make_comparison, measure_of
 from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.analysis.workers import require_joblib
-from shardy_py.api.given_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedules import BUILTIN
@@ -131,6 +131,7 @@ def search_schedule(
     budget: int = 100,
     seed: int = 0,
     in_shardings: InShardings | None = None,
+    out_shardings: OutShardings | None = None,
     options: SessionOptions = DEFAULT_OPTIONS,
     jobs: int | None = None,
     store: str | Path | None = None,
@@ -153,6 +154,7 @@ def search_schedule(
         budget: How many trials.
         seed: What the optimiser draws from.
         in_shardings: Shardings of arguments, as for `propagate`.
+        out_shardings: Shardings of results, as for `propagate`.
         options: How to propagate, and more plugins.
         jobs: How many trials to evaluate at once, each in a process; one by default.
         store: A file for the outcomes; what it has already is not evaluated again.
@@ -166,7 +168,9 @@ def search_schedule(
     measure = choose_measure(minimise, machine)
     known = None if machine is None else get_machine(machine)
     require_optuna()
-    session, make_source = open_program(module, mesh, in_shardings=in_shardings, options=options)
+    session, make_source = open_program(
+        module, mesh, in_shardings=in_shardings, out_shardings=out_shardings, options=options
+    )
     bases = named_schedules(BUILTIN, session.registry)
     space = SearchSpace(op_kinds(session.problem), bases)
     sweep = Sweep(session, Setting(bases[0], known, axes, layout), make_source)

@@ -14,7 +14,7 @@ from shardy_py.analysis.finishing import Finisher, split_at_propagation
 from shardy_py.analysis.machine_text import MachineLike, get_machine
 from shardy_py.analysis.placement import AxisLinks
 from shardy_py.api.entry import find_main
-from shardy_py.api.given_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.api.inlining import with_inlining
 from shardy_py.api.options import Strategy, propagation_options
 from shardy_py.api.pipelines import PropagationPipeline
@@ -85,6 +85,7 @@ class Session:
         mesh: Any = None,
         *,
         in_shardings: InShardings | None = None,
+        out_shardings: OutShardings | None = None,
         strategy: Strategy = "user-priority",
         conservative: bool = False,
         extended_rules: bool = False,
@@ -100,6 +101,7 @@ class Session:
             module: The program; a module that is given stays as it is.
             mesh: For a module without a mesh.
             in_shardings: Shardings of arguments.
+            out_shardings: Shardings of results.
             strategy: ``basic``, ``aggressive``, ``op-priority`` or ``user-priority``.
             conservative: Leave out factors that could be sharded unevenly.
             extended_rules: Give rules to ops that the reference leaves without one.
@@ -117,7 +119,9 @@ class Session:
         program = read_program(module, semantics)
         semantics = complete_registry(program, semantics)
         main = find_main(program, source=source_name(module))
-        left_out = give_shardings(program, main, semantics, mesh=mesh, in_shardings=in_shardings)
+        left_out = give_shardings(
+            program, main, semantics, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings
+        )
         if on_given is not None:
             on_given(program, main)
         problems = [*(semantics.problems if registry is None else ()), *left_out]

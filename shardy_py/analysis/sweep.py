@@ -19,7 +19,7 @@ from shardy_py.analysis.rows import Outcome
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.store import SweepStore
 from shardy_py.analysis.workers import run_schedules
-from shardy_py.api.given_shardings import InShardings
+from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
 
 Progress = Callable[[int, int, Outcome], None]
@@ -136,6 +136,7 @@ def open_program(
     mesh: Any = None,
     *,
     in_shardings: InShardings | None = None,
+    out_shardings: OutShardings | None = None,
     options: SessionOptions = DEFAULT_OPTIONS,
 ) -> tuple[Session, Callable[[], ProgramSource]]:
     """Return the session of a module in this process, and what makes its source for other processes.
@@ -144,6 +145,7 @@ def open_program(
         module: The program, in any form that `propagate` takes; or an open `Session`.
         mesh: For a module without a mesh.
         in_shardings: Shardings of arguments.
+        out_shardings: Shardings of results.
         options: How to propagate, and more plugins.
 
     Raises:
@@ -151,8 +153,10 @@ def open_program(
     """
     if isinstance(module, Session):
         return module, _no_source
-    session = options.open(module, mesh, in_shardings=in_shardings)
-    return session, partial(ProgramSource.of, module, mesh, in_shardings=in_shardings, options=options)
+    session = options.open(module, mesh, in_shardings=in_shardings, out_shardings=out_shardings)
+    return session, partial(
+        ProgramSource.of, module, mesh, in_shardings=in_shardings, out_shardings=out_shardings, options=options
+    )
 
 
 def _digest(text: str) -> str:

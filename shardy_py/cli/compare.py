@@ -60,6 +60,7 @@ def run_compare(
             random=random,
             seed=seed,
             in_shardings=program.in_shardings,
+            out_shardings=program.out_shardings,
             options=program.options,
             sorted_by=sorted_by,
             jobs=default_jobs(backend) if jobs is None else jobs,

@@ -30,7 +30,9 @@ def run_cost(
     found = get_machine(machine)
     links = parse_axis_links(axes)
     program = GivenProgram.of(**session_options)
-    session = program.options.open(program.module, program.mesh, in_shardings=program.in_shardings)
+    session = program.options.open(
+        program.module, program.mesh, in_shardings=program.in_shardings, out_shardings=program.out_shardings
+    )
     for warning in session.warnings:
         click.echo(warning.show("warning"), err=True)
     chosen = None if schedule is None else schedule_argument(schedule)

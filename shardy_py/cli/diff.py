@@ -21,7 +21,9 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
         message = f"{len(given)} schedules are given"
         raise OptionError(Diagnostic("two-schedules", message, hint="give two, or one to compare with the default"))
     program = GivenProgram.of(**session_options)
-    session = program.options.open(program.module, program.mesh, in_shardings=program.in_shardings)
+    session = program.options.open(
+        program.module, program.mesh, in_shardings=program.in_shardings, out_shardings=program.out_shardings
+    )
     first, second = choose_schedules(session, [schedule_argument(item) for item in given])
     difference = diff_schedules(session, first, second)
     click.echo(difference_json(difference) if as_json else format_difference(difference, limit=limit))

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from shardy_py.api.result import Result
+    from shardy_py.errors import Diagnostic
 
-FORMS = ("xla",)
+FORMS = ("xla", "gspmd")
 """The compilers that ``--for`` names."""
 
 
 def form_text(result: Result, target: str | None) -> str:
     """Return the text of the module in the form for a compiler, or as propagation leaves it."""
-    return result.text if target is None else str(result.for_xla())
+    if target is None:
+        return result.text
+    if target == "xla":
+        return str(result.for_xla())
+    warnings: list[Diagnostic] = []
+    module = result.for_gspmd(warnings=warnings)
+    for warning in warnings:
+        click.echo(warning.show("warning"), err=True)
+    return str(module)

@@ -43,7 +43,7 @@ def plugin_options(command: Command) -> Command:
 
 
 def mesh_options(command: Command) -> Command:
-    """Add the options that give a module its mesh and the shardings of its arguments."""
+    """Add the options that give a module its mesh and the shardings of its arguments and results."""
     for option in (
         click.option(
             "--in-sharding",
@@ -51,6 +51,13 @@ def mesh_options(command: Command) -> Command:
             multiple=True,
             metavar="ARG=SHARDING",
             help="The sharding of an argument: arg0=data,None or 'arg0=[{\"data\"}, {?}]'. May be repeated.",
+        ),
+        click.option(
+            "--out-sharding",
+            "out_shardings",
+            multiple=True,
+            metavar="RESULT=SHARDING",
+            help="The sharding of a result: result0=data,None. May be repeated.",
         ),
         click.option("--mesh", metavar="AXES", help="The mesh of a module without one: data=4,model=2."),
     ):

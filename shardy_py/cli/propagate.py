@@ -41,6 +41,7 @@ def run_propagate(
     output: str | None,
     mesh: str | None,
     in_shardings: Iterable[str],
+    out_shardings: Iterable[str],
     strategy: Any,
     schedule: str | None,
     strict: bool,
@@ -62,13 +63,14 @@ def run_propagate(
     if graph is not None:
         graph_suffix(graph)
     sizes = parse_mesh_sizes(mesh) if mesh is not None else None
-    given = parse_in_shardings(in_shardings)
+    given, wanted = parse_in_shardings(in_shardings), parse_out_shardings(out_shardings)
     registry = make_registry(**registry_options)
     with _progress(enabled=not quiet) as on_stage:
         result = propagate(
             read_input(file),
             sizes,
             in_shardings=given,
+            out_shardings=wanted,
             strategy=strategy,
             schedule=None if schedule is None else schedule_argument(schedule),
             strict=strict,
@@ -120,17 +122,27 @@ def parse_in_shardings(texts: Iterable[str]) -> dict[int | str, Any]:
     Raises:
         ShardyError: one has another form than ``arg0=data,None``.
     """
-    return dict(map(_argument_and_spec, texts))
+    return dict(_name_and_spec(text, "in-sharding", "arg0") for text in texts)
 
 
-def _argument_and_spec(text: str) -> tuple[str, Any]:
+def parse_out_shardings(texts: Iterable[str]) -> dict[int | str, Any]:
+    """Return the shardings of results that a command line gives.
+
+    Raises:
+        ShardyError: one has another form than ``result0=data,None``.
+    """
+    return dict(_name_and_spec(text, "out-sharding", "result0") for text in texts)
+
+
+def _name_and_spec(text: str, option: str, example: str) -> tuple[str, Any]:
     name, equals, spec = text.partition("=")
     if not equals or not name.strip():
+        kind = example.rstrip("0").upper()
         raise OptionError(
             Diagnostic(
-                "invalid-in-shardings",
-                f"--in-sharding {text}: this is not ARGUMENT=SHARDING",
-                hint="--in-sharding arg0=data,None",
+                f"invalid-{option}s",
+                f"--{option} {text}: this is not {'ARGUMENT' if kind == 'ARG' else kind}=SHARDING",
+                hint=f"--{option} {example}=data,None",
             )
         )
     return name.strip(), parse_spec(spec)

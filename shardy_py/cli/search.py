@@ -56,6 +56,7 @@ def run_search(
             budget=budget,
             seed=seed,
             in_shardings=program.in_shardings,
+            out_shardings=program.out_shardings,
             options=program.options,
             jobs=None if backend is not None and jobs == 1 else jobs,
             store=store,

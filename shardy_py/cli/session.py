@@ -10,7 +10,7 @@ from attrs import frozen
 
 from shardy_py.analysis.program_source import SessionOptions
 from shardy_py.cli.files import read_input
-from shardy_py.cli.propagate import parse_in_shardings, parse_mesh_sizes
+from shardy_py.cli.propagate import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
 from shardy_py.cli.registry import make_registry
 from shardy_py.plugins.files import plugin_files
 
@@ -23,12 +23,14 @@ class GivenProgram:
         module: The path, or the bytes of stdin.
         mesh: The sizes of a mesh, or None.
         in_shardings: The shardings of arguments, or None.
+        out_shardings: The shardings of results, or None.
         options: The options of the session.
     """
 
     module: Path | bytes
     mesh: dict[str, int] | None
     in_shardings: dict[int | str, Any] | None
+    out_shardings: dict[int | str, Any] | None
     options: SessionOptions
 
     @classmethod
@@ -38,6 +40,7 @@ class GivenProgram:
         file: str,
         mesh: str | None,
         in_shardings: Iterable[str],
+        out_shardings: Iterable[str],
         strategy: Any,
         dedup_functions_fully: bool,
         inline_calls: bool,
@@ -70,4 +73,5 @@ class GivenProgram:
             blocked=blocked,
         )
         sizes = parse_mesh_sizes(mesh) if mesh is not None else None
-        return cls(read_input(file), sizes, parse_in_shardings(in_shardings) or None, options)
+        given = parse_in_shardings(in_shardings) or None, parse_out_shardings(out_shardings) or None
+        return cls(read_input(file), sizes, *given, options)

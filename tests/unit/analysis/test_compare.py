@@ -247,6 +247,7 @@ def test_a_source_opens_the_same_program_elsewhere() -> None:
     assert there.solve().shardings == here.solve().shardings
     assert ProgramSource.of(BARE, {"a": 2}, in_shardings=[("a",)], options=TOY).key == source.key
     assert ProgramSource.of(BARE, {"a": 4}, in_shardings=[("a",)], options=TOY).key != source.key
+    assert ProgramSource.of(BARE, {"a": 2}, out_shardings=[("a",)], options=TOY).key != source.key
     from shardy_py.frontends.mlir import parse_module, print_module
 
     module = parse_module(LAYER)

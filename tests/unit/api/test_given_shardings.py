@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardy_py.api.entry import find_main
-from shardy_py.api.given_shardings import apply_in_shardings, mesh_of_shardings
+from shardy_py.api.given_shardings import apply_in_shardings, apply_out_shardings, mesh_of_shardings
 from shardy_py.errors import OptionError
 from shardy_py.sharding.mesh import Mesh
 from tests.unit.api.programs import program
@@ -77,3 +77,39 @@ def test_meshes_come_with_named_shardings() -> None:
     assert mesh_of_shardings([one, None, ("a",)]) == Mesh.of(a=2)
     with pytest.raises(OptionError, match="two meshes"):
         mesh_of_shardings({0: one, 1: other})
+
+
+@pytest.mark.parametrize("out_shardings", [{0: ("b",)}, {"result0": ("b", None)}, [("b",)], {"0": '[{"b"}, {}]'}])
+def test_results_by_number_name_or_list(out_shardings: Any) -> None:
+    """Results are meant by number, by name, or by their place in a list."""
+    module = program()
+    main = find_main(module)
+    apply_out_shardings(module, main, out_shardings, "mesh")
+    assert [str(module.sharding(value)) for value in main.function_results] == ['<@mesh, [{"b"}, {}]>']
+
+
+@pytest.mark.parametrize(
+    ("out_shardings", "message"),
+    [
+        ({1: ("a",)}, "no result 1"),
+        ({"arg0": ("a",)}, "no result 'arg0'"),
+        ([("z",)], 'given for result0.*"z"'),
+        (("a",) * 2, "result0"),
+        ("a", "out_shardings is a str"),
+    ],
+)
+def test_results_that_do_not_fit_are_refused(out_shardings: Any, message: str) -> None:
+    """Unknown results and axes are errors that name the result."""
+    module = program()
+    with pytest.raises(OptionError, match=message):
+        apply_out_shardings(module, find_main(module), out_shardings, "mesh")
+
+
+def test_meshes_come_with_named_shardings_of_results() -> None:
+    """A NamedSharding of a result brings its mesh along, and contradicts another one of an argument."""
+    jax = pytest.importorskip("jax")
+    spec = jax.sharding.PartitionSpec()
+    one, other = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
+    assert mesh_of_shardings(None, [one]) == Mesh.of(a=2)
+    with pytest.raises(OptionError, match="two meshes"):
+        mesh_of_shardings([one], {0: other})

@@ -56,6 +56,32 @@ def test_mesh_and_in_shardings(module: str, shardy: Any) -> None:
     assert [item["sharding"] for item in report["arguments"]] == ['<@mesh, [{"a"}, {}]>', '<@mesh, [{}, {"b"}]>']
 
 
+def test_out_shardings(module: str, shardy: Any) -> None:
+    """The shardings of results may come from the command line; what is no result is refused with those there are."""
+    done = shardy("propagate", module, "--json", "--out-sharding", "result0=None,b")
+    assert json.loads(done.stdout)["results"][0]["sharding"] == '<@mesh, [{}, {"b"}]>'
+    done = shardy("propagate", module, "-q", "--out-sharding", "result1=None,b")
+    assert done.exit_code == 2
+    assert "no result 'result1'" in done.stderr
+    assert "its results are result0 to result0" in done.stderr
+    done = shardy("propagate", module, "-q", "--out-sharding", "None,b")
+    assert "this is not RESULT=SHARDING [invalid-out-shardings]" in done.stderr
+
+
+def test_the_form_for_gspmd(shardy: Any) -> None:
+    """With --for gspmd the module has shardings of GSPMD and nothing of Shardy."""
+    Path("x.mlir").write_text("""sdy.mesh @mesh = <["a"=2, "b"=2]>
+    func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<8xf32> {
+      %0 = stablehlo.negate %x : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }""")
+    done = shardy("propagate", "x.mlir", "-q", "--for", "gspmd")
+    assert done.stderr == ""
+    assert done.stdout.count('mhlo.sharding = "{devices=[2,2]<=[4] last_tile_dim_replicate}"') == 3
+    assert "sdy" not in done.stdout
+    assert shardy("propagate", "x.mlir", "-q", "--for", "tpu").exit_code == 2
+
+
 def test_stubs_complete_the_rules(module: str, shardy: Any) -> None:
     """The file of stubs is a plugin; with it the strict run passes and the result is sharded."""
     assert shardy("propagate", module, "--strict").exit_code == 2
