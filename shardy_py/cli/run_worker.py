@@ -28,6 +28,7 @@ def _run(request: RunRequest) -> RunAnswer:
         program.module,
         program.mesh,
         in_shardings=program.in_shardings,
+        out_shardings=program.out_shardings,
         strategy=options.strategy,
         schedule=request.schedule,
         conservative=options.conservative,
