@@ -134,4 +134,6 @@ def _priority_problems(priority: OpPriority, info: PluginInfo) -> Iterator[Diagn
     last = len(DEFAULT.levels) - 1
     if priority.level > last:
         message = f"{info.owner} gives the priority {priority}: there is no level {priority.level}"
-        yield Diagnostic("invalid-schedule", message, hint=f"the levels of the default schedule are 0 to {last}")
+        yield Diagnostic(
+            "invalid-schedule", message, info.source, hint=f"the levels of the default schedule are 0 to {last}"
+        )

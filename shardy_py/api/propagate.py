@@ -18,6 +18,7 @@ from shardy_py.api.pipeline import snapshot_writer
 from shardy_py.api.pipelines import PropagationPipeline
 from shardy_py.api.plugin_passes import with_plugin_passes
 from shardy_py.api.result import Result
+from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
@@ -160,6 +161,11 @@ def propagate(
         semantics,
         [*(semantics.problems if registry is None else semantics.notices), *left_out],
         copies=CopyLog(semantics) if record_copies or trace else None,
+    )
+    context.warnings.extend(
+        unknown_op_names(
+            options.schedule, schedule=schedule, op_priorities=op_priorities, program=program, registry=semantics
+        )
     )
     after_pass = _after_pass(semantics, dump_directory, on_pass)
     with refuse_deep_nesting(main):

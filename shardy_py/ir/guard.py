@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
 from shardy_py.ir.graph import Op
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
@@ -117,7 +118,7 @@ class Guard:
             raise error
         place = place_in_trace(error, self.function)
         where = f", at {place}" if place else ""
-        return self.refusal(f"raised {describe_error(error)}{where}", op)
+        return self.refusal(f"raised {describe_error(error)}{where}", op, hint=name_hint(error))
 
     def refusal(self, message: str, op: Op | None = None, *, hint: str = "") -> ShardyError:
         """Return the error about what the function does: ``returned 3, not a rule``."""
@@ -154,6 +155,19 @@ def describe_error(error: BaseException) -> str:
     line = text.splitlines()[0] if text else ""
     line = line if len(line) <= _LONG else line[:_LONG] + "..."
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
+
+
+def name_hint(error: BaseException) -> str:
+    """Return what a name that this package does not have may stand for, where that is what an exception is about."""
+    text = describe_error(error)
+    if not isinstance(error, (AttributeError, ImportError)) or "'shardy_py" not in text:
+        return ""
+    name = re.search(r"(?:attribute|name) '(\w+)'", text)
+    modules = [sys.modules.get("shardy_py"), sys.modules.get("shardy_py.plugins")]
+    public, more = ([] if module is None else list(vars(module).get("__all__", ())) for module in modules)
+    if not name:
+        return ""
+    return f"{name[1]} is in shardy_py.plugins" if name[1] in more else did_you_mean(name[1], {*public, *more})
 
 
 def shown(thing: object) -> str:

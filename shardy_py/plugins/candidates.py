@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
-from shardy_py.ir.guard import describe_error, place_in_trace
+from shardy_py.ir.guard import describe_error, name_hint, place_in_trace
 from shardy_py.plugins.dialect import Dialect
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))
@@ -67,7 +67,7 @@ def blame(candidate: Candidate) -> Iterator[None]:
     except BaseException as error:
         place = place_in_trace(error)
         raise PluginError(
-            evolve(broken(candidate, describe_error(error), hint=_call_hint(error)), location=place)
+            evolve(broken(candidate, describe_error(error), hint=call_hint(error)), location=place)
         ) from error
 
 
@@ -83,7 +83,26 @@ def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
     )
 
 
-def _call_hint(error: BaseException) -> str:
-    """Return what a misspelt argument of `Dialect.op` may stand for."""
-    found = re.search(r"op\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    return did_you_mean(found[1], inspect.signature(Dialect.op).parameters) if found else ""
+def call_hint(error: BaseException) -> str:
+    """Return what a misspelt argument of `Dialect.op`, or a name that this package does not have, may stand for."""
+    argument = re.search(r"op\(\) got an unexpected keyword argument '(\w+)'", describe_error(error))
+    if argument:
+        return did_you_mean(argument[1], inspect.signature(Dialect.op).parameters)
+    return name_hint(error)
+
+
+@contextmanager
+def located(plugin: object) -> Iterator[None]:
+    """Give errors about a plugin that have no place the file of the plugin.
+
+    Raises:
+        PluginError: one came out.
+    """
+    try:
+        yield
+    except PluginError as error:
+        file = getattr(plugin, "__file__", None)
+        if not isinstance(file, str):
+            raise
+        items = [evolve(item, location=item.location or file) for item in error.diagnostics]
+        raise PluginError(*items) from error.__cause__

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.guard import describe_error, place_in_trace
-from shardy_py.plugins.candidates import Candidate, as_broken
+from shardy_py.plugins.candidates import Candidate, as_broken, call_hint
 
 _INIT = "__init__.py"
 _NAME = "__shardy_name__"
@@ -162,7 +162,7 @@ def plugin_files(paths: Iterable[str | Path]) -> tuple[PluginFile, ...]:
 def _hint(error: BaseException) -> str:
     if isinstance(error, ImportError) and "relative import" in str(error):
         return "relative imports need a package: give its directory, or import files beside the plugin by their names"
-    return ""
+    return call_hint(error)
 
 
 def _others(package: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from shardy_py.ir.guard import Guard, as_boolean, place_of, shorten_place, shown
 from shardy_py.ir.schedule import Entry, OpPriority, Selector
 from shardy_py.plugins import specs
 from shardy_py.plugins.candidates import Candidate, broken
-from shardy_py.plugins.dialect import Dialect
+from shardy_py.plugins.dialect import Dialect, OpDefinition
 
 
 def check_marks(candidate: Candidate, plugin: object, manager: pluggy.PluginManager) -> None:
@@ -35,7 +35,8 @@ def check_marks(candidate: Candidate, plugin: object, manager: pluggy.PluginMana
             raise PluginError(broken(candidate, reason, hint=did_you_mean(name, known)))
         if not callable(getattr(plugin, name)):
             reason = f"{name} is {shown(getattr(plugin, name))}, not a function"
-            raise PluginError(broken(candidate, reason, hint=f"@hookimpl over def {name}(): return [...]"))
+            problem = broken(candidate, reason, hint=f"@hookimpl over def {name}(): return [...]")
+            raise PluginError(evolve(problem, location=getattr(plugin, "__file__", None) or ""))
         raise PluginError(
             evolve(
                 broken(candidate, f"{name} is not marked as a hook", hint=f"decorate {name} with @hookimpl"),
@@ -131,31 +132,52 @@ def check_frontends(candidate: Candidate, frontends: Iterable[Frontend]) -> None
         missing = [name for name in methods if not callable(getattr(frontend, name, None))]
         if missing:
             reason = f"its frontend {frontend.name!r} has no {' and no '.join(missing)}"
-            raise PluginError(broken(candidate, reason, hint="derive its class from Frontend, which has defaults"))
+            problem = broken(candidate, reason, hint="derive its class from Frontend, which has defaults")
+            raise PluginError(evolve(problem, location=place_of(frontend)))
 
 
-def check_priorities(candidate: Candidate, priorities: Iterable[OpPriority], dialects: Iterable[Dialect]) -> None:
+def check_own_clashes(candidate: Candidate, dialects: Iterable[Dialect]) -> None:
+    """Check that a plugin defines each op once, in whichever of its dialects.
+
+    Raises:
+        PluginError: it defines one twice.
+    """
+    first: dict[str, OpDefinition] = {}
+    for definition in (item for dialect in dialects for item in dialect.definitions):
+        other = first.setdefault(definition.name, definition)
+        if other is not definition and not definition.is_glob:
+            reason = f"it defines the op {definition.name!r} in two dialects"
+            hint = f"leave out one; the other is at {shorten_place(other.place)}"
+            raise PluginError(evolve(broken(candidate, reason, hint=hint), location=shorten_place(definition.place)))
+
+
+def check_priorities(
+    candidate: Candidate, priorities: Iterable[OpPriority], dialects: Iterable[Dialect], *, place: str = ""
+) -> None:
     """Check that a plugin gives priorities to its own ops only.
 
     Raises:
         PluginError: it speaks of others.
     """
     own = [item.name for dialect in dialects for item in dialect.definitions]
-    spaces = {name.split(".")[0] for name in own}
     for priority in priorities:
-        selector = priority.entry.selector
-        if not selector.names or selector.traits:
-            reason = f"{priority} does not choose its ops by names only"
-            raise PluginError(broken(candidate, reason, hint="give the names, or globs, of ops of the plugin"))
-        foreign = [name for name in selector.names if name.split(".")[0] not in spaces]
-        if foreign:
-            reason = f"{priority} speaks of {foreign[0]}, which is no op of the plugin"
-            hint = did_you_mean(foreign[0], own) or "a plugin gives priorities to its own ops only"
-            raise PluginError(broken(candidate, reason, hint=hint))
-        for name in selector.names:
-            if not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in own):
-                reason = f"{priority} speaks of {name}, which the plugin does not define"
-                raise PluginError(broken(candidate, reason, hint=did_you_mean(name, own)))
+        for reason, hint in _priority_problems(priority, own):
+            problem = broken(candidate, f"{priority} {reason}", hint=hint)
+            raise PluginError(evolve(problem, location=place))
+
+
+def _priority_problems(priority: OpPriority, own: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the ops of a priority, and what to do."""
+    selector = priority.entry.selector
+    spaces = {name.split(".")[0] for name in own}
+    if not selector.names or selector.traits:
+        yield "does not choose its ops by names only", "give the names, or globs, of ops of the plugin"
+    for name in selector.names:
+        if name.split(".")[0] not in spaces:
+            hint = did_you_mean(name, own) or "a plugin gives priorities to its own ops only"
+            yield f"speaks of {name}, which is no op of the plugin", hint
+        elif not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in own):
+            yield f"speaks of {name}, which the plugin does not define", did_you_mean(name, own)
 
 
 def guarded_priority(candidate: Candidate, priority: OpPriority) -> OpPriority:
@@ -188,14 +210,16 @@ def _hook_names() -> list[str]:
     return sorted(name for name in vars(specs) if name.startswith("shardy_"))
 
 
-def unknown_hook(candidate: Candidate, error: pluggy.PluginValidationError) -> Diagnostic:
+def unknown_hook(candidate: Candidate, plugin: object, error: pluggy.PluginValidationError) -> Diagnostic:
     """Return what is said of a hook that pluggy refuses."""
     known = _hook_names()
     reason = str(error).strip().splitlines()[-1].split(" in plugin ")[0]
     unknown = re.search(r"unknown hook '(\w+)'", reason)
+    named = unknown or re.search(r"hookimpl definition: (\w+)\(", str(error))
     meant = did_you_mean(unknown[1], known) if unknown else "hooks take no parameters;"
     return Diagnostic(
         "invalid-hook",
         f"plugin {candidate.name!r} implements a hook that does not exist or has other parameters: {reason}",
+        place_of(getattr(plugin, named[1], None)) if named else "",
         hint=f"{meant} the hooks are {', '.join(known)}".lstrip(),
     )

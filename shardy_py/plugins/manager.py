@@ -11,16 +11,18 @@ from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.frontend import Frontend
+from shardy_py.ir.guard import place_of
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins import specs
-from shardy_py.plugins.candidates import Candidate, blame, broken
+from shardy_py.plugins.candidates import Candidate, blame, broken, located
 from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hook_answers import (
     answers_of,
     check_frontends,
     check_marks,
+    check_own_clashes,
     check_priorities,
     foreign_ops,
     guarded_priority,
@@ -150,6 +152,7 @@ def _ask(candidate: Candidate) -> _Answers:
     manager = create_manager()
     with blame(candidate):
         plugin = candidate.load()
+    with located(plugin), blame(candidate):
         if isinstance(plugin, type):
             hint = f"give an object of it: {plugin.__name__}()"
             raise PluginError(broken(candidate, f"it is the class {plugin.__name__}, not an object", hint=hint))
@@ -157,7 +160,7 @@ def _ask(candidate: Candidate) -> _Answers:
             manager.register(plugin, candidate.name)
             manager.check_pending()
         except pluggy.PluginValidationError as error:
-            raise PluginError(unknown_hook(candidate, error)) from error
+            raise PluginError(unknown_hook(candidate, plugin, error)) from error
         check_marks(candidate, plugin, manager)
         answers = _Answers(
             tuple(answers_of(candidate, manager, "shardy_register_dialects", "dialects", is_dialect)),
@@ -167,7 +170,9 @@ def _ask(candidate: Candidate) -> _Answers:
             getattr(plugin, "__file__", None) or "",
         )
         check_frontends(candidate, answers.frontends)
-        check_priorities(candidate, answers.priorities, answers.dialects)
+        check_own_clashes(candidate, answers.dialects)
+        place = place_of(getattr(plugin, "shardy_register_schedules", None))
+        check_priorities(candidate, answers.priorities, answers.dialects, place=place)
     return evolve(answers, priorities=tuple(guarded_priority(candidate, item) for item in answers.priorities))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,8 @@ import pytest
 from shardy_py.errors import PluginError
 from shardy_py.plugins import Registry
 from shardy_py.plugins.files import PluginFile, load_plugin_file
+
+pytestmark = pytest.mark.usefixtures("_loaded_plugins_go")
 
 HOOK = """
 import shardy_py as sdy
@@ -23,16 +24,6 @@ toy.op("toy.add", traits=[sdy.Elementwise])
 def shardy_register_dialects():
     return [toy]
 """
-
-
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Forget the modules and the paths of the plugins that a test loads."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    known = dict(sys.modules)
-    yield
-    for name in [name for name in sys.modules if name not in known]:
-        del sys.modules[name]
 
 
 def write(path: Path, text: str | bytes) -> Path:

@@ -1,0 +1,50 @@
+"""Names of ops in the orders that a caller gives, against the ops that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from shardy_py.api.schedules import OpPriorities, ScheduleLike
+from shardy_py.errors import Diagnostic, did_you_mean
+from shardy_py.ir.graph import Program
+from shardy_py.ir.interfaces import TRAITS
+from shardy_py.ir.schedule import Level, Schedule
+from shardy_py.plugins import Registry
+from shardy_py.propagation.schedules import BUILTIN
+
+
+def unknown_op_names(
+    levels: Schedule | None,
+    *,
+    schedule: ScheduleLike | None,
+    op_priorities: OpPriorities | None,
+    program: Program,
+    registry: Registry,
+) -> Iterator[Diagnostic]:
+    """Yield a warning for each name and glob that speaks of no op, neither of the program nor of a dialect.
+
+    Args:
+        levels: The schedule that runs.
+        schedule: What the caller gave; the built-in ones are not looked at.
+        op_priorities: The same.
+        program: The program.
+        registry: Knows the ops of dialects.
+    """
+    if levels is None:
+        return
+    is_own = schedule is not None and not (isinstance(schedule, str) and schedule in BUILTIN)
+    given = levels.levels if is_own else levels.levels[: len(op_priorities or ())]
+    known = {*registry.ops, *program.op_names} if given else set()
+    for name in dict.fromkeys(_names_in(given)):
+        if name in known or any(fnmatchcase(other, name) for other in known):
+            continue
+        marker = next((trait for trait in TRAITS if trait.name == name), None)
+        hint = f"a trait is given as a marker: sdy.{marker}" if marker else did_you_mean(name, known)
+        yield Diagnostic("unknown-op", f"the order of ops speaks of {name!r}, but there is no such op", hint=hint)
+
+
+def _names_in(levels: tuple[Level, ...]) -> Iterator[str]:
+    for level in levels:
+        for entry in level.entries:
+            yield from entry.selector.names
