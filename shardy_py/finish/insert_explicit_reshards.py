@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
+from shardy_py.finish.reshards.captures import replicate_captures
 from shardy_py.finish.reshards.insertion import Place, Resharder, rank_of
 from shardy_py.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
 from shardy_py.finish.reshards.survey import Visit, visits_named, visits_of
@@ -23,8 +24,9 @@ from shardy_py.ir.sharding_walker import IN_SHARDINGS, MANUAL_COMPUTATION, OUT_S
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.reductions import with_collectives_only
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 
 _CALL = "func.call"
 
@@ -98,18 +100,25 @@ class _Planner:
         self._sizes: dict[Type, int] = {}
 
     def plan(
-        self, op: Op, rule: OpShardingRule, mode: Mode, operands: Shardings, results: Shardings, own: Shardings
+        self,
+        op: Op,
+        rule: OpShardingRule,
+        mode: Mode,
+        operands: Shardings,
+        results: Shardings,
+        own: Shardings,
+        reduction: ReductionOp | None,
     ) -> Plan | None:
         """Return the plan for an op; see `Situation`."""
         # Equal values are mostly the same object here, and identities are compared much faster.
         types = [value.type for value in op.operands] + [value.type for value in op.results]
-        key = (id(rule), id(mode), *map(id, operands), *map(id, results), *map(id, own), *map(id, types))
+        key = (id(rule), id(mode), reduction, *map(id, operands), *map(id, results), *map(id, own), *map(id, types))
         known = self._by_identity.get(key)
         if known is not None:
             return known[1]
         sizes = tuple([self._size(type_) for type_ in types])
         count = len(operands)
-        situation = Situation(rule, operands, results, sizes[:count], sizes[count:], mode, own)
+        situation = Situation(rule, operands, results, sizes[:count], sizes[count:], mode, own, reduction)
         if situation not in self._plans:
             self._plans[situation] = make_plan(situation, self._meshes)
         # What the key identifies has to stay alive, or another object could get its identity.
@@ -153,6 +162,8 @@ class _Run:
         results = tuple([sharding(value) for value in op.results])
         # What mode an op is in depends on its operands as they were, unreduced axes included.
         mode = self._mode(op, traits, results, operands)
+        if self._full and op.regions and self._semantics.get_sharding_rule(op) is not None:
+            replicate_captures(self._resharder, op)
         if reduce_operands(self._resharder, op, operands, results):
             operands = tuple([sharding(value) for value in op.operands])
         plan = self._plan(op, mode, operands, results)
@@ -186,7 +197,21 @@ class _Run:
         # The rules that users give say how to propagate, not what the partitioner can do with their ops.
         if rule is None or rule.is_custom:
             return None
-        return self._planner.plan(op, rule, mode, operands, results, own if mode is Mode.RESHAPE else operands)
+        rule, reduction = self._with_collectives_only(op, rule)
+        return self._planner.plan(
+            op, rule, mode, operands, results, own if mode is Mode.RESHAPE else operands, reduction
+        )
+
+    def _with_collectives_only(self, op: Op, rule: OpShardingRule) -> tuple[OpShardingRule, ReductionOp | None]:
+        """Return the rule with the reductions that a collective can combine, and that collective; None for a sum."""
+        if not rule.reduction_factors:
+            return rule, None
+        reductions = self._semantics.get_reductions(op)
+        if not reductions.shape_collectives and not self._semantics.options.extended:
+            return rule, None
+        types = [getattr(value.type, "element_type", "") for value in op.results]
+        changed, words = with_collectives_only(rule, reductions, types)
+        return changed, next((word for word in words.values() if word != "sum"), None)
 
     def _apply(self, op: Op, plan: Plan) -> None:
         if plan.reduced_axes is None:
@@ -197,7 +222,7 @@ class _Run:
         self._reshard_results(op, plan)
         if plan.reduced_axes:
             default = [TensorSharding.fully_closed(plan.mesh, rank_of(value)) for value in op.results]
-            reduce_results(self._resharder, op, plan.reduced_axes, default)
+            reduce_results(self._resharder, op, plan.reduced_axes, default, reduction=plan.reduction)
 
     def _reshard_operands(self, op: Op, plan: Plan) -> None:
         place = Place.before(op)

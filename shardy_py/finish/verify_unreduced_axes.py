@@ -82,7 +82,7 @@ class _Checker:
         elif CrossDeviceReduction in traits:
             self._check_transition(op, [self._sharding(op.operands[0])], introduced=None, removed=self._combiner(op))
         else:
-            introduced = self._combiner(op) if Reduction in traits else "sum"
+            introduced = self._combiner(op) if Reduction in traits else self._introduced(op)
             operands = [self._sharding_as_used(value) for value in op.operands]
             self._check_transition(op, operands, introduced=introduced, removed=None)
 
@@ -169,6 +169,24 @@ class _Checker:
     def _is_explicit(self, value: Value) -> bool:
         op = self.resharder.before_barriers(value).defining_op
         return op is not None and op.name in _EXPLICIT
+
+    def _introduced(self, op: Op) -> ReductionOp | None:
+        """Return how the partial results of an op combine: a sum, unless its plugin says otherwise.
+
+        The reference knows no others.
+        """
+        if not any(sharding is not None and sharding.unreduced_axes for sharding in map(self._sharding, op.results)):
+            return "sum"
+        reductions = self.semantics.get_reductions(op)
+        if not reductions.shape_collectives or not reductions.combiners:
+            return "sum"
+        types = {getattr(value.type, "element_type", "") for value in op.results}
+        words = {
+            combiner.collective_word(type_) if combiner else None
+            for combiner in reductions.combiners.values()
+            for type_ in types
+        }
+        return words.pop() if len(words) == 1 else None
 
     def _combiner(self, op: Op) -> ReductionOp | None:
         """Return how a reduction combines: by the op that makes what its region returns, if that is always the same."""

@@ -6,15 +6,15 @@ registers for an op name implements them; the op concerned is the first argument
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from attrs import frozen
 
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -247,10 +247,8 @@ class OpSemantics(Protocol):
         """Return the registered rule of an op, or None."""
         ...
 
-    def get_reductions(self, op: Op) -> Mapping[int, Combiner | None]:
-        """Return how the partial results along each reduction factor of the op's rule combine; None where they cannot
-        be combined.
-        """
+    def get_reductions(self, op: Op) -> Reductions:
+        """Return how the partial results along the reduction factors of the op's rule combine."""
         ...
 
     def get_facts(self, op: Op) -> OpFacts:

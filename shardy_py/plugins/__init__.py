@@ -42,7 +42,7 @@ from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule, Selector
 from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.costs import BranchCost, CountedLoopCost
-from shardy_py.plugins.dialect import Dialect, OpDefinition, Rule, TraitsOf
+from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.loops import BranchDataFlow, LoopDataFlow
 from shardy_py.plugins.registry import Registry
 from shardy_py.plugins.specs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
@@ -57,6 +57,7 @@ __all__ = [
     "Broadcast",
     "Concatenation",
     "DynamicUpdate",
+    "CombinerOf",
     "ConstantFoldable",
     "ConstantLike",
     "Contraction",
@@ -71,6 +72,7 @@ __all__ = [
     "FoldsIntoConstant",
     "ForwardPassThrough",
     "Frontend",
+    "InitialOf",
     "IsTerminator",
     "IsolatedFromAbove",
     "Level",

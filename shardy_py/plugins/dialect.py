@@ -38,6 +38,9 @@ Reduction = Factors | Mapping[str, str | Combiner]
 CombinerOf = Callable[[Op], Combiner | None]
 """Returns how the reductions of an op combine, None where they cannot be combined."""
 
+InitialOf = Callable[[Op], Iterable[int]]
+"""Returns the numbers of the operands that the reductions of an op start from."""
+
 TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
 
@@ -107,6 +110,8 @@ class OpDefinition:
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
             that move in steps; nobody checks the sizes then.
         combiner: How the reductions of the op combine where its rule says nothing else: besides a sum.
+        initial_of: Gives the numbers of the operands that the reductions start from, where the rule says nothing.
+        sums_collectives: Whether explicit collectives of the op are sums all the same, as the reference has them.
     """
 
     name: str = field(validator=_check_name)
@@ -123,6 +128,8 @@ class OpDefinition:
     place: str = field(default="", kw_only=True, eq=False, repr=False)
     any_sizes: bool = field(default=False, kw_only=True)
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
+    initial_of: InitialOf | None = field(default=None, kw_only=True)
+    sums_collectives: bool = field(default=False, kw_only=True)
     _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -188,6 +195,8 @@ class Dialect:
         indexing: Indexing | None = None,
         any_sizes: bool = False,
         combiner: Combiner | CombinerOf = Combiner.ADD,
+        initial_of: InitialOf | None = None,
+        sums_collectives: bool = False,
     ) -> OpDefinition:
         """Define an op; also a decorator over its rule function.
 
@@ -211,6 +220,8 @@ class Dialect:
             indexing: See there.
             any_sizes: See there.
             combiner: See there.
+            initial_of: See there.
+            sums_collectives: See there.
 
         Returns:
             The definition.
@@ -245,6 +256,8 @@ class Dialect:
                 place=calling_place(),
                 any_sizes=any_sizes,
                 combiner=combiner,
+                initial_of=initial_of,
+                sums_collectives=sums_collectives,
                 dialect=self,
             )
         )

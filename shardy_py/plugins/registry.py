@@ -39,7 +39,7 @@ from shardy_py.plugins.clashes import (
     type_clash,
     with_problems,
 )
-from shardy_py.plugins.dialect import CombinerOf, Dialect, OpDefinition, TraitsOf
+from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefinition, TraitsOf
 from shardy_py.plugins.guarded import (
     guard_cost,
     guard_data_flow,
@@ -49,11 +49,12 @@ from shardy_py.plugins.guarded import (
 )
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.plugins.notices import find_notices, warn_of
-from shardy_py.plugins.rule_checks import as_combiner, check_written_rule, checked_rule
+from shardy_py.plugins.rule_checks import as_combiner, as_operand_numbers, check_written_rule, checked_rule
 from shardy_py.plugins.types import TypeDefinition, give_shape, has_unknown_shape
 from shardy_py.rules import elementwise
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
+from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_from_op_maps import rule_from_op_maps
 
@@ -81,6 +82,8 @@ class _Resolved:
     indexing: IndexingOf | None = None
     any_sizes: bool = False
     combiner: Combiner | CombinerOf = Combiner.ADD
+    initial_of: InitialOf | None = None
+    sums_collectives: bool = False
     facts: OpFacts = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -330,26 +333,37 @@ class Registry:
         """
         return self.get_facts(op).rule
 
-    def get_reductions(self, op: Op) -> Mapping[int, Combiner | None]:
-        """Return how the partial results along each reduction factor of the op's rule combine.
+    def get_reductions(self, op: Op) -> Reductions:
+        """Return how the partial results along the reduction factors of the op's rule combine.
 
-        A rule that says so itself keeps its word; of the others the definition of the op tells. None stands for
-        partial results that cannot be combined.
+        A rule that says so itself keeps its word; of the others the definition of the op tells.
 
         Raises:
             RuleError: the plugin's function fails or returns something else.
         """
         rule = self.get_sharding_rule(op)
         if rule is None or not rule.reduction_factors:
-            return {}
-        combiner = (self._resolved.get(op.name) or self._resolve(op.name)).combiner
-        if rule.combiners or rule.is_custom or combiner is Combiner.ADD:
-            return rule.reductions
-        if isinstance(combiner, Combiner):
-            return dict.fromkeys(rule.reduction_factors, combiner)
-        owner, place = self._owner(op.name), self._place(op.name)
-        guard = Guard(combiner, "the function that tells the combiner", owner, RuleError, "rule-failed", place)
-        return dict.fromkeys(rule.reduction_factors, guard.call(op, check=as_combiner))
+            return Reductions()
+        resolved = self._resolved.get(op.name) or self._resolve(op.name)
+        found = Reductions.of_rule(rule)
+        if rule.is_custom:
+            return found
+        if not rule.combiners and resolved.combiner is not Combiner.ADD:
+            found = evolve(found, combiners=dict.fromkeys(rule.reduction_factors, self._combiner(op, resolved)))
+        if not rule.initial_operands and resolved.initial_of is not None:
+            guard = self._reduction_guard(op, resolved.initial_of, "the function that tells the initial operands")
+            found = evolve(found, initial_operands=guard.call(op, check=as_operand_numbers))
+        return evolve(found, shape_collectives=not resolved.sums_collectives)
+
+    def _combiner(self, op: Op, resolved: _Resolved) -> Combiner | None:
+        if isinstance(resolved.combiner, Combiner):
+            return resolved.combiner
+        guard = self._reduction_guard(op, resolved.combiner, "the function that tells the combiner")
+        found: Combiner | None = guard.call(op, check=as_combiner)
+        return found
+
+    def _reduction_guard(self, op: Op, function: Any, role: str) -> Guard:
+        return Guard(function, role, self._owner(op.name), RuleError, "rule-failed", self._place(op.name))
 
     def get_facts(self, op: Op) -> OpFacts:
         """Return traits and rule of an op; see `get_sharding_rule`.
@@ -490,6 +504,8 @@ class Registry:
             indexing,
             own.any_sizes,
             own.combiner,
+            own.initial_of,
+            own.sums_collectives,
         )
 
 

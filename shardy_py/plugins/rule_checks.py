@@ -84,5 +84,17 @@ def as_combiner(answer: Any, op: Op) -> Combiner | None:
     return answer
 
 
+def as_operand_numbers(answer: Any, op: Op) -> tuple[int, ...]:
+    """Return the numbers of operands, sorted.
+
+    Raises:
+        Unfit: they are none of the op's.
+    """
+    numbers = tuple(sorted(answer)) if isinstance(answer, (tuple, list, set, frozenset, range)) else (None,)
+    if not all(type(number) is int and 0 <= number < len(op.operands) for number in numbers):
+        raise Unfit(f"returned {shown(answer)}, not numbers of operands", f"the op has {len(op.operands)}, from 0 on")
+    return numbers
+
+
 def _shapes(op: Op) -> tuple[tuple[Shape, ...], tuple[Shape, ...]]:
     return tuple([tensor_shape(value) for value in op.operands]), tuple([tensor_shape(value) for value in op.results])

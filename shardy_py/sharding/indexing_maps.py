@@ -6,12 +6,13 @@ rules from `rule_from_indexing_maps`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import prod
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.affine import Expression, IndexingMap, Linear, Opaque, Part, parse_indexing_map
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
 from shardy_py.sharding.rule_builder import Shape
 
@@ -36,6 +37,8 @@ def rule_from_indexing_maps(
     *,
     num_results: int,
     iterator_types: Sequence[str] = (),
+    combiner: Combiner | None = Combiner.ADD,
+    whole: Collection[int] = (),
 ) -> OpShardingRule | None:
     """Return the rule of an op from its indexing maps.
 
@@ -52,6 +55,8 @@ def rule_from_indexing_maps(
         shapes: The sizes, in the same order; () for a scalar.
         num_results: How many of them are results.
         iterator_types: One per loop, ``parallel`` or ``reduction``; all parallel by default.
+        combiner: How the iterations of reduction loops combine; None where they do not: these loops need replication.
+        whole: Further loops that need replication.
 
     Returns:
         The rule, or None where no dimension tells the size of a loop.
@@ -70,7 +75,9 @@ def rule_from_indexing_maps(
     if sizes is None:
         return None
     maps = [_without_single_steps(map_, sizes) for map_ in maps]
-    return _Derivation(sizes, _pairs(maps, shapes), iterator_types).rule(maps, shapes, num_results)
+    derivation = _Derivation(sizes, _pairs(maps, shapes), iterator_types, combiner)
+    derivation.replicate(whole)
+    return derivation.rule(maps, shapes, num_results)
 
 
 def _check(maps: Sequence[IndexingMap], shapes: Sequence[Shape], iterator_types: Sequence[str]) -> None:
@@ -135,13 +142,21 @@ def _without_single_steps(map_: IndexingMap, sizes: Sequence[int]) -> IndexingMa
 class _Derivation:
     """The factors of the loops, and what tells their kinds."""
 
-    def __init__(self, sizes: Sequence[int], pairs: Sequence[tuple[Expression, int]], iterators: Sequence[str]) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        pairs: Sequence[tuple[Expression, int]],
+        iterators: Sequence[str],
+        combiner: Combiner | None,
+    ) -> None:
         self._sizes = sizes
         self._cuts = [_cuts(loop, size, pairs) for loop, size in enumerate(sizes)]
         self._factors: list[DimMapping] = []
         self.factor_sizes: list[int] = []
         self._is_reduced = [kind == REDUCTION for kind in iterators] or [False] * len(sizes)
-        self._kinds = [FactorKind.REDUCTION if reduced else FactorKind.PASS_THROUGH for reduced in self._is_reduced]
+        self._combiner = combiner
+        reduced_kind = FactorKind.NEED_REPLICATION if combiner is None else FactorKind.REDUCTION
+        self._kinds = [reduced_kind if reduced else FactorKind.PASS_THROUGH for reduced in self._is_reduced]
         for cuts in self._cuts:
             self._factors.append(tuple(self._new_factor(end // start) for start, end in reversed([*pairwise(cuts)])))
         for expression, size in pairs:
@@ -150,6 +165,12 @@ class _Derivation:
                     self._kinds[loop] = kind
         for loop in _misaligned(pairs, sizes):
             if self._kinds[loop] is FactorKind.REDUCTION:
+                self._kinds[loop] = FactorKind.NEED_REPLICATION
+
+    def replicate(self, loops: Collection[int]) -> None:
+        """Make loops need replication."""
+        for loop in loops:
+            if 0 <= loop < len(self._kinds):
                 self._kinds[loop] = FactorKind.NEED_REPLICATION
 
     def rule(self, maps: Sequence[IndexingMap], shapes: Sequence[Shape], num_results: int) -> OpShardingRule:
@@ -164,13 +185,18 @@ class _Derivation:
             factors = (factor for loop, own in enumerate(self._kinds) if own is kind for factor in self._factors[loop])
             return tuple(sorted(numbers[factor] for factor in factors if factor in numbers))
 
+        reduced = of_kind(FactorKind.REDUCTION)
+        combiners: tuple[tuple[int, Combiner], ...] = ()
+        if self._combiner is not None and self._combiner is not Combiner.ADD:
+            combiners = tuple((factor, self._combiner) for factor in reduced)
         return OpShardingRule(
             factor_sizes=tuple(self.factor_sizes[factor] for factor in used),
             operand_mappings=tuple(renamed[:first_result]),
             result_mappings=tuple(renamed[first_result:]),
-            reduction_factors=of_kind(FactorKind.REDUCTION),
+            reduction_factors=reduced,
             need_replication_factors=of_kind(FactorKind.NEED_REPLICATION),
             permutation_factors=of_kind(FactorKind.PERMUTATION),
+            combiners=combiners,
         )
 
     def _new_factor(self, size: int) -> int:

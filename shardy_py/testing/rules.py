@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from attrs import evolve
@@ -11,6 +12,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum import rule as parse_spec
 from shardy_py.sharding.parse import parse_op_sharding_rule
@@ -108,11 +110,39 @@ def resolve_rule(
         spec = subject if isinstance(subject, RuleSpec) else parse_spec(subject)
         return spec.bind(*shapes), shapes  # type: ignore[misc]
     op = subject if isinstance(subject, Op) else make_op(subject, operands or (), results or (), attributes)
-    semantics = registry or Registry.from_entry_points(skip_broken=True)
-    if options is not None:
-        semantics = semantics.with_options(options)
+    semantics = _semantics(registry, options)
     op_shapes = tuple(map(tensor_shape, op.operands)), tuple(map(tensor_shape, op.results))
     return semantics.get_sharding_rule(op), op_shapes
+
+
+def with_reductions_of_op(
+    rule: OpShardingRule,
+    subject: RuleLike,
+    operands: Iterable[TypeLike],
+    results: Iterable[TypeLike],
+    attributes: Mapping[str, Attribute] | None = None,
+    *,
+    registry: Registry | None = None,
+    options: RuleOptions | None = None,
+) -> OpShardingRule:
+    """Return a rule with what the definition of its op says of reductions beside it.
+
+    The arguments are those of `resolve_rule`. A rule that belongs to no op stays as it is.
+    """
+    is_name = isinstance(subject, str) and not _is_rule_text(subject) and "->" not in subject
+    if not isinstance(subject, Op) and not is_name:
+        return rule
+    op = subject if isinstance(subject, Op) else make_op(str(subject), operands, results, attributes)
+    found = _semantics(registry, options).get_reductions(op)
+    combiners = {factor: own for factor, own in found.combiners.items() if own not in (None, Combiner.ADD)}
+    return evolve(
+        rule, combiners=tuple(sorted(combiners.items(), key=itemgetter(0))), initial_operands=found.initial_operands
+    )
+
+
+def _semantics(registry: Registry | None, options: RuleOptions | None) -> Registry:
+    semantics = registry or Registry.from_entry_points(skip_broken=True)
+    return semantics if options is None else semantics.with_options(options)
 
 
 def _expected(expected: Any, found: OpShardingRule | None, shapes: tuple[Shapes, Shapes] | None) -> Any:

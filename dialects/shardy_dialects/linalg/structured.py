@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from shardy_dialects.linalg.bodies import Body, initial_outputs
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import (
     Broadcast,
@@ -21,6 +22,7 @@ from shardy_py.plugins import (
     ReturnLike,
     Trait,
 )
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.indexing_maps import (
     PARALLEL,
     REDUCTION,
@@ -41,10 +43,14 @@ class Loops:
     Args:
         maps: One indexing map per operand: inputs, then outputs.
         iterator_types: One per loop.
+        combiner: How the iterations of reductions combine; None where they do not.
+        whole: Loops that need replication whatever the maps say.
     """
 
     maps: tuple[IndexingMap, ...]
     iterator_types: tuple[str, ...]
+    combiner: Combiner | None = Combiner.ADD
+    whole: frozenset[int] = frozenset()
 
 
 LoopsOf = Callable[[Op], Loops]
@@ -84,9 +90,23 @@ ELEMENTWISE = (
 
 def generic_loops(op: Op) -> Loops:
     """Return the loops an op has as attributes."""
-    maps = tuple(parse_indexing_map(str(item)) for item in op.attributes["indexing_maps"])
+    maps = _given_maps(op)
     kinds = tuple(_kind(str(item)) for item in op.attributes.get("iterator_types", ()))
-    return Loops(maps, kinds)
+    return _with_body(Loops(maps, kinds), op)
+
+
+def _with_body(loops: Loops, op: Op) -> Loops:
+    """Return loops with what the body of the op says; without one they add."""
+    body = Body.of(op)
+    if body is None:
+        return loops
+    # What the iterations of a parallel loop start from is of no interest.
+    combiner = body.combiner if REDUCTION in loops.iterator_types else Combiner.ADD
+    return evolve(loops, combiner=combiner, whole=body.read_loops)
+
+
+def _given_maps(op: Op) -> tuple[IndexingMap, ...]:
+    return tuple(parse_indexing_map(str(item)) for item in op.attributes["indexing_maps"])
 
 
 def _kind(text: str) -> str:
@@ -98,12 +118,12 @@ def contraction_loops(op: Op) -> Loops:
     known = CONTRACTIONS[op.name]
     if not op.attributes.get("indexing_maps"):
         return known
-    return Loops(generic_loops(op).maps, known.iterator_types)
+    return Loops(_given_maps(op), known.iterator_types)
 
 
 def contract_loops(op: Op) -> Loops:
     """Return the loops of a general contraction: those that the output lacks are summed over."""
-    maps = generic_loops(op).maps
+    maps = _given_maps(op)
     kept = {dim for result in maps[-1].results if isinstance(result, Linear) for dim, _ in result.terms}
     return Loops(maps, tuple(PARALLEL if loop in kept else REDUCTION for loop in range(maps[-1].num_loops)))
 
@@ -140,7 +160,7 @@ def reduce_loops(op: Op) -> Loops:
     """Return one loop per dimension of the inputs; the outputs lack those that are reduced."""
     half = len(op.operands) // 2
     loops = _without(op.attributes["dimensions"], len(tensor_shape(op.operands[0])), REDUCTION, missing_in=1)
-    return Loops((loops.maps[0],) * half + (loops.maps[1],) * half, loops.iterator_types)
+    return _with_body(Loops((loops.maps[0],) * half + (loops.maps[1],) * half, loops.iterator_types), op)
 
 
 def _without(dims: Iterable[int], rank: int, kind: str, *, missing_in: int) -> Loops:
@@ -157,11 +177,29 @@ def structured_rule(loops_of: LoopsOf, op: Op) -> OpShardingRule | None:
     loops = loops_of(op)
     shapes = [tensor_shape(value) for value in (*op.operands, *op.results)]
     maps = (*loops.maps, *loops.maps[len(loops.maps) - len(op.results) :])
-    return rule_from_indexing_maps(maps, shapes, num_results=len(op.results), iterator_types=loops.iterator_types)
+    return rule_from_indexing_maps(
+        maps,
+        shapes,
+        num_results=len(op.results),
+        iterator_types=loops.iterator_types,
+        combiner=loops.combiner,
+        whole=loops.whole,
+    )
+
+
+def initial_operands(loops_of: LoopsOf, op: Op) -> list[int]:
+    """Return the outputs that a reduction starts from and that count once."""
+    return initial_outputs(op, loops_of(op).combiner)
 
 
 def generic_traits(op: Op) -> Iterable[Trait]:
-    """Return what the loops of a generic op tell: all parallel, with every tensor in every loop, is elementwise."""
+    """Return what the loops of a generic op tell: all parallel, with every tensor in every loop, is elementwise.
+
+    A body that asks for the number of its iteration is not.
+    """
+    body = Body.of(op)
+    if body is not None and body.read_loops:
+        return ()
     maps: Any = op.attributes.get("indexing_maps", ())
     kinds = op.attributes.get("iterator_types", ())
     if len(set(map(str, maps))) == 1 and not any(REDUCTION in str(kind) for kind in kinds):
@@ -172,10 +210,18 @@ def generic_traits(op: Op) -> Iterable[Trait]:
 def register(dialect: Dialect) -> None:
     """Define the structured ops."""
 
-    def define(name: str, loops_of: LoopsOf, *traits: Trait) -> None:
-        dialect.op(name, traits=[Pure, *traits], rule=partial(structured_rule, loops_of))
+    def define(name: str, loops_of: LoopsOf, *traits: Trait, has_body: bool = False) -> None:
+        rule, initial_of = partial(structured_rule, loops_of), partial(initial_operands, loops_of)
+        dialect.op(name, traits=[Pure, *traits], rule=rule, initial_of=initial_of, contextual=has_body)
 
-    dialect.op("linalg.generic", traits=[Pure], traits_of=generic_traits, rule=partial(structured_rule, generic_loops))
+    dialect.op(
+        "linalg.generic",
+        traits=[Pure],
+        traits_of=generic_traits,
+        rule=partial(structured_rule, generic_loops),
+        initial_of=partial(initial_operands, generic_loops),
+        contextual=True,
+    )
     for name in CONTRACTIONS:
         define(name, contraction_loops, Contraction)
     for short in ELEMENTWISE:
@@ -186,6 +232,6 @@ def register(dialect: Dialect) -> None:
     define("linalg.fill", elementwise_loops, Elementwise, ConstantFoldable)
     define("linalg.transpose", transpose_loops, PassThrough)
     define("linalg.broadcast", broadcast_loops, Broadcast)
-    define("linalg.reduce", reduce_loops)
+    define("linalg.reduce", reduce_loops, has_body=True)
     dialect.op("linalg.yield", traits=[IsTerminator, ReturnLike, Pure])
     dialect.op("linalg.index", traits=[Pure])

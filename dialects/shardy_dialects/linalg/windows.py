@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from shardy_dialects.linalg.structured import Loops, structured_rule
+from attrs import evolve
+
+from shardy_dialects.linalg.structured import Loops, LoopsOf, initial_operands, structured_rule
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.affine import Expression, IndexingMap, Linear
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.indexing_maps import PARALLEL, REDUCTION
 
 SPACE = "dhw"
@@ -29,7 +32,15 @@ CONVOLUTIONS = (
     *("depthwise_conv_3d_ndhwc_dhwc", "depthwise_conv_3d_ncdhw_cdhw", "depthwise_conv_3d_ndhwc_dhwcm"),
 )
 POOLING_LAYOUTS = ("nwc", "ncw", "nhwc", "nchw", "ndhwc")
-POOLING_KINDS = ("sum", "max", "max_unsigned", "min", "min_unsigned")
+_POOLINGS = {
+    "sum": Combiner.ADD,
+    "max": Combiner.MAX,
+    "max_unsigned": None,
+    "min": Combiner.MIN,
+    "min_unsigned": None,
+}
+"""How poolings combine; for unsigned comparisons of signless integers there is no word."""
+POOLING_KINDS = tuple(_POOLINGS)
 
 
 def convolution_loops(source: str, kernel: str, op: Op) -> Loops:
@@ -61,9 +72,16 @@ def convolution_loops(source: str, kernel: str, op: Op) -> Loops:
     return Loops(maps, (PARALLEL,) * len(result) + (REDUCTION,) * (len(loops) - len(result)))
 
 
-def pooling_loops(layout: str, op: Op) -> Loops:
-    """Return the loops of a pooling: a convolution whose kernel has only a shape."""
-    return convolution_loops(layout, "".join(letter for letter in layout if letter in SPACE), op)
+def pooling_loops(layout: str, combiner: Combiner | None, op: Op) -> Loops:
+    """Return the loops of a pooling: a convolution whose kernel has only a shape.
+
+    Args:
+        layout: The letters of the input.
+        combiner: How elements of a window combine.
+        op: The op.
+    """
+    loops = convolution_loops(layout, "".join(letter for letter in layout if letter in SPACE), op)
+    return evolve(loops, combiner=combiner)
 
 
 def _steps(op: Op, name: str) -> Sequence[int]:
@@ -81,9 +99,12 @@ def register(dialect: Dialect) -> None:
     for name in CONVOLUTIONS:
         dims, source, kernel = name.removesuffix("_q").rsplit("_", 2)
         full = dims if source == kernel else name
-        rule = partial(structured_rule, partial(convolution_loops, source, kernel))
-        dialect.op(f"linalg.{full}", traits=[Pure], rule=rule)
+        _define(dialect, full, partial(convolution_loops, source, kernel))
     for layout in POOLING_LAYOUTS:
         for kind in POOLING_KINDS:
-            rule = partial(structured_rule, partial(pooling_loops, layout))
-            dialect.op(f"linalg.pooling_{layout}_{kind}", traits=[Pure], rule=rule)
+            _define(dialect, f"pooling_{layout}_{kind}", partial(pooling_loops, layout, _POOLINGS[kind]))
+
+
+def _define(dialect: Dialect, name: str, loops_of: LoopsOf) -> None:
+    rule, initial_of = partial(structured_rule, loops_of), partial(initial_operands, loops_of)
+    dialect.op(f"linalg.{name}", traits=[Pure], rule=rule, initial_of=initial_of)

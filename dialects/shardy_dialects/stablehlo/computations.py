@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.combiner import Combiner
 
+COMBINERS = {
+    "stablehlo.add": Combiner.ADD,
+    "stablehlo.multiply": Combiner.MUL,
+    "stablehlo.maximum": Combiner.MAX,
+    "stablehlo.minimum": Combiner.MIN,
+    "stablehlo.and": Combiner.AND,
+    "stablehlo.or": Combiner.OR,
+}
 REDUCTIONS = frozenset(("stablehlo.add", "stablehlo.multiply", "stablehlo.maximum", "stablehlo.minimum"))
 LOGICAL_REDUCTIONS = frozenset(("stablehlo.and", "stablehlo.or"))
 
@@ -30,6 +39,40 @@ def common_reduction(op: Op) -> str | None:
         return None
     names = {_reduction(block, value, index, index + count) for index, value in enumerate(terminator.operands)}
     return names.pop() if len(names) == 1 else None
+
+
+def region_combiner(op: Op) -> Combiner | None:
+    """Return how an op combines what its region computes of N old and N new values; None where that is no reduction.
+
+    The position of the largest element is none, nor are several values that combine in different ways.
+    """
+    block = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
+    terminator = block.terminator if block is not None else None
+    count = len(op.results)
+    if block is None or terminator is None or len(block.arguments) != 2 * count or len(terminator.operands) != count:
+        return None
+    found = {_combiner(block, value, index, index + count) for index, value in enumerate(terminator.operands)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _combiner(block: Block, value: Value, first: int, second: int) -> Combiner | None:
+    """Return how two arguments of a block, in any order, combine to a value."""
+    made = value.defining_op
+    if made is None or len(made.operands) != 2:
+        return None
+    if any(not operand.is_block_argument or operand.owner is not block for operand in made.operands):
+        return None
+    return COMBINERS.get(made.name) if {operand.index for operand in made.operands} == {first, second} else None
+
+
+def first_operands(op: Op) -> range:
+    """Return the numbers of as many operands as there are results: what a scatter starts from."""
+    return range(len(op.results))
+
+
+def second_operands(op: Op) -> range:
+    """Return the numbers of as many operands as there are results, behind the inputs: what a reduction starts from."""
+    return range(len(op.results), 2 * len(op.results))
 
 
 def _reduction(block: Block, value: Value, first: int, second: int) -> str | None:

@@ -8,7 +8,8 @@ from typing import Any
 from attrs import field, frozen
 
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, Pure, RuleOptions, Trait, TraitsOf
+from shardy_py.plugins import CombinerOf, Dialect, InitialOf, Pure, RuleOptions, Trait, TraitsOf
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
 
 RuleFunction = Callable[[Op], OpShardingRule | None]
@@ -60,6 +61,8 @@ def define(
     traits_of: TraitsOf | None = None,
     contextual: bool = False,
     any_sizes: bool = False,
+    combiner: Combiner | CombinerOf = Combiner.ADD,
+    initial_of: InitialOf | None = None,
 ) -> None:
     """Define ops that share a rule and traits.
 
@@ -73,6 +76,9 @@ def define(
         traits_of: Traits that depend on the op.
         contextual: Whether the rule looks at producers, users or regions.
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions.
+        combiner: How reductions combine. The reference's rules and collectives know sums only, so that this is said
+            beside the rule.
+        initial_of: Gives the operands that reductions start from.
     """
     has_rule = rule is not None or of_options is not None
     static_rule = StaticRule(rule, of_options=of_options, extended=extended) if has_rule else None
@@ -84,6 +90,9 @@ def define(
             traits_of=traits_of,
             contextual=contextual,
             any_sizes=any_sizes,
+            combiner=combiner,
+            initial_of=initial_of,
+            sums_collectives=True,
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from shardy_dialects.stablehlo.attributes import DimensionNumbers, Dims, parse_dimension_numbers
-from shardy_dialects.stablehlo.computations import common_reduction
+from shardy_dialects.stablehlo.computations import common_reduction, first_operands, region_combiner
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, RecursiveMemoryEffects
@@ -215,4 +215,12 @@ def register(dialect: Dialect) -> None:
     define(dialect, "stablehlo.dynamic_gather", gather_rule, extended=True)
     define(dialect, "stablehlo.torch_index_select", torch_index_select_rule, extended=True)
     # The rule depends on the computation of the region.
-    define(dialect, "stablehlo.scatter", scatter_rule, traits=(RecursiveMemoryEffects,), contextual=True)
+    define(
+        dialect,
+        "stablehlo.scatter",
+        scatter_rule,
+        traits=(RecursiveMemoryEffects,),
+        contextual=True,
+        combiner=region_combiner,
+        initial_of=first_operands,
+    )

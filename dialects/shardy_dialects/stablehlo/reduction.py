@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from shardy_dialects.stablehlo.computations import region_combiner, second_operands
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, RecursiveMemoryEffects, Reduction, RuleOptions
@@ -74,7 +75,14 @@ def padding_of(op: Op) -> Sequence[int]:
 
 def register(dialect: Dialect) -> None:
     """Define the reductions."""
-    define(dialect, "stablehlo.reduce", reduce_rule, traits=(RecursiveMemoryEffects, Reduction))
+    define(
+        dialect,
+        "stablehlo.reduce",
+        reduce_rule,
+        traits=(RecursiveMemoryEffects, Reduction),
+        combiner=region_combiner,
+        initial_of=second_operands,
+    )
     define(dialect, "stablehlo.reduce_window", of_options=reduce_window_rule, traits=(RecursiveMemoryEffects,))
     define(
         dialect,

@@ -16,7 +16,7 @@ from shardy_py.sharding.manual_axes import common_mesh, resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 
 Shardings = tuple[TensorSharding | None, ...]
 
@@ -51,6 +51,7 @@ class Situation:
         result_sizes: Likewise for the results.
         mode: How much is resharded.
         own_operands: The shardings of the operands as they are, barriers or not.
+        reduction: How the reductions of the op combine; None where the sharding of each result tells.
     """
 
     rule: OpShardingRule
@@ -60,6 +61,7 @@ class Situation:
     result_sizes: tuple[int, ...]
     mode: Mode
     own_operands: Shardings
+    reduction: ReductionOp | None = None
 
 
 @frozen
@@ -72,12 +74,14 @@ class Plan:
         results: The sharding the op gives each result before it is brought to the one it had, None where it stays.
         reduced_axes: The axes along which every result is all-reduced; None if the op's results are to stay partial
             along its reduction factors, but its operands do not agree on those.
+        reduction: How these all-reduces combine; None where the sharding of each result tells.
     """
 
     mesh: str | Mesh
     operands: Shardings = field()
     results: Shardings = field()
     reduced_axes: Axes | None = ()
+    reduction: ReductionOp | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -136,7 +140,8 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
     )
     count = len(situation.operands)
     reduced = tuple(axis for factor in situation.rule.reduction_factors for axis in axes[factor])
-    return Plan(name, wanted[:count], wanted[count:], _to_all_reduce(reduced, situation, projection.mesh))
+    to_reduce = _to_all_reduce(reduced, situation, projection.mesh)
+    return Plan(name, wanted[:count], wanted[count:], to_reduce, situation.reduction)
 
 
 def _has_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Mapping[str, Mesh]) -> bool:
@@ -154,7 +159,8 @@ def _minimal_plan(situation: Situation, projection: OpProjection, name: str | Me
     ):
         results[0] = projection.sharding(len(situation.operands), name)
     nothing = (None,) * len(situation.operands)
-    return Plan(name, nothing, tuple(results), _reduced_although_unreduced(situation, projection))
+    reduced = _reduced_although_unreduced(situation, projection)
+    return Plan(name, nothing, tuple(results), reduced, situation.reduction)
 
 
 def _reduced_although_unreduced(situation: Situation, projection: OpProjection) -> Axes | None:

@@ -14,7 +14,7 @@ from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, pre
 from shardy_py.sharding.collectives import AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
-from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
 
 Shardings = Sequence[TensorSharding | None]
 
@@ -201,7 +201,14 @@ def replace_by(resharder: Resharder, op: Op, value: Value) -> None:
     op.erase()
 
 
-def reduce_results(resharder: Resharder, op: Op, axes: Axes, default: Sequence[TensorSharding]) -> None:
+def reduce_results(
+    resharder: Resharder,
+    op: Op,
+    axes: Axes,
+    default: Sequence[TensorSharding],
+    *,
+    reduction: ReductionOp | None = None,
+) -> None:
     """All-reduce all results of an op along some axes.
 
     Args:
@@ -209,11 +216,12 @@ def reduce_results(resharder: Resharder, op: Op, axes: Axes, default: Sequence[T
         op: The op.
         axes: The axes.
         default: The sharding of each result in case it has none.
+        reduction: How partial results combine; by default as the sharding of the result says.
     """
     place = Place.after(op)
     for value, missing in zip(op.results, default, strict=True):
         sharding = resharder.sharding(value) or missing
-        reduced = resharder.all_reduce(value, axes, sharding, sharding.reduction_op, place)
+        reduced = resharder.all_reduce(value, axes, sharding, reduction or sharding.reduction_op, place)
         value.replace_all_uses_with(reduced, except_op=reduced.owning_op)
 
 

@@ -21,7 +21,7 @@ from shardy_py.testing.numeric.missing import find_missing
 from shardy_py.testing.numeric.pieces import Sizes, make_local, pieces_of
 from shardy_py.testing.numeric.report import RuleReport
 from shardy_py.testing.ops import TypeLike, to_type
-from shardy_py.testing.rules import RuleLike, resolve_rule
+from shardy_py.testing.rules import RuleLike, resolve_rule, with_reductions_of_op
 
 
 def check_rule_numerically(
@@ -80,9 +80,11 @@ def check_rule_numerically(
     shapes = tuple(tuple(array.shape) for array in runs[0].operands + runs[0].results)
     count = len(runs[0].operands)
     _verify(rule, shapes[:count], shapes[count:])
-    bench = Bench(function, combine, runs, shapes, rtol, rule.initial_operands)
+    types = sizes if sizes is not None else list(runs[0].results)
+    known = with_reductions_of_op(rule, subject, given, types, attributes, registry=registry, options=options)
+    bench = Bench(function, combine, runs, shapes, rtol, known.initial_operands)
     pieces = pieces_of(rule, shapes)
-    checks = tuple(judge(bench, rule, pieces, factor) for factor in range(rule.num_factors))
+    checks = tuple(judge(bench, known, pieces, factor) for factor in range(rule.num_factors))
     search = find_missing(bench, rule, pieces, checks)
     return RuleReport(rule, shapes[:count], shapes[count:], checks, search.found, search.is_complete)
 

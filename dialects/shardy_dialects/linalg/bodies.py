@@ -1,0 +1,145 @@
+"""What the bodies of linalg's ops compute: how they combine, and what they start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.ir.attributes import DenseElements
+from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.sharding.combiner import Combiner
+
+_COMBINERS = {
+    Combiner.ADD: ("arith.addf", "arith.addi"),
+    Combiner.MUL: ("arith.mulf", "arith.muli"),
+    Combiner.MAX: ("arith.maximumf", "arith.maxnumf", "arith.maxsi"),
+    Combiner.MIN: ("arith.minimumf", "arith.minnumf", "arith.minsi"),
+    Combiner.AND: ("arith.andi",),
+    Combiner.OR: ("arith.ori",),
+}
+COMBINER_OF = {name: combiner for combiner, names in _COMBINERS.items() for name in names}
+"""Unsigned comparisons of signless integers are not among them: nothing says to those who combine that they are so."""
+_DIFFERENCES = ("arith.subf", "arith.subi")
+_IDENTITIES = {Combiner.ADD: 0, Combiner.MUL: 1}
+
+
+@frozen(slots=False)
+class Body:
+    """The region of an op that runs once per iteration: the arguments are elements of the inputs, then of the outputs.
+
+    Args:
+        block: Its only block.
+        num_outputs: The number of the outputs.
+    """
+
+    block: Block
+    num_outputs: int
+
+    @classmethod
+    def of(cls, op: Op) -> Body | None:
+        """Return the body of an op, None where it has none."""
+        if not op.regions or len(op.regions[0].blocks) != 1 or not op.results:
+            return None
+        return cls(op.regions[0].blocks[0], len(op.results))
+
+    @property
+    def outputs(self) -> list[Value]:
+        """The arguments that are elements of the outputs."""
+        return self.block.arguments[len(self.block.arguments) - self.num_outputs :]
+
+    @cached_property
+    def combiner(self) -> Combiner | None:
+        """How iterations combine: each value handed back is one op of the output's element and of the inputs'.
+
+        None where this is not so, or another op for each output: the position of the largest element is no reduction.
+        """
+        terminator = self.block.terminator
+        yielded = terminator.operands if terminator is not None else ()
+        if len(yielded) != self.num_outputs:
+            return None
+        found = {self._combiner_of(value, output) for value, output in zip(yielded, self.outputs, strict=True)}
+        return found.pop() if len(found) == 1 else None
+
+    def _combiner_of(self, value: Value, output: Value) -> Combiner | None:
+        made = value.defining_op
+        if made is None or len(made.operands) != 2 or made.parent is not self.block:
+            return None
+        first, second = made.operands
+        is_difference = made.name in _DIFFERENCES and first is output
+        other = second if first is output else first
+        if output not in (first, second) or self._depends_on_outputs(other):
+            return None
+        return Combiner.ADD if is_difference else COMBINER_OF.get(made.name)
+
+    def _depends_on_outputs(self, value: Value) -> bool:
+        """Return whether a value is made of elements of the outputs, as far as one can see."""
+        outputs = {output.id for output in self.outputs}
+        return any(found.id in outputs for found in _sources(value, self.block))
+
+    @cached_property
+    def read_loops(self) -> frozenset[int]:
+        """The loops whose number of the iteration the body asks for: a shard would count its own iterations."""
+        return frozenset(
+            op.attributes["dim"]
+            for op in self.block.walk()
+            if op.name == "linalg.index" and isinstance(op.attributes.get("dim"), int)
+        )
+
+
+def _sources(value: Value, block: Block) -> Iterator[Value]:
+    """Yield a value and all that it is made of within a block; regions count with all that they use."""
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        current = waiting.pop()
+        if current.id in seen:
+            continue
+        seen.add(current.id)
+        yield current
+        made = current.defining_op
+        if made is not None and made.parent is block:
+            waiting.extend(operand for inner in made.walk() for operand in inner.operands)
+
+
+def initial_outputs(op: Op, combiner: Combiner | None) -> list[int]:
+    """Return the numbers of the output operands that a reduction starts from, but for those that change nothing.
+
+    The largest or smallest may be taken of an initial value as often as one likes. Zeros of a sum do not count.
+
+    Args:
+        op: The op; its last operands are the outputs.
+        combiner: How it combines.
+    """
+    identity = None if combiner is None else _IDENTITIES.get(combiner)
+    if identity is None:
+        return []
+    first = len(op.operands) - len(op.results)
+    return [number for number in range(first, len(op.operands)) if not _is_full_of(op.operands[number], identity)]
+
+
+def _is_full_of(value: Value, number: int) -> bool:
+    """Return whether all elements of a tensor are known to be a number, or to be undefined."""
+    made = value.defining_op
+    while made is not None and made.name.startswith("sdy.") and len(made.operands) == 1:
+        made = made.operands[0].defining_op
+    if made is None:
+        return False
+    if made.name in ("linalg.fill", "tensor.splat"):
+        return _is_full_of(made.operands[0], number)
+    return made.name == "tensor.empty" or (made.name == "arith.constant" and _is_splat(made, number))
+
+
+def _is_splat(constant: Op, number: int) -> bool:
+    given: Any = constant.attributes.get("value")
+    if isinstance(given, (int, float)):
+        return given == number
+    if isinstance(given, DenseElements):
+        return bool(given.values) and all(item == number for item in given.values)
+    text = str(given).removeprefix("dense<").partition(">")[0]
+    try:
+        return float(text) == number
+    except ValueError:
+        return text == ("true" if number else "false")
