@@ -149,7 +149,7 @@ def propagate(
 
     def keep_trace(solution: Solution) -> None:
         if recording is not None:
-            traces.append(recording.finish(program, solution, options.schedule, context.copies))
+            traces.append(recording.finish(program, solution, options.schedule, context.copies, semantics))
 
     pipeline = PropagationPipeline(
         dedup_functions_fully=dedup_functions_fully,

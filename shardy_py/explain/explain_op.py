@@ -72,7 +72,15 @@ def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> I
             factor in rule.blocked_propagation_factors,
             tuple(places),
             tuple([str(Direction(one[factor]).name).lower() for one in directions]),
+            _combiner(trace, step, rule, factor),
         )
+
+
+def _combiner(trace: Trace, step: int, rule: OpShardingRule, factor: int) -> str:
+    """Return how the partial results along a factor combine, "" where it is not reduced."""
+    if factor not in rule.reduction_factors:
+        return ""
+    return trace.reductions.get(step, {}).get(factor) or rule.combiner(factor).value
 
 
 def _moves(trace: Trace, step: int) -> Iterator[Link]:

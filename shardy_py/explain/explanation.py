@@ -207,6 +207,8 @@ class FactorExplanation:
         is_blocked: Whether nothing propagates along it.
         places: The dimensions that have it.
         directions: In which direction it propagates, level by level.
+        combiner: How partial results along it combine (see `Combiner`), ``not`` where they do not; "" for a factor
+            that is not reduced.
     """
 
     factor: str
@@ -215,6 +217,7 @@ class FactorExplanation:
     is_blocked: bool
     places: tuple[str, ...]
     directions: tuple[str, ...]
+    combiner: str = ""
 
 
 @frozen

@@ -9,9 +9,12 @@ from shardy_py.explain.labels import capture_labels, program_names, with_copies
 from shardy_py.explain.trace import Trace
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.schedule import Schedule
+from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import VisitLog
+from shardy_py.sharding.combiner import NOT
 
 
 class Recording:
@@ -28,7 +31,12 @@ class Recording:
         self.log = VisitLog()
 
     def finish(
-        self, program: Program, solution: Solution, schedule: Schedule | None, copies: CopyLog | None = None
+        self,
+        program: Program,
+        solution: Solution,
+        schedule: Schedule | None,
+        copies: CopyLog | None = None,
+        semantics: OpSemantics | None = None,
     ) -> Trace:
         """Return the trace, directly after the engine: later passes change the program.
 
@@ -37,9 +45,21 @@ class Recording:
             solution: The solution.
             schedule: The schedule that was used.
             copies: Which copies of constants the passes before made.
+            semantics: What is known about ops, to say how reductions combine.
         """
         problem = solution.problem
         labels = capture_labels(with_copies(self.names, program, copies), problem, self.aliases)
         annotations = capture_annotations(problem, labels, self.given)
         bare = capture_bare_ops(program, problem, labels.of_slot)
-        return Trace(problem, self.log, solution, schedule, labels, annotations, bare)
+        reductions = {} if semantics is None else capture_reductions(problem, semantics)
+        return Trace(problem, self.log, solution, schedule, labels, annotations, bare, reductions)
+
+
+def capture_reductions(problem: Problem, semantics: OpSemantics) -> dict[int, dict[int, str]]:
+    """Return, for each step that reduces, factor to the word of its combiner."""
+    found: dict[int, dict[int, str]] = {}
+    for step, rule in enumerate(problem.step_rules):
+        if rule is not None and rule.reduction_factors:
+            combiners = semantics.get_reductions(problem.step_ops[step]).combiners
+            found[step] = {factor: own.value if own else NOT for factor, own in combiners.items()}
+    return found

@@ -106,7 +106,8 @@ def _op_lines(explanation: OpExplanation) -> Iterator[str]:
     yield ""
     for factor in explanation.factors:
         blocked = ", propagation blocked" if factor.is_blocked else ""
-        yield f"factor {factor.factor} of size {factor.size}, {factor.kind}{blocked}: {', '.join(factor.places)}"
+        kind = factor.kind + (f" by {factor.combiner}" if factor.combiner not in ("", "add") else "")
+        yield f"factor {factor.factor} of size {factor.size}, {kind}{blocked}: {', '.join(factor.places)}"
         yield f"  directions by level: {', '.join(factor.directions)}"
     yield ""
     yield "came through it:" if explanation.accepted else "nothing came through it"

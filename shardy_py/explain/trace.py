@@ -44,6 +44,7 @@ class Trace:
         labels: What to call values and ops.
         annotations: Slot to where the sharding it started with comes from.
         bare: Slot to the ops without a rule that use or make it.
+        reductions: Step to how its reduction factors combine, by factor.
     """
 
     problem: Problem
@@ -53,6 +54,7 @@ class Trace:
     labels: Labels
     annotations: Mapping[int, Annotation]
     bare: Mapping[int, Sequence[Bare]]
+    reductions: Mapping[int, Mapping[int, str]] = field(factory=dict)
     _explained: dict[object, StepExplanation | None] = field(factory=dict, repr=False)
 
     @cached_property

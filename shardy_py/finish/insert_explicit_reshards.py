@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import prod
 from typing import ClassVar
 
@@ -71,6 +71,7 @@ class InsertExplicitReshardsPass:
         else:
             visits = visits_named(program, _names_of_interest(program, semantics), semantics)
         for function in functions:
+            run.replicate_captures(visits.get(function, ()))
             for visit in visits.get(function, ()):
                 run.visit(visit)
             reshard_returns(resharder, function, full=self.enable_full_version)
@@ -144,6 +145,13 @@ class _Run:
         self._full = full
         self._without_rule = full and without_rule
 
+    def replicate_captures(self, visits: Iterable[Visit]) -> None:
+        """Make the tensors whole that regions of ops with a rule capture, before the ops in these see them."""
+        for visit in visits if self._full else ():
+            op = visit.op
+            if op.regions and visit.data_flow is None and self._semantics.get_sharding_rule(op) is not None:
+                replicate_captures(self._resharder, op)
+
     def visit(self, visit: Visit) -> None:
         """Insert what one op needs."""
         resharder, op = self._resharder, visit.op
@@ -162,8 +170,6 @@ class _Run:
         results = tuple([sharding(value) for value in op.results])
         # What mode an op is in depends on its operands as they were, unreduced axes included.
         mode = self._mode(op, traits, results, operands)
-        if self._full and op.regions and self._semantics.get_sharding_rule(op) is not None:
-            replicate_captures(self._resharder, op)
         if reduce_operands(self._resharder, op, operands, results):
             operands = tuple([sharding(value) for value in op.operands])
         plan = self._plan(op, mode, operands, results)

@@ -239,7 +239,7 @@ class Dialect:
             "initial": initial,
         }
         checks.check_op_name(name)
-        checks.check_factor_marks(kinds, op=name)
+        checks.check_factor_marks({kind: marks for kind, marks in kinds.items() if kind != "initial"}, op=name)
         return self.add(
             OpDefinition(
                 name,

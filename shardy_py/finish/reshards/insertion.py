@@ -13,10 +13,10 @@ from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.types import TensorType
-from shardy_py.sharding.collectives import AxisRefList
+from shardy_py.sharding.collectives import AxisRefList, reduction_op_text
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
-from shardy_py.sharding.tensor import TensorSharding, symbol
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding, symbol
 
 RESHARD = "sdy.reshard"
 ALL_REDUCE = "sdy.all_reduce"
@@ -121,11 +121,13 @@ class Resharder:
         """Insert a reshard of a value and return its result."""
         return self._insert(RESHARD, value, {"sharding": sharding}, sharding, place)
 
-    def all_reduce(self, value: Value, axes: Axes, sharding: TensorSharding, reduction: str, place: Place) -> Value:
+    def all_reduce(
+        self, value: Value, axes: Axes, sharding: TensorSharding, reduction: ReductionOp, place: Place
+    ) -> Value:
         """Insert an all-reduce of a value along some axes and return its result."""
         attributes: dict[str, Any] = {"reduction_axes": AxisRefList(tuple(axes))}
         if reduction != "sum":
-            attributes["reduction_op"] = RawAttribute(f"#sdy<reduction_op {reduction}>")
+            attributes["reduction_op"] = RawAttribute(reduction_op_text(reduction))
         return self.collective(ALL_REDUCE, value, attributes, sharding, place)
 
     def collective(

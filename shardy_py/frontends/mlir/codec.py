@@ -11,7 +11,7 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, ShardyError, VerificationError
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.types import OpaqueType, TensorType, Type
-from shardy_py.sharding.collectives import AllToAllParamList, AxisRefList, ListOfAxisRefLists
+from shardy_py.sharding.collectives import AllToAllParamList, AxisRefList, ListOfAxisRefLists, reduction_op_code
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import format_attribute, parse_attribute
 from shardy_py.sharding.propagation_edges import PropagationEdges
@@ -117,6 +117,8 @@ class Codec:
         if like is not None:
             return self._encode_like(value, like)
         if type(value) in _SHARDY_VALUES:
+            if type(value) is OpShardingRule:
+                value = value.without_reductions
             found = self._shardy.get(value)
             if found is None:
                 found = self._shardy[value] = self._parse_attribute(format_attribute(value))
@@ -169,6 +171,9 @@ class Codec:
             return value.native
         if isinstance(value, SymbolRef) and value.text == f"@{value.name}":
             return ir.FlatSymbolRefAttr.get(value.name, context)
+        code = reduction_op_code(value.text) if isinstance(value, RawAttribute) else None
+        if code is not None:
+            return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context), code)
         return self._parse_attribute(str(value))
 
     def _encode_dictionary(self, value: Mapping[str, Any]) -> ir.Attribute:

@@ -14,6 +14,7 @@ from shardy_py.errors import Diagnostic, ShardyError, VerificationError
 from shardy_py.frontends.xdsl.load import make_context
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.collectives import reduction_op_code
 from shardy_py.sharding.parse import format_attribute, parse_attribute
 
 _LARGE = 1024
@@ -109,6 +110,9 @@ class Codec:
 
     def _encode_text(self, value: Any) -> Native:
         text = str(value) if isinstance(value, (RawAttribute, DenseElements, SymbolRef)) else format_attribute(value)
+        code = reduction_op_code(text)
+        if code is not None:
+            return xb.IntegerAttr(code, xb.i32)
         found = self._native.get(text)
         if found is None:
             found = self._native[text] = self._parse(text, Parser.parse_attribute)

@@ -1,0 +1,31 @@
+"""How the collectives of a finished program combine, whatever their text says."""
+
+from __future__ import annotations
+
+from shardy_py.ir.graph import Op
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.sharding.collectives import parse_reduction_op
+from shardy_py.sharding.combiner import Combiner
+
+_EXPLICIT = {"max": Combiner.MAX, "min": Combiner.MIN}
+
+
+def combiner_of_collective(op: Op, semantics: OpSemantics) -> Combiner | None:
+    """Return how an ``sdy.all_reduce`` or an ``sdy.reduce_scatter`` combines what the devices have.
+
+    The reference writes a sum behind every reduction. Where the operand is the result of an op whose reductions
+    combine in another way, that counts.
+
+    Args:
+        op: The collective.
+        semantics: What is known about ops.
+
+    Returns:
+        The combiner; None where partial results cannot be combined.
+    """
+    found = _EXPLICIT.get(parse_reduction_op(op.attributes.get("reduction_op")))
+    if found is not None:
+        return found
+    made = op.operands[0].defining_op
+    combiners = set(semantics.get_reductions(made).combiners.values()) if made is not None else set()
+    return combiners.pop() if len(combiners) == 1 else Combiner.ADD
