@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("jaxlib")
@@ -273,3 +275,22 @@ def test_chains_of_calls_may_be_long() -> None:
         ]
     )
     assert run(text, "inline-calls").count("stablehlo.tanh") == 1
+
+
+def test_modules_of_xdsl_are_inlined_too(tmp_path: Path) -> None:
+    """What is inlined is the op graph, whatever frontend it came through."""
+    pytest.importorskip("xdsl")
+    path = tmp_path / "calls.xdsl"
+    path.write_text("""
+func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = func.call @f(%a) : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}
+func.func private @f(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = "stablehlo.tanh"(%a) : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %0 : tensor<8xf32>
+}
+""")
+    text = sdy.propagate(path, {"a": 2}, in_shardings=[("a",)], inline_calls=True).text
+    assert "func.call" not in text
+    assert text.count("stablehlo.tanh") == 1
