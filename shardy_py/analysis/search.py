@@ -86,7 +86,8 @@ class SearchSpace:
                 levels[int(chosen[kind.name])].append(_entry(kind, chosen))
         first = [tuple(entries) for entries in levels if entries]
         base = next(item for item in self.bases if item.name == chosen[_THEN])
-        return Schedule((*(Level(f"level {i}", entries) for i, entries in enumerate(first)), *base.schedule.levels))
+        levels_before = [Level(f"level {i}", entries) for i, entries in enumerate(first)]
+        return evolve(base.schedule, levels=(*levels_before, *base.schedule.levels))
 
 
 def _entry(kind: OpKind, chosen: Mapping[str, str]) -> Entry:

@@ -12,11 +12,12 @@ from shardy_py.explain.explain_op import explain_op
 from shardy_py.explain.find import find_slot, find_step
 from shardy_py.explain.labels import FUNCTION, Labels, program_names, values_of
 from shardy_py.explain.trace import Trace
+from shardy_py.explain.unsettled import find_unsettled
 from shardy_py.ir.graph import Program, Value
 
 if TYPE_CHECKING:
     from shardy_py.api.result import Result
-    from shardy_py.explain.explanation import OpExplanation, ValueExplanation
+    from shardy_py.explain.explanation import NotSettled, OpExplanation, ValueExplanation
 
 Names = Literal["result", "input"]
 
@@ -34,6 +35,13 @@ def explain_result_op(result: Result, op: str, *, names: Names) -> OpExplanation
     trace = trace_of(result)
     labels = trace.labels if names == "input" else result_labels(result)
     return explain_op(trace, labels, find_step(labels, op))
+
+
+def unsettled_places(result: Result, *, names: Names) -> tuple[NotSettled, ...]:
+    """Return what one more visit of an op would bring; see `Result.not_settled`."""
+    trace = trace_of(result)
+    labels = trace.labels if names == "input" or not trace.ending.unsettled else result_labels(result)
+    return tuple(find_unsettled(trace, labels))
 
 
 def trace_of(result: Result) -> Trace:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from shardy_py.api.memory import MemoryReport
-    from shardy_py.explain.explanation import OpExplanation, ValueExplanation
+    from shardy_py.explain.explanation import NotSettled, OpExplanation, ValueExplanation
     from shardy_py.explain.trace import Trace
     from shardy_py.layout.policies import LayoutPolicy
     from shardy_py.targets.jax import CompiledModule
@@ -182,6 +182,20 @@ class Result:
         from shardy_py.api.explaining import explain_result
 
         return explain_result(self, value, dim, names=names)
+
+    @property
+    def not_settled(self) -> tuple[NotSettled, ...]:
+        """The axes that one more visit of an op would bring, in the names of the result; ``str`` of one is readable.
+
+        The reference does not put back every op that sees a change, and ends there. With ``schedule="settled"`` there
+        are none.
+
+        Raises:
+            OptionError: the run was not traced.
+        """
+        from shardy_py.api.explaining import unsettled_places
+
+        return unsettled_places(self, names="result")
 
     def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
         """Return what propagated through an op and what did not; ``str`` of it is readable.

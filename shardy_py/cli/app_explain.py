@@ -16,6 +16,7 @@ from shardy_py.cli.options import session_options
 @click.option("--op", metavar="OP", help="All about one op: %5, stablehlo.dot_general#2, model.py:12.")
 @click.option("--reshard", type=int, metavar="N", help="Why there is this reshard, and what would remove it.")
 @click.option("--reshards", "list_reshards", is_flag=True, help="List the reshards with their numbers.")
+@click.option("--unsettled", is_flag=True, help="List the axes that one more visit of an op would bring.")
 @click.option("--limit", default=12, show_default=True, type=click.IntRange(min=0), help="Proposals to try.")
 @click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
 @click.option(

@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from shardy_py.analysis.explain_reshard import ReshardExplainer
+from shardy_py.api.explaining import unsettled_places
 from shardy_py.api.propagate import propagate
+from shardy_py.api.result import Result
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -22,6 +24,7 @@ def run_explain(
     op: str | None,
     reshard: int | None,
     list_reshards: bool,
+    unsettled: bool,
     limit: int,
     schedule: str | None,
     names: Any,
@@ -30,15 +33,21 @@ def run_explain(
 ) -> None:
     """Print one explanation."""
     asked = {"--value": value, "--op": op, "--reshard": reshard, "--reshards": list_reshards or None}
+    asked["--unsettled"] = unsettled or None
     given = [name for name, argument in asked.items() if argument is not None]
     if len(given) != 1:
         message = f"{' and '.join(given)} exclude each other" if given else "there is nothing to explain"
-        hint = "give one of --value, --op, --reshard and --reshards"
+        hint = "give one of --value, --op, --reshard, --reshards and --unsettled"
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
     if dim is not None and value is None:
         raise OptionError(Diagnostic("option-conflict", "--dim belongs to --value", hint="give --value, too"))
     program = GivenProgram.of(**session_options)
     order = None if schedule is None else schedule_argument(schedule)
+    if unsettled:
+        places = unsettled_places(_run(program, order), names=names)
+        lines_of_places = "\n".join(map(str, places)) or "everything is settled"
+        click.echo(explanations_json(places) if as_json else lines_of_places)
+        return
     if reshard is None and not list_reshards:
         found = _explain_run(program, order, value=value, dim=dim, op=op, names=names)
         click.echo(explanation_json(found) if as_json else str(found))
@@ -78,8 +87,17 @@ def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:
 def _explain_run(
     program: GivenProgram, schedule: Any, *, value: str | None, dim: int | None, op: str | None, names: Any
 ) -> ValueExplanation | OpExplanation:
+    result = _run(program, schedule)
+    if value is not None:
+        return result.explain(value, dim, names=names)
+    assert op is not None, "one of both was asked for"
+    return result.explain_op(op, names=names)
+
+
+def _run(program: GivenProgram, schedule: Any) -> Result:
+    """Propagate with a trace."""
     options = program.options
-    result = propagate(
+    return propagate(
         program.module,
         program.mesh,
         in_shardings=program.in_shardings,
@@ -93,7 +111,3 @@ def _explain_run(
         registry=options.load_registry(),
         trace=True,
     )
-    if value is not None:
-        return result.explain(value, dim, names=names)
-    assert op is not None, "one of both was asked for"
-    return result.explain_op(op, names=names)

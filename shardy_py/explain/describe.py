@@ -114,6 +114,7 @@ class Describer:
             place.strategy.value if place else "",
             tuple([f"{code.value} at level {level}" for level, code in reason.earlier]),
             reason.detail,
+            tuple([Candidate(self.labels.value(rival), at, (str(reason.axis),)) for rival, at in reason.rivals]),
         )
 
     def _candidate(self, spot: Spot | None, axes: tuple[AxisRef, ...], time: int | None) -> Candidate | None:
@@ -146,7 +147,9 @@ class Describer:
             case Code.CONFLICT:
                 return f"{other} has {by} there, and neither list of axes begins with the other"
             case Code.LOST:
-                return f"dim {obstacle[1] if obstacle else '?'} of {name} took it in the same step{detail}"
+                rivals = [f"{self.labels.value(slot)} dim {at}" for slot, at in reason.rivals]
+                others = f"; without that, {', then '.join(rivals)} would have brought it there" if rivals else ""
+                return f"dim {obstacle[1] if obstacle else '?'} of {name} took it in the same step{detail}{others}"
             case Code.OVERLAP:
                 return f"{other} has {by} already"
             case Code.CLOSED:

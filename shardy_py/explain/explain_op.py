@@ -93,14 +93,18 @@ def _moves(trace: Trace, step: int) -> Iterator[Link]:
 
 
 def _refusals(trace: Trace, step: int) -> Iterator[Reason]:
-    """Yield the refusals of the last visit, and those before it in which one factor lost to another."""
+    """Yield what stands in the way at the end, and before that the refusals in which one factor lost to another."""
     search, numbers = Search(trace), trace.visits_of.get(step, [])
     slots, mappings = trace.shape_of(step)
+    lost = [
+        (number, refusal)
+        for number in numbers
+        for refusal in trace.refused(trace.log.visits[number])
+        if refusal.code is Code.LOST
+    ]
     seen: set[Refusal] = set()
-    for number in numbers:
-        for refusal in trace.refused(trace.log.visits[number]):
-            is_news = refusal not in seen and (number == numbers[-1] or refusal.code is Code.LOST)
-            spot = spot_of(slots, mappings, refusal.target, refusal.factor)
-            if is_news and spot is not None:
-                seen.add(refusal)
-                yield search.make(spot, step, number, refusal)
+    for number, refusal in (*lost, *trace.stops_of(step)):
+        spot = spot_of(slots, mappings, refusal.target, refusal.factor)
+        if refusal not in seen and spot is not None:
+            seen.add(refusal)
+            yield search.make(spot, step, number, refusal)

@@ -109,11 +109,12 @@ class WhyNot:
         factor: The symbol of the factor in the op's rule, or "".
         candidate: What wanted to bring the axis and lost.
         obstacle: What stood in the way.
-        user_priority: The user priority in which this was decided; -1 where no visit decided.
+        user_priority: The user priority in which this was decided, or of the last visit; -1 where there was none.
         level: The level likewise.
         strategy: The strategy likewise, or "".
         earlier: What kept the axis back at earlier levels.
         detail: More about it.
+        rivals: Of what was lost, what would have taken the axis in turn, were the obstacle not there.
     """
 
     code: str
@@ -132,6 +133,37 @@ class WhyNot:
     strategy: str = ""
     earlier: tuple[str, ...] = ()
     detail: str = ""
+    rivals: tuple[Candidate, ...] = ()
+
+
+@frozen
+class NotSettled:
+    """An axis that one more visit of an op would bring; the reference's order ends before it.
+
+    Args:
+        op: The op, with its results.
+        location: Where it stands, or "".
+        value: The tensor that would get the axis.
+        dimension: The dimension that would.
+        axis: The axis.
+        source: The tensor that has it.
+        source_dimension: The dimension that has it.
+        factor: The symbol of the factor in the op's rule.
+    """
+
+    op: str
+    location: str
+    value: str
+    dimension: int
+    axis: str
+    source: str
+    source_dimension: int
+    factor: str
+
+    def __str__(self) -> str:
+        place = f" at {self.location}" if self.location else ""
+        ends = f"{self.value} dim {self.dimension} <- {self.source} dim {self.source_dimension} {self.axis}"
+        return f"{ends}: through {self.op}{place}, factor {self.factor}"
 
 
 @frozen

@@ -9,6 +9,7 @@ from shardy_py.explain.bystanders import Bystanders
 from shardy_py.explain.chains import find_chains
 from shardy_py.explain.reason import Reason, Spot, axes_of, overlapping, spot_of, spots_with
 from shardy_py.explain.reasons import Code, Refusal
+from shardy_py.explain.rivals import find_rivals
 from shardy_py.explain.trace import Trace
 from shardy_py.propagation.trace import rule_of_visit, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
@@ -91,32 +92,34 @@ class Search:
                 yield Reason(Code.GROUP, axis, spot, distance, source=(member, dimension))
         done = set()
         for step, position in self.trace.steps_at.get(slot, ()):
+            if step in self.trace.erased:
+                yield from self.bystanders.at_erased_op(spot, step, position, axis, distance)
+                continue
+            yield from self.bystanders.at_manual_border(spot, step, position, axis, distance)
             yield from self.bystanders.over_other_meshes(spot, step, position, axis, distance)
-            for number, refusal in self._last_refusals(step, position, dimension, axis):
+            for number, refusal in self._stops(step, position, dimension, axis):
                 key = (step, refusal.source, refusal.factor, refusal.axis)
                 if key not in done:
                     done.add(key)
                     yield self._reason(spot, step, position, number, refusal, distance)
 
     def refusals_from(self, source: Spot, step: int) -> Iterator[Reason]:
-        """Yield why the axes of a dimension did not go on through a step, as of its last visit."""
-        numbers = self.trace.visits_of.get(step, [])
+        """Yield why the axes of a dimension do not go on through a step at the end."""
         slots, mappings = self.trace.shape_of(step)
-        for refusal in self.trace.refused(self.trace.log.visits[numbers[-1]]) if numbers else ():
+        for number, refusal in self.trace.stops_of(step):
             if spot_of(slots, mappings, refusal.source, refusal.factor) != source:
                 continue
             target = spot_of(slots, mappings, refusal.target, refusal.factor)
             if target is not None:
-                yield self._reason(target, step, refusal.target, numbers[-1], refusal, 0)
+                yield self._reason(target, step, refusal.target, number, refusal, 0)
 
-    def _last_refusals(self, step: int, position: int, dimension: int, axis: AxisRef) -> Iterator[tuple[int, Refusal]]:
-        """Yield the refusals of an axis in the last visit of a step."""
-        numbers = self.trace.visits_of.get(step)
-        if not numbers:
-            return
-        for refusal in self._refusals(numbers[-1], position, dimension):
-            if refusal.axis.overlaps(axis):
-                yield numbers[-1], refusal
+    def _stops(self, step: int, position: int, dimension: int, axis: AxisRef) -> Iterator[tuple[int | None, Refusal]]:
+        """Yield what keeps an axis from a dimension of a step at the end, with the visit that decided it."""
+        _, mappings = self.trace.shape_of(step)
+        for number, refusal in self.trace.stops_of(step):
+            is_here = refusal.target == position and refusal.factor in mappings[position][dimension]
+            if is_here and refusal.axis.overlaps(axis):
+                yield number, refusal
 
     def _refusals(self, number: int, position: int, dimension: int) -> Iterator[Refusal]:
         visit = self.trace.log.visits[number]
@@ -128,11 +131,14 @@ class Search:
             if refusal.target == position and refusal.factor in factors:
                 yield refusal
 
-    def _reason(self, spot: Spot, step: int, position: int, number: int, refusal: Refusal, distance: int) -> Reason:
+    def _reason(
+        self, spot: Spot, step: int, position: int, number: int | None, refusal: Refusal, distance: int
+    ) -> Reason:
         """Return the reason behind the last refusal of a candidate, or behind the one in which it lost to another."""
         earlier: list[tuple[int, Code]] = []
+        end = number
         for one in self.trace.visits_of[step]:
-            if one >= number:
+            if refusal.code is Code.NOT_REVISITED or one == end:
                 break
             for before in self._refusals(one, position, spot[1]):
                 if before.source != refusal.source or not before.axis.overlaps(refusal.axis):
@@ -151,13 +157,14 @@ class Search:
         self,
         spot: Spot,
         step: int,
-        number: int,
+        number: int | None,
         refusal: Refusal,
         distance: int = 0,
         earlier: tuple[tuple[int, Code], ...] = (),
     ) -> Reason:
-        """Return the reason behind a refusal at a dimension."""
-        visit = self.trace.log.visits[number]
+        """Return the reason behind a refusal at a dimension; without a visit, of what stands in the way at the end."""
+        visit = self.trace.ending.visit(step) if number is None else self.trace.log.visits[number]
+        assert visit is not None, "what was never visited refuses nothing"
         slots, rule = slots_of_visit(self.problem, step), rule_of_visit(self.problem, visit)
         source = spot_of(slots, rule.mappings, refusal.source, refusal.factor)
         obstacle = None
@@ -165,7 +172,8 @@ class Search:
             factor = refusal.factor if refusal.other_factor is None else refusal.other_factor
             obstacle = spot_of(slots, rule.mappings, refusal.other, factor)
         code, detail = refusal.code, refusal.detail
-        priorities = self._priorities(source, obstacle, refusal, 2 * number + 1)
+        time = 2 * (len(self.trace.log.visits) if number is None else number) + 1
+        priorities = self._priorities(source, obstacle, refusal, time)
         if priorities is not None:
             code, detail = Code.PRIORITY, f"{refusal.code.value}; user priority {priorities[0]} after {priorities[1]}"
         return Reason(
@@ -174,7 +182,7 @@ class Search:
             spot,
             distance,
             step,
-            number,
+            -1 if number is None else number,
             self.trace.log.places[visit.place],
             source,
             refusal.factor,
@@ -182,6 +190,7 @@ class Search:
             refusal.by,
             earlier,
             detail,
+            tuple(find_rivals(self.trace, visit, refusal)) if refusal.code is Code.LOST else (),
         )
 
     def _priorities(
@@ -211,7 +220,7 @@ class Search:
         """Yield the dimensions that share a factor with a dimension in some step."""
         slot, dimension = spot
         for step, position in self.trace.steps_at.get(slot, ()):
-            slots, mappings = self.trace.shape_of(step)
+            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.shape_of(step)
             for factor in mappings[position][dimension] if mappings else ():
                 yield from spots_with(slots, mappings, factor)
         for member, _ in self.problem.tied.get(slot, ()):

@@ -26,14 +26,15 @@ class Reason:
         spot: The dimension where the axis stopped; not the one in question where that is further away.
         distance: How many ops lie between the two.
         step: The step at which it stopped; None where the tensor itself is the reason.
-        visit: The number of the visit that decided; -1 for none.
-        place: The user priority, the level and the strategy of that visit.
+        visit: The number of the visit that decided; -1 for none, where it is as of the end.
+        place: The user priority, the level and the strategy of that visit, or of the last one.
         source: The losing candidate: a dimension that has the axis.
         factor: The factor along which the axis would have come; -1 for none.
         obstacle: The dimension that stood in the way, where there is one.
         by: The axes in the way.
         earlier: Why it did not come at earlier levels.
         detail: More about it.
+        rivals: Of an axis that was lost, the dimensions that would have taken it in turn, were the obstacle not there.
     """
 
     code: Code
@@ -49,6 +50,7 @@ class Reason:
     by: tuple[AxisRef, ...] = ()
     earlier: tuple[tuple[int, Code], ...] = ()
     detail: str = ""
+    rivals: tuple[Spot, ...] = ()
 
 
 def spot_of(

@@ -28,6 +28,9 @@ class Code(Enum):
     DIRECTION = "direction"
     PRIORITY = "priority"
     MESH = "mesh"
+    NOT_REVISITED = "not-revisited"
+    ERASED = "erased"
+    MANUAL = "manual"
     NO_RULE = "no-rule"
     GROUP = "group"
     EDGE_OWNER = "edge-owner"
@@ -54,8 +57,11 @@ MEANINGS: dict[Code, str] = {
     Code.DIRECTION: "the op does not propagate in this direction at this level of the schedule",
     Code.PRIORITY: "the axis only came into play with a later user priority",
     Code.MESH: "the tensors of the op are sharded over different meshes",
+    Code.NOT_REVISITED: "the op was not visited again after this got the axis, as the reference's order ends there",
+    Code.ERASED: "nobody uses what the op makes: it was erased, and not visited again after this got the axis",
+    Code.MANUAL: "the axis is manual in the computation: the tensors inside are local along it already",
     Code.NO_RULE: "the op has no sharding rule",
-    Code.GROUP: "the sharding group of the value starts with another sharding",
+    Code.GROUP: "another member of the sharding group has the axis, and does not pass it on",
     Code.EDGE_OWNER: "the value takes the sharding of its data-flow edge, which has not got the axis",
     Code.BOUNDARY: "inputs and outputs are sharded evenly: the axis, or a part of it, was taken away after propagation",
     Code.RESHARD: "the op computes the tensor like this, and a reshard behind it gives what propagation found",

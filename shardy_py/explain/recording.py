@@ -52,7 +52,7 @@ class Recording:
         annotations = capture_annotations(problem, labels, self.given)
         bare = capture_bare_ops(program, problem, labels.of_slot)
         reductions = {} if semantics is None else capture_reductions(problem, semantics)
-        return Trace(problem, self.log, solution, schedule, labels, annotations, bare, reductions)
+        return Trace(problem, self.log, solution, schedule, labels, annotations, bare, reductions, _erased_steps(problem))
 
 
 def capture_reductions(problem: Problem, semantics: OpSemantics) -> dict[int, dict[int, str]]:
@@ -63,3 +63,12 @@ def capture_reductions(problem: Problem, semantics: OpSemantics) -> dict[int, di
             combiners = semantics.get_reductions(problem.step_ops[step]).combiners
             found[step] = {factor: own.value if own else NOT for factor, own in combiners.items()}
     return found
+
+
+def _erased_steps(problem: Problem) -> frozenset[int]:
+    """Return the steps of the ops that propagation erased."""
+    plan = problem.removal
+    if plan is None:
+        return frozenset()
+    inner = [one for op in plan.ops for one in op.walk()]
+    return frozenset([plan.step_of[one.id] for one in inner if one.id in plan.step_of])

@@ -9,6 +9,7 @@ from attrs import define, evolve, field
 
 from shardy_py.explain.annotations import Annotation
 from shardy_py.explain.bare import Bare
+from shardy_py.explain.ending import Ending
 from shardy_py.explain.events import TracedMove, TracedRefusal, dimension_of, direction_of
 from shardy_py.explain.history import History, replay
 from shardy_py.explain.labels import Labels
@@ -30,6 +31,7 @@ from shardy_py.propagation.trace import (
 )
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.rule import TensorMapping
+from shardy_py.sharding.tensor import TensorSharding
 
 
 @define(eq=False, slots=False)
@@ -45,6 +47,8 @@ class Trace:
         annotations: Slot to where the sharding it started with comes from.
         bare: Slot to the ops without a rule that use or make it.
         reductions: Step to how its reduction factors combine, by factor.
+        erased: The steps of ops that nobody uses, which are gone at the end.
+        ending: What the steps would do if they were visited once more.
     """
 
     problem: Problem
@@ -55,12 +59,17 @@ class Trace:
     annotations: Mapping[int, Annotation]
     bare: Mapping[int, Sequence[Bare]]
     reductions: Mapping[int, Mapping[int, str]] = field(factory=dict)
+    erased: frozenset[int] = frozenset()
     _explained: dict[object, StepExplanation | None] = field(factory=dict, repr=False)
+    ending: Ending = field(init=False, repr=False)
 
     @cached_property
     def history(self) -> History:
         """What every tensor had when."""
         return replay(self.problem, self.log)
+
+    def __attrs_post_init__(self) -> None:
+        self.ending = Ending(self)
 
     @property
     def updates(self) -> tuple[Update, ...]:
@@ -156,6 +165,24 @@ class Trace:
             return refusal
         return evolve(refusal, code=Code.PRIORITY, detail=f"{refusal.code.value} until a later user priority")
 
+    def stops_of(self, step: int) -> Iterator[tuple[int | None, Refusal]]:
+        """Yield what keeps axes from going through a step at the end, each with the visit that decided it.
+
+        Where the tensors changed after the last visit no visit did: then it is what the step would refuse now, and what
+        it would let through.
+        """
+        visit, numbers = self.ending.visit(step), self.visits_of.get(step)
+        if visit is None or not numbers:
+            return
+        if self.ending.is_as_left(step):
+            yield from ((numbers[-1], refusal) for refusal in self.refused(self.log.visits[numbers[-1]]))
+            return
+        explanation, changed = self.explain_visit(visit), self.ending.changed_positions(step)
+        for one in explanation.accepted if explanation is not None else ():
+            if one.target in changed:
+                yield None, Refusal(one.target, one.source, one.factor, one.axis, Code.NOT_REVISITED)
+        yield from ((None, refusal) for refusal in self.refused(visit))
+
     def explain_visit(self, visit: Visit, seen: tuple[int, ...] | None = None) -> StepExplanation | None:
         """Return what a visit did and refused, or None where the tensors have no mesh, or not the same.
 
@@ -180,6 +207,17 @@ class Trace:
                 else None
             )
         return self._explained[key]
+
+    def explain_otherwise(self, visit: Visit, values: Sequence[TensorSharding | None]) -> StepExplanation:
+        """Return what a visit of a step whose tensors share a mesh would do with other shardings than it saw."""
+        problem = self.problem
+        common = problem.table.common_mesh(visit.seen)
+        assert common is not None, "the tensors share a mesh"
+        group = problem.groups[visit.group] if visit.step >= 0 else None
+        flags = {} if group is None else _flags(problem, visit.step, group.is_elementwise, group.conservative)
+        directions = directions_of_visit(problem, self.log, visit)
+        strategy = self.log.places[visit.place].strategy
+        return explain_step(rule_of_visit(problem, visit), values, common, directions, strategy, **flags)
 
     def shape_of(self, step: int) -> tuple[tuple[int, ...], tuple[TensorMapping, ...]]:
         """Return the slots of a step and the mappings of its rule; of a step without a rule, nothing."""

@@ -225,9 +225,17 @@ class Level:
 
 @define(frozen=True, slots=False)
 class Schedule:
-    """Ordered levels; propagation reaches a fixpoint at each before it goes on to the next."""
+    """Ordered levels; propagation reaches a fixpoint at each before it goes on to the next.
+
+    The fixpoint is that of the reference, which does not put back every op that sees a change.
+
+    Args:
+        levels: The levels, at least one.
+        settles: Whether the last level is repeated until no op would change anything.
+    """
 
     levels: tuple[Level, ...] = field(converter=_levels)
+    settles: bool = field(default=False, kw_only=True)
 
     @levels.validator
     def _check(self, attribute: object, value: tuple[Level, ...]) -> None:
@@ -250,4 +258,5 @@ class Schedule:
         return {}
 
     def __str__(self) -> str:
-        return "\n".join(f"{index}. {level}" for index, level in enumerate(self.levels))
+        lines = [f"{index}. {level}" for index, level in enumerate(self.levels)]
+        return "\n".join([*lines, "the last level again, until nothing changes"] if self.settles else lines)

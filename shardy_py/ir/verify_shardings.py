@@ -63,7 +63,7 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
     for op in ops:
         for value in (*op.results, *_values_without_results([op])):
             for problem in broken.get((id(get(value.id)), id(value.type)), ()):
-                yield evolve(problem, message=f"{_role(value)}: {problem.message}", location=op.location, op=op.name)
+                yield evolve(problem, message=f"{_role(value)}: {problem.message}", location=place_of(op), op=op.name)
 
 
 def _misfits(value: Value, get: Callable[[int], TensorSharding | None], meshes: Mapping[str, Mesh]) -> list[Diagnostic]:
@@ -169,8 +169,16 @@ def _bound_axes(
         if axis.name in bound and mesh is not None and mesh.has_axis(axis.name) and mesh.axis_size(axis.name) > 1:
             message = f"{role}: the sharding {sharding} operates on axis {quote(axis.name)}, which is manual there"
             hint = "leave the axis out: inside the manual computation, and in what it calls, shapes are local to it"
-            yield Diagnostic("bound-axis", message, op.location, op.name, hint)
+            yield Diagnostic("bound-axis", message, place_of(op), op.name, hint)
             return
+
+
+def place_of(op: Op) -> str:
+    """Return the location of an op; of one that a pass made, that of the nearest op before or around it, or ""."""
+    near: Op | None = op
+    while near is not None and not near.location:
+        near = near.prev or near.parent_op
+    return "" if near is None else near.location
 
 
 def _role(value: Value) -> str:

@@ -31,7 +31,7 @@ def order_ops(op_priorities: Sequence[Sequence[Choice] | Level], *, rest: Schedu
         OptionError: a level is something else.
     """
     levels = tuple(_level(index, given) for index, given in enumerate(op_priorities))
-    return Schedule((*levels, *rest.levels))
+    return evolve(rest, levels=(*levels, *rest.levels))
 
 
 def with_plugin_priorities(schedule: Schedule, priorities: Iterable[OpPriority]) -> Schedule:
@@ -56,7 +56,7 @@ def with_plugin_priorities(schedule: Schedule, priorities: Iterable[OpPriority])
         kept = level.entries if index == last else tuple(_without(entry, names) for entry in level.entries)
         added = tuple(item.entry for item in given if item.level == index)
         levels.append(Level(level.name, kept + added))
-    return Schedule(tuple(levels))
+    return evolve(schedule, levels=tuple(levels))
 
 
 def _without(entry: Entry, names: tuple[str, ...]) -> Entry:

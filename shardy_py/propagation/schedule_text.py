@@ -10,7 +10,8 @@
 
 An entry is a name or a glob, or a table with some of ``names``, ``traits``, ``except-names``, ``except-traits``,
 ``factors``, ``uses`` and ``direction``. ``then`` says what follows the levels: a built-in schedule, ``default`` where
-it is left out, or ``nothing``.
+it is left out, or ``nothing``. ``settles = true`` repeats the last level until nothing changes; left out, it is as what
+follows has it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def format_schedule(schedule: Schedule) -> str:
     Raises:
         OptionError: an entry has a predicate, which is no data.
     """
-    blocks = [f"then = {_string(NOTHING)}\n"]
+    blocks = [f"then = {_string(NOTHING)}\n" + ("settles = true\n" if schedule.settles else "")]
     for level in schedule.levels:
         entries = "".join(f"  {_entry_text(entry)},\n" for entry in level.entries)
         blocks.append(f"[[level]]\nname = {_string(level.name)}\nentries = [\n{entries}]\n")
@@ -135,7 +136,7 @@ class _Reader:
 
     def schedule(self, data: Mapping[str, Any], builtin: Mapping[str, Schedule]) -> Schedule | None:
         """Return the schedule of the whole file."""
-        self.known_keys("", data, ("then", "level"))
+        self.known_keys("", data, ("then", "settles", "level"))
         tables = data.get("level", [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             self.problem("", "level is not a list of tables", hint="write [[level]]")
@@ -145,11 +146,16 @@ class _Reader:
         if not isinstance(then, str) or (then != NOTHING and then not in builtin):
             self.problem("", f"then is {then!r}", hint=f"write one of {', '.join([*builtin, NOTHING])}")
             return None
-        levels += () if then == NOTHING else builtin[then].levels
+        rest = None if then == NOTHING else builtin[then]
+        levels += () if rest is None else rest.levels
         if not levels:
             self.problem("", "the schedule has no level", hint="write [[level]], or leave out then")
             return None
-        return Schedule(levels)
+        settles = data.get("settles", rest is not None and rest.settles)
+        if not isinstance(settles, bool):
+            self.problem("", f"settles is {settles!r}", hint="write true or false")
+            return None
+        return Schedule(levels, settles=settles)
 
     def level(self, index: int, table: Mapping[str, Any]) -> Level:
         """Return one level."""

@@ -47,6 +47,9 @@ REVERSED = Schedule(
 )
 """What comes last by default comes first."""
 
+SETTLED = evolve(DEFAULT, settles=True)
+"""As by default, and then on until nothing changes."""
+
 BUILTIN: dict[str, Schedule] = {
     "default": DEFAULT,
     "flat": FLAT,
@@ -54,6 +57,7 @@ BUILTIN: dict[str, Schedule] = {
     "contractions-first": CONTRACTIONS_FIRST,
     "forward-only": FORWARD_ONLY,
     "reversed": REVERSED,
+    "settled": SETTLED,
 }
 """The built-in orderings by name."""
 

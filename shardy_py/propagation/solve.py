@@ -97,6 +97,7 @@ class _Solver:
         self.strategies = strategies
         self.current = list(problem.initial)
         self.cohorts = Cohorts(problem, schedule)
+        self.settles = schedule is not None and schedule.settles
         self.removal = Removal(problem.removal) if problem.removal else None
         self._alive = bytearray(b"\x01") * problem.num_steps
         self._active = bytearray(problem.num_steps)
@@ -105,14 +106,22 @@ class _Solver:
         self._memos: list[dict[tuple[int, ...], Outcome]] = []
 
     def run_levels(self, user_priority: int = 0) -> None:
-        """Run every level, each with every strategy, to its fixpoint."""
-        for level in range(self.cohorts.num_levels):
-            for strategy in self.strategies:
-                if self.recorder is not None:
-                    self.recorder.enter(user_priority, level, strategy)
-                self._sync_function_results(strategy)
-                self._fixpoint(self._begin(level, strategy))
-                self._sync_function_results(strategy)
+        """Run every level, each with every strategy, to its fixpoint; a schedule that settles repeats the last one."""
+        last = self.cohorts.num_levels - 1
+        for level in range(last + 1):
+            self._run_level(user_priority, level)
+        before: list[int] = []
+        while self.settles and self.current != before:
+            before = list(self.current)
+            self._run_level(user_priority, last)
+
+    def _run_level(self, user_priority: int, level: int) -> None:
+        for strategy in self.strategies:
+            if self.recorder is not None:
+                self.recorder.enter(user_priority, level, strategy)
+            self._sync_function_results(strategy)
+            self._fixpoint(self._begin(level, strategy))
+            self._sync_function_results(strategy)
 
     def _begin(self, level: int, strategy: Strategy) -> _Worklist:
         """Take up the directions of a level; return the worklist with all steps that may have something to do."""
