@@ -10,7 +10,7 @@ from shardy_py.ir.schedule import Level, OpPriority, Schedule
 from shardy_py.propagation.op_priorities import Choice, order_ops, with_plugin_priorities
 from shardy_py.propagation.schedule import DEFAULT
 from shardy_py.propagation.schedule_text import read_schedule
-from shardy_py.propagation.schedules import BUILTIN, builtin_schedule
+from shardy_py.propagation.schedules import NAMED, builtin_schedule
 
 ScheduleLike = Schedule | str | Path
 """A schedule, the name of a built-in one, or the path of a TOML file."""
@@ -52,6 +52,6 @@ def _given(schedule: ScheduleLike, rest: Schedule, more_traits: Iterable[str]) -
         message = f"a {type(schedule).__name__} is not a schedule"
         hint = "give a Schedule, the pathlib.Path of a TOML file, or the name of a built-in schedule"
         raise OptionError(Diagnostic("invalid-schedule", message, hint=hint))
-    if schedule not in BUILTIN and schedule.endswith(".toml"):
+    if schedule not in NAMED and schedule.endswith(".toml"):
         return read_schedule(schedule, rest=rest, more_traits=more_traits)
     return builtin_schedule(schedule)

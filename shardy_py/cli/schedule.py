@@ -11,7 +11,7 @@ from shardy_py.api.schedules import ScheduleLike, make_schedule
 from shardy_py.cli.registry import make_registry
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.propagation.schedule_text import format_schedule
-from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.propagation.schedules import NAMED
 
 
 def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **registry_options: Any) -> None:
@@ -27,4 +27,4 @@ def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **regi
 
 def schedule_argument(text: str) -> ScheduleLike:
     """Return what a command line means: the name of a built-in schedule, or else a file."""
-    return text if text in BUILTIN else Path(text)
+    return text if text in NAMED else Path(text)

@@ -52,7 +52,9 @@ class Recording:
         annotations = capture_annotations(problem, labels, self.given)
         bare = capture_bare_ops(program, problem, labels.of_slot)
         reductions = {} if semantics is None else capture_reductions(problem, semantics)
-        return Trace(problem, self.log, solution, schedule, labels, annotations, bare, reductions, _erased_steps(problem))
+        return Trace(
+            problem, self.log, solution, schedule, labels, annotations, bare, reductions, _erased_steps(problem)
+        )
 
 
 def capture_reductions(problem: Problem, semantics: OpSemantics) -> dict[int, dict[int, str]]:

@@ -193,6 +193,9 @@ class _Reporter:
     def _completed(self, obstacle: Obstacle, factor: int) -> Obstacle:
         """Add why the other factor was preferred, where it was; say what closed a factor, if not the user."""
         ranks = self.decisions.ranks
+        if obstacle.code is Code.LOST and obstacle.factor is not None and not self._keeps(obstacle):
+            detail = f"factor {factor_symbol(obstacle.factor)} was preferred, and could not keep it"
+            return Obstacle(Code.STRIDED, obstacle.tensor, obstacle.factor, obstacle.by, detail)
         if obstacle.code is Code.LOST and obstacle.factor in ranks:
             return evolve(obstacle, detail=_preference(ranks[obstacle.factor], ranks[factor]))
         if obstacle.code is Code.CLOSED and obstacle.tensor is not None:
@@ -201,6 +204,12 @@ class _Reporter:
             if blocking is not None and not self.old.tensors[obstacle.tensor].factors[blocking].is_closed:
                 return self._overflow_obstacle(obstacle.tensor, factor)
         return obstacle
+
+    def _keeps(self, winner: Obstacle) -> bool:
+        """Return whether a factor that took an axis has it in the sharding that comes of it."""
+        assert winner.tensor is not None, "a factor takes an axis on some tensor"
+        held = [axis for dim in self._dims_of(winner.tensor) for axis in dim.axes]
+        return any(one.overlaps(axis) for one in winner.by for axis in held)
 
     def _note(self, target: int, source: int, factor: int, axis: AxisRef, obstacle: Obstacle) -> None:
         self.refused.append(

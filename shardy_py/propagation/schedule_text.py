@@ -25,7 +25,7 @@ from shardy_py.errors import Diagnostic, OptionError, did_you_mean, read_text_fi
 from shardy_py.ir.interfaces import TRAITS, Trait
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedule import DEFAULT
-from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.propagation.schedules import NAMED
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.texts import parse_toml
 
@@ -70,7 +70,7 @@ def parse_schedule(
     """
     data = parse_toml(text, code="invalid-schedule", source=source)
     reader = _Reader(source, frozenset((*more_traits, *(trait.name for trait in TRAITS))))
-    schedule = reader.schedule(data, {**BUILTIN, "default": rest})
+    schedule = reader.schedule(data, {**NAMED, "default": rest})
     if schedule is None or reader.problems:
         raise OptionError(*reader.problems)
     return schedule
@@ -87,7 +87,7 @@ def read_schedule(path: str | Path, *, rest: Schedule = DEFAULT, more_traits: It
     Raises:
         OptionError: the file cannot be read or holds no schedule.
     """
-    hint = f"give a TOML file, or one of the built-in schedules: {', '.join(BUILTIN)}"
+    hint = f"give a TOML file, or one of the built-in schedules: {', '.join(NAMED)}"
     text = read_text_file(path, code="invalid-schedule", what="the schedule", hint=hint)
     return parse_schedule(text, source=str(path), rest=rest, more_traits=more_traits)
 

@@ -57,18 +57,20 @@ BUILTIN: dict[str, Schedule] = {
     "contractions-first": CONTRACTIONS_FIRST,
     "forward-only": FORWARD_ONLY,
     "reversed": REVERSED,
-    "settled": SETTLED,
 }
-"""The built-in orderings by name."""
+"""The built-in orderings by name, with which comparisons begin."""
+
+NAMED: dict[str, Schedule] = {**BUILTIN, "settled": SETTLED}
+"""All schedules that have names: the orderings, and the one that differs from the default in where it ends."""
 
 
 def builtin_schedule(name: str) -> Schedule:
-    """Return a built-in ordering.
+    """Return a built-in schedule.
 
     Raises:
         OptionError: there is none of that name.
     """
-    if name not in BUILTIN:
-        hint = f"the built-in schedules are {', '.join(BUILTIN)}"
+    if name not in NAMED:
+        hint = f"the built-in schedules are {', '.join(NAMED)}"
         raise OptionError(Diagnostic("unknown-schedule", f"there is no schedule named {name!r}", hint=hint))
-    return BUILTIN[name]
+    return NAMED[name]

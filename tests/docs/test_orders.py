@@ -17,7 +17,7 @@ from tests.docs.pages import ROOT, find_blocks
 
 PAGE = ROOT / "docs" / "explanation" / "orders.md"
 ORDERS = {
-    **{name: {"schedule": name} for name in BUILTIN if name not in ("flat", "settled")},
+    **{name: {"schedule": name} for name in BUILTIN if name != "flat"},
     "list": {"op_priorities": [["*.multiply"], ["*.dot_general"]]},
 }
 

@@ -21,6 +21,7 @@ from shardy_py.explain.trace import Trace
 from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.propagation.trace import directions_of_visit, slots_of_visit
+from shardy_py.propagation.transitions import project_step
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.rule import FactorKind
@@ -210,12 +211,16 @@ def check_not_offered(trace: Trace, reason: Reason) -> None:
         if step in trace.erased or not mappings:
             continue
         shardings = at_end(trace, step)
-        for other, mapping in enumerate(mappings):
-            for source, factors in enumerate(mapping):
-                sharding = shardings[other]
-                is_other = (other, source) != (position, dimension) and slots[other] >= 0
-                if sharding is not None and is_other and set(factors) & set(mappings[position][dimension]):
-                    assert not any_overlap((reason.axis,), sharding.dim_shardings[source].axes)
+        meshes = [trace.problem.table.mesh_of(one) for one in shardings if one is not None]
+        mesh = next((one for one in meshes if not one.is_empty), None)
+        if mesh is None or mesh.is_maximal or any(one != mesh for one in meshes if not one.is_empty):
+            continue
+        rule = trace.problem.step_rules[step] if step >= 0 else trace.problem.function_results[-1 - step][0]
+        tensors = project_step(rule, shardings, mesh).tensors
+        for factor in mappings[position][dimension]:
+            for other, tensor in enumerate(tensors):
+                if other != position and slots[other] >= 0 and factor in tensor.factors:
+                    assert not any_overlap((reason.axis,), tensor.factors[factor].axes)
 
 
 def rule_of(trace: Trace, reason: Reason):

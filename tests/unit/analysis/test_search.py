@@ -65,7 +65,7 @@ def test_ops_move_to_the_front_as_chosen() -> None:
 def test_the_first_trials_are_the_built_in_orderings() -> None:
     """They come in their order with their names, then the optimiser chooses; there are as many trials as allowed."""
     found = search_schedule(LAYER, machine=MACHINE, budget=9)
-    assert [trial.name for trial in found.trials] == [*BUILTIN, *(f"trial {len(BUILTIN) + i}" for i in range(3))]
+    assert [trial.name for trial in found.trials] == [*BUILTIN, "trial 6", "trial 7", "trial 8"]
     assert found.default is found.trials[0]
     assert len(search_schedule(LAYER, machine=MACHINE, budget=1).trials) == 1
 

@@ -65,7 +65,6 @@ def test_built_in_schedules_go_by_name() -> None:
         "contractions-first": BY_DOT,
         "forward-only": BY_ADD,
         "reversed": BY_DOT,
-        "settled": BY_ADD,
     }
 
 

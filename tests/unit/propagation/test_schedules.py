@@ -10,15 +10,34 @@ from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule,
 from shardy_py.propagation.op_priorities import order_ops, with_plugin_priorities
 from shardy_py.propagation.schedule import DEFAULT, FLAT
 from shardy_py.propagation.schedule_text import format_schedule, parse_schedule, read_schedule
-from shardy_py.propagation.schedules import BUILTIN, builtin_schedule
+from shardy_py.propagation.schedules import NAMED, builtin_schedule
 from shardy_py.sharding.rule import FactorKind
 
 
-@pytest.mark.parametrize("name", sorted(BUILTIN))
+@pytest.mark.parametrize("name", sorted(NAMED))
 def test_built_in_orderings_survive_toml(name: str) -> None:
     """A schedule written as TOML and read back is the same value."""
     schedule = builtin_schedule(name)
     assert parse_schedule(format_schedule(schedule)) == schedule
+
+
+def test_a_file_may_settle() -> None:
+    """It does where it says so, or where what follows does and it says nothing else."""
+    assert not parse_schedule('[[level]]\nentries = ["toy.add"]').settles
+    assert parse_schedule('settles = true\n[[level]]\nentries = ["toy.add"]').settles
+    assert parse_schedule('then = "settled"') == builtin_schedule("settled")
+    assert parse_schedule('then = "settled"\nsettles = false') == DEFAULT
+    with pytest.raises(OptionError, match="settles is 'yes'"):
+        parse_schedule('settles = "yes"')
+
+
+def test_what_comes_first_settles_with_the_rest() -> None:
+    """Levels of users and plugins keep that the rest settles; it is printed."""
+    schedule = order_ops([["toy.add"]], rest=builtin_schedule("settled"))
+    assert schedule.settles
+    assert str(schedule).endswith("the last level again, until nothing changes")
+    priority = OpPriority(0, Entry(Selector(names=("toy.add",))))
+    assert with_plugin_priorities(builtin_schedule("settled"), [priority]).settles
 
 
 def test_everything_a_schedule_can_say_survives_toml() -> None:
