@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shardy_py.targets.jax.differences import Difference
 
 _RESULT_INFO = "jax.result_info"
+_WITHOUT_KEY = "stablehlo.rng"
 
 
 @frozen
@@ -52,6 +53,7 @@ class RunReport:
         seconds: How long the run took, without compiling.
         compared_with: What it was compared with, in words; "" without a comparison.
         arrays: The results themselves, as arrays of numpy.
+        notes: What a comparison cannot tell.
     """
 
     devices: int
@@ -60,6 +62,7 @@ class RunReport:
     seconds: float
     compared_with: str = ""
     arrays: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def is_within(self) -> bool:
@@ -113,8 +116,21 @@ def run_result(
         for number, (array, difference) in enumerate(zip(arrays, differences, strict=True))
     ]
     return RunReport(
-        len(devices), devices[0].platform if devices else "", tuple(lines), seconds, compared_with, tuple(arrays)
+        devices=len(devices),
+        platform=devices[0].platform if devices else "",
+        results=tuple(lines),
+        seconds=seconds,
+        compared_with=compared_with,
+        arrays=tuple(arrays),
+        notes=tuple(_notes(result)) if compared_with else (),
     )
+
+
+def _notes(result: Result) -> Iterator[str]:
+    places = [op.location for op in result.program.walk() if op.name == _WITHOUT_KEY]
+    if places:
+        where = f" at {places[0]}" if places[0] else ""
+        yield f"{_WITHOUT_KEY}{where} gives other numbers in every run: what depends on it cannot be compared"
 
 
 def _run(compiled: CompiledModule, inputs: Sequence[Any]) -> tuple[list[Any], float]:

@@ -132,7 +132,7 @@ def run_in_child(request: RunRequest, *, timeout: float) -> RunAnswer:
             raise UnsupportedError(Diagnostic("timeout", message, hint="give --timeout more seconds")) from None
         if done.returncode:
             message = f"XLA ended without a result: {describe_crash(done.returncode, done.stderr)}"
-            hint = "try it without shardings: shardy run with --mesh of one device, or jax.jit"
+            hint = "compile the program without shardings to see whether XLA takes it at all"
             raise UnsupportedError(Diagnostic("xla-ended", message, hint=hint))
         answer: RunAnswer = pickle.loads(Path(folder, "answer").read_bytes())
         return answer

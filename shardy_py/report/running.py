@@ -33,6 +33,8 @@ def print_run(report: RunReport, *, file: IO[str] | None = None) -> None:
         table.add_row(*map(Text, _cells(line)))
     console.print(table)
     console.print(Text(_verdict(report)))
+    for note in report.notes:
+        console.print(Text(f"note: {note}"))
 
 
 def run_json(report: RunReport) -> str:
@@ -47,13 +49,15 @@ def run_json(report: RunReport) -> str:
         "seconds": report.seconds,
         "compared_with": report.compared_with or None,
         "is_within": report.is_within,
+        "notes": list(report.notes),
         "results": results,
     }
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _title(report: RunReport) -> str:
-    kind = "host devices" if report.platform == "cpu" else f"devices of {report.platform}"
+    noun = "device" if report.devices == 1 else "devices"
+    kind = f"host {noun}" if report.platform == "cpu" else f"{noun} of {report.platform}"
     return f"Ran on {report.devices} {kind} in {report.seconds:.3g} s"
 
 

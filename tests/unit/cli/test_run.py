@@ -142,3 +142,24 @@ def test_missing_inputs_are_an_error(program: str, shardy: Any) -> None:
     done = shardy("run", program, "--inputs", "nothing.npz")
     assert done.exit_code == 2
     assert "--inputs nothing.npz: there is no such file [no-inputs]" in done.stderr
+
+
+def test_a_generator_without_a_key_is_noted(tmp_path: Path, shardy: Any) -> None:
+    """Numbers that no run repeats differ, and the report says why."""
+    path = tmp_path / "random.mlir"
+    path.write_text("""\
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %low = stablehlo.constant dense<0.0> : tensor<f32>
+  %high = stablehlo.constant dense<1.0> : tensor<f32>
+  %shape = stablehlo.constant dense<4> : tensor<1xi64>
+  %0 = stablehlo.rng %low, %high, %shape, distribution = UNIFORM
+      : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>
+  %1 = stablehlo.add %0, %x : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+""")
+    done = shardy("run", str(path), "--compare")
+    assert done.exit_code == 1
+    assert "random.mlir:5:8 gives other numbers in every run: what depends on it cannot be compared" in " ".join(
+        done.stdout.split()
+    )
