@@ -1,0 +1,123 @@
+"""Ops that move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
+from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.emission.types import is_unsigned
+from shardy_dialects.stablehlo.indexing import shape_of
+from shardy_py.indexing import op_maps
+from shardy_py.ir.graph import Op, Value
+from shardy_py.plugins import ElementBuilder, Emission, Scalar
+
+
+def move(b: ElementBuilder, op: Op) -> Scalar:
+    """Read the element that the indexing map says."""
+    return b.operand(0)
+
+
+def pad(b: ElementBuilder, op: Op) -> Scalar:
+    """Read the operand where it lies in the result, else the padding value."""
+    low, high = attribute(op, "edge_padding_low", ()), attribute(op, "edge_padding_high", ())
+    map_ = op_maps.pad(shape_of(op.results[0]), low, high, attribute(op, "interior_padding", ()))
+    return b.choose(b.inside(map_, b.indices), lambda: b.operand(0), lambda: b.operand(1))
+
+
+def concatenate(b: ElementBuilder, op: Op) -> Scalar:
+    """Find the operand by bisection, and the index in it."""
+    dimension = attribute(op, "dimension", 0)
+    ends: list[int] = []
+    for value in op.operands:
+        ends.append((ends[-1] if ends else 0) + shape_of(value)[dimension])
+    place = b.indices[dimension]
+
+    def among(first: int, last: int) -> Scalar:
+        if last - first == 1:
+            offset = b.constant(ends[first - 1] if first else 0, "index")
+            inner = [*b.indices]
+            inner[dimension] = b.op("arith.subi", place, offset)
+            return b.operand(first, inner)
+        middle = (first + last) // 2
+        border = b.constant(ends[middle - 1], "index")
+        before = b.op("arith.cmpi", place, border, dtype="i1", predicate="ult")
+        return b.choose(before, lambda: among(first, middle), lambda: among(middle, last))
+
+    return among(0, len(op.operands))
+
+
+def start(b: ElementBuilder, value: Value, index: Scalar, last: int) -> Scalar:
+    """Return a start known at run time, clamped to the places where a slice fits."""
+    if is_unsigned(value):
+        wide = b.op("arith.index_castui", index, dtype="index")
+        return b.op("arith.minui", wide, b.constant(last, "index"))
+    wide = b.op("arith.index_cast", index, dtype="index")
+    return b.op("arith.maxsi", b.op("arith.minsi", wide, b.constant(last, "index")), b.constant(0, "index"))
+
+
+def starts(
+    b: ElementBuilder, op: Op, first: int, shape: Sequence[int], slice_shape: Sequence[int]
+) -> list[Scalar]:
+    """Return the clamped start of every dimension; where the slice is as large as the operand, that is zero."""
+    found = []
+    for number, (size, own) in enumerate(zip(shape, slice_shape, strict=True)):
+        if size == own:
+            found.append(b.constant(0, "index"))
+        else:
+            found.append(start(b, op.operands[first + number], b.operand(first + number), size - own))
+    return found
+
+
+def dynamic_slice(b: ElementBuilder, op: Op) -> Scalar:
+    """Read from starts that are known at run time."""
+    offsets = starts(b, op, 1, shape_of(op.operands[0]), shape_of(op.results[0]))
+    return b.operand(0, [b.op("arith.addi", one, other) for one, other in zip(b.indices, offsets, strict=True)])
+
+
+def dynamic_update_slice(b: ElementBuilder, op: Op) -> Scalar:
+    """Read the update inside the window, the operand elsewhere."""
+    sizes = shape_of(op.operands[1])
+    offsets = starts(b, op, 2, shape_of(op.operands[0]), sizes)
+    inside: Scalar | None = None
+    inner = []
+    for index, offset, size in zip(b.indices, offsets, sizes, strict=True):
+        end = b.op("arith.addi", offset, b.constant(size, "index"))
+        for condition in (
+            b.op("arith.cmpi", index, offset, dtype="i1", predicate="sge"),
+            b.op("arith.cmpi", index, end, dtype="i1", predicate="slt"),
+        ):
+            inside = condition if inside is None else b.op("arith.andi", inside, condition)
+        inner.append(b.op("arith.subi", index, offset))
+    if inside is None:
+        return b.operand(1)
+    return b.choose(inside, lambda: b.operand(1, inner), lambda: b.operand(0))
+
+
+def gather(b: ElementBuilder, op: Op) -> Scalar:
+    """Read a slice at a start that the indices give; only the canonical form has a body."""
+    numbers = parse_dimension_numbers(str(attribute(op, "dimension_numbers", "")))
+    operand, indices = op.operands
+    row, *inner = b.indices
+    sizes = attribute(op, "slice_sizes", ())
+    index = list(inner)
+    for column, dimension in enumerate(numbers.dims("start_index_map")):
+        last = shape_of(operand)[dimension] - sizes[dimension]
+        found = b.operand(1, [row, b.constant(column, "index")])
+        offset = start(b, indices, found, last)
+        index[dimension] = b.op("arith.addi", inner[dimension], offset)
+    return b.operand(0, index)
+
+
+BODIES: dict[str, Emission] = {
+    "broadcast_in_dim": move,
+    "concatenate": concatenate,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update_slice,
+    "gather": gather,
+    "pad": pad,
+    "reshape": move,
+    "reverse": move,
+    "slice": move,
+    "transpose": move,
+}

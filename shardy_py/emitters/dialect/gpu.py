@@ -1,0 +1,108 @@
+"""Ops of the dialect ``gpu`` that kernels use, in the text form that MLIR writes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import I1, I32, AnyFloat, IndexType, i1, i32
+from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+
+INDEX = IndexType()
+DIMENSIONS = ("x", "y", "z")
+
+
+class _IdOp(IRDLOperation):
+    """The number of a thread or a block along one dimension."""
+
+    dimension = attr_def(DimensionAttr)
+    output = result_def(IndexType)
+
+    def __init__(self, dimension: str, attributes: dict[str, Attribute] | None = None) -> None:
+        super().__init__(result_types=[INDEX], attributes={"dimension": DimensionAttr(DimensionEnum(dimension)), **(attributes or {})})
+
+    def print(self, printer: Printer) -> None:
+        """Write the dimension: ``gpu.thread_id x``."""
+        printer.print_string(f" {self.dimension.data.value}")
+        printer.print_op_attributes(self.attributes, reserved_attr_names=("dimension",))
+
+    @classmethod
+    def _parsed(cls, parser: Parser) -> tuple[str, dict[str, Attribute]]:
+        dimension = parser.parse_identifier()
+        if dimension not in DIMENSIONS:
+            parser.raise_error("x, y or z is expected")
+        return dimension, dict(parser.parse_optional_attr_dict())
+
+
+@irdl_op_definition
+class ThreadIdOp(_IdOp):
+    """The number of the thread in its block."""
+
+    name = "gpu.thread_id"
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ThreadIdOp:
+        """Read ``x {xla.range = ...}``."""
+        return cls(*cls._parsed(parser))
+
+
+@irdl_op_definition
+class BlockIdOp(_IdOp):
+    """The number of the block in the grid."""
+
+    name = "gpu.block_id"
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BlockIdOp:
+        """Read ``x {xla.range = ...}``."""
+        return cls(*cls._parsed(parser))
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """A barrier for the threads of a block."""
+
+    name = "gpu.barrier"
+    assembly_format: ClassVar[str] = "attr-dict"
+
+
+@irdl_op_definition
+class ShuffleOp(IRDLOperation):
+    """The value of the lane some places further down, and whether there is one."""
+
+    name = "gpu.shuffle"
+
+    value = operand_def(AnyFloat | I32)
+    offset = operand_def(I32)
+    width = operand_def(I32)
+    result = result_def()
+    valid = result_def(I1)
+
+    def __init__(self, value: SSAValue, offset: SSAValue, width: SSAValue) -> None:
+        super().__init__(operands=[value, offset, width], result_types=[value.type, i1])
+
+    def print(self, printer: Printer) -> None:
+        """Write ``down %value, %offset, %width : type``."""
+        printer.print_string(" down ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_string(" : ")
+        printer.print_attribute(self.value.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ShuffleOp:
+        """Read ``down %value, %offset, %width : type``."""
+        parser.parse_keyword("down")
+        position = parser.pos
+        operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        return cls(*parser.resolve_operands(operands, [type_, i32, i32], position))
+
+
+GPU = Dialect("gpu", [ThreadIdOp, BlockIdOp, BarrierOp, ShuffleOp], [DimensionAttr])

@@ -1,0 +1,98 @@
+"""Modules of kernels as text: reading both spellings of the dialect, writing either."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import arith, builtin, cf, complex, func, math, scf, tensor, vector
+from xdsl.ir import Dialect
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError as XdslParseError
+
+from shardy_py.emitters.dialect import ops
+from shardy_py.emitters.dialect.attributes import IndexingMapAttr
+from shardy_py.emitters.dialect.gpu import GPU
+from shardy_py.errors import Diagnostic, ParseError
+
+DialectSpelling = Literal["xla_gpu", "xla"]
+"""The names of the ops: those of 2025 (``xla_gpu.loop``, ``floordiv``) or today's (``xla.loop``, ``/``)."""
+
+XLA_GPU = Dialect(
+    "xla_gpu",
+    [
+        ops.AllocateSharedOp,
+        ops.ApplyIndexingOp,
+        ops.AtomicRMWOp,
+        ops.LoopOp,
+        ops.PredicatedExtractOp,
+        ops.PredicatedInsertOp,
+        ops.PureCallOp,
+        ops.ShuffleReduceOp,
+        ops.SyncThreadsOp,
+        ops.YieldOp,
+    ],
+    [IndexingMapAttr],
+)
+
+_MOVED = ("apply_indexing", "atomic_rmw", "indexing_map", "loop", "predicated_extract", "predicated_insert", "pure_call", "yield")
+_TODAY = re.compile(rf"(?<![\w.])xla\.({'|'.join(_MOVED)})\b")
+_ATTRIBUTE_TODAY = re.compile(r"#xla\.indexing_map<")
+_OURS = re.compile(rf"(?<![\w.])xla_gpu\.({'|'.join(_MOVED)})\b")
+_MAP = re.compile(r'indexing_map<"[^"]*">')
+
+
+def make_context() -> Context:
+    """Return a context that knows all dialects of kernels."""
+    context = Context()
+    for dialect in (
+        builtin.Builtin,
+        arith.Arith,
+        cf.Cf,
+        complex.Complex,
+        func.Func,
+        math.Math,
+        scf.Scf,
+        tensor.Tensor,
+        vector.Vector,
+        GPU,
+        XLA_GPU,
+    ):
+        context.load_dialect(dialect)
+    return context
+
+
+def parse_kernel_module(text: str) -> builtin.ModuleOp:
+    """Return the module that a text says, in either spelling.
+
+    Raises:
+        ParseError: it is none.
+    """
+    text = _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
+    try:
+        return Parser(make_context(), text).parse_module()
+    except XdslParseError as error:
+        hint = "write the ops in the document's form or in generic form"
+        raise ParseError(Diagnostic("malformed-kernel", str(error).strip(), hint=hint)) from None
+
+
+def print_kernel_module(
+    module: builtin.ModuleOp, *, spelling: DialectSpelling = "xla_gpu", generic: bool = False
+) -> str:
+    """Return the text of a module; `parse_kernel_module` gives the module back.
+
+    Args:
+        module: The module.
+        spelling: The names of the ops and the division.
+        generic: Whether all ops are written in MLIR's generic form.
+    """
+    stream = StringIO()
+    Printer(stream, print_generic_format=generic).print_op(module)
+    text = stream.getvalue() + "\n"
+    if spelling == "xla_gpu":
+        return text
+    text = _MAP.sub(lambda match: match[0].replace(" floordiv ", " / "), text)
+    return _OURS.sub(r"xla.\1", text).replace("#xla_gpu.indexing_map<", "#xla.indexing_map<")

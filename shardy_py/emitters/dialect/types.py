@@ -1,0 +1,43 @@
+"""Types of kernels: those of tensors as memory holds them."""
+
+from __future__ import annotations
+
+from xdsl.dialects import builtin
+from xdsl.ir import Attribute
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Value
+from shardy_py.ir.types import TensorType, static_shape
+
+_FLOATS = {"bf16": builtin.bf16, "f16": builtin.f16, "f32": builtin.f32, "f64": builtin.f64}
+
+
+def scalar_type(dtype: str) -> Attribute:
+    """Return the type of a value of a kernel; booleans of tensors are bytes, integers have no sign.
+
+    Raises:
+        UnsupportedError: kernels have no such type.
+    """
+    if dtype in _FLOATS:
+        return _FLOATS[dtype]
+    if dtype == "index":
+        return builtin.IndexType()
+    if dtype.startswith("complex<"):
+        return builtin.ComplexType(scalar_type(dtype[len("complex<") : -1]))  # type: ignore[arg-type]
+    digits = dtype.lstrip("sui")
+    if dtype[:1] in ("i", "s", "u") and digits.isdigit():
+        return builtin.IntegerType(int(digits))
+    raise UnsupportedError(Diagnostic("element-type", f"kernels have no elements of type {dtype}"))
+
+
+def element_dtype(value: Value) -> str:
+    """Return the type of a tensor's elements in a kernel, in MLIR's notation."""
+    dtype = value.type.element_type if isinstance(value.type, TensorType) else str(value.type)
+    if dtype == "i1":
+        return "i8"
+    return dtype[1:] if dtype.startswith(("ui", "si")) else dtype
+
+
+def tensor_type(value: Value) -> builtin.TensorType[Attribute]:
+    """Return the type of a tensor in a kernel."""
+    return builtin.TensorType(scalar_type(element_dtype(value)), static_shape(value.type) or ())

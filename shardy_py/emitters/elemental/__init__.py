@@ -1,0 +1,1 @@
+"""Emission of single elements: functions of the partition, regions of reductions."""

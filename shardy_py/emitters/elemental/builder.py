@@ -1,0 +1,331 @@
+"""The builder that bodies of ops get, and the emission of a value at an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from attrs import frozen
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import arith, builtin, func, scf, tensor
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from shardy_py.emitters.dialect.ops import INDEX, ApplyIndexingOp
+from shardy_py.emitters.dialect.types import element_dtype, scalar_type, tensor_type
+from shardy_py.emitters.elemental.literals import literal_of
+from shardy_py.emitters.elemental.scalars import ScalarValue, make_constant, make_op
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.indexing import Constant, Expression, IndexingMap, Interval, Variable, VariableKind, rescale_symbols, simplify
+
+from shardy_py.ir.graph import Op, Value
+from shardy_py.plugins import Registry
+
+Indices = tuple[SSAValue, ...]
+
+
+class Surroundings(Protocol):
+    """What a scope has to know about the function that it is in."""
+
+    registry: Registry
+
+    def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
+        """Return an element of a value that the function does not compute itself, or None where it does."""
+        ...
+
+    def region_function(self, op: Op) -> str:
+        """Return the name of the function that computes the region of an op on scalars."""
+        ...
+
+
+class Scope:
+    """Emits elements into a block; what blocks around it computed already is used again.
+
+    Args:
+        surroundings: The function.
+        builder: Where ops are added.
+        parent: The scope of the block around.
+    """
+
+    def __init__(self, surroundings: Surroundings, builder: Builder, parent: Scope | None = None) -> None:
+        self.surroundings = surroundings
+        self.builder = builder
+        self._parent = parent
+        self._known: dict[tuple[int, Indices], SSAValue] = {}
+
+    def add(self, op: Operation) -> SSAValue:
+        """Add an op and return its first result."""
+        self.builder.insert_op(op)
+        return op.results[0]
+
+    def index(self, value: int) -> SSAValue:
+        """Return a constant index."""
+        return self.add(arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+
+    def find(self, key: tuple[int, Indices]) -> SSAValue | None:
+        """Return an element that this block or one around it computed already."""
+        found = self._known.get(key)
+        return found if found is not None or self._parent is None else self._parent.find(key)
+
+    def element(self, value: Value, indices: Indices) -> SSAValue:
+        """Return the element of a value at an index."""
+        key = (value.id, indices)
+        found = self.find(key)
+        if found is not None:
+            return found
+        outside = self.surroundings.outside(self, value, indices)
+        if outside is not None:
+            self._known[key] = outside
+            return outside
+        op = value.defining_op
+        assert op is not None
+        for result, element in zip(op.results, self._computed(op, indices), strict=True):
+            self._known[result.id, indices] = element
+        return self._known[key]
+
+    def _computed(self, op: Op, indices: Indices) -> Sequence[SSAValue]:
+        emission = self.surroundings.registry.get_emission(op)
+        if emission is None:
+            hint = "give the op a scalar body: emission=..."
+            message = "it is not known what the op computes for one element"
+            raise UnsupportedError(Diagnostic("no-emission", message, op.location, op.name, hint))
+        made = emission(OpElement(self, op, indices), op)
+        elements = [made] if isinstance(made, ScalarValue) else list(made)  # type: ignore[arg-type]
+        return [element.value for element in elements]
+
+    def apply(self, map_: IndexingMap, indices: Sequence[SSAValue], symbols: Sequence[SSAValue] = ()) -> list[SSAValue]:
+        """Return the results of a map, each by an op of its own; variables and constants need none."""
+        values = {Variable(VariableKind.DIM, number): value for number, value in enumerate(indices)}
+        kinds = [(VariableKind.RANGE, len(map_.ranges)), (VariableKind.RUNTIME, len(map_.runtimes))]
+        names = [Variable(kind, number) for kind, count in kinds for number in range(count)]
+        values |= dict(zip(names, symbols, strict=False))
+        return [self._result(map_, result, values, (*indices, *symbols)) for result in map_.results]
+
+    def _result(
+        self, map_: IndexingMap, result: Expression, values: dict[Variable, SSAValue], operands: Sequence[SSAValue]
+    ) -> SSAValue:
+        if isinstance(result, Variable):
+            return values[result]
+        if isinstance(result, Constant):
+            return self.index(result.value)
+        single = IndexingMap((result,), map_.dims, map_.ranges, map_.runtimes)
+        return self.add(ApplyIndexingOp(single, operands))
+
+    def within(self, value: SSAValue, interval: Interval) -> list[SSAValue]:
+        """Return conditions that a value lies in an interval."""
+        if interval.is_point:
+            return [self._compare("eq", value, interval.lower)]
+        return [self._compare("sge", value, interval.lower), self._compare("sle", value, interval.upper)]
+
+    def _compare(self, predicate: str, value: SSAValue, bound: int) -> SSAValue:
+        return self.add(arith.CmpiOp(value, self.index(bound), predicate))
+
+    def inside(self, map_: IndexingMap, indices: Sequence[SSAValue], symbols: Sequence[SSAValue] = ()) -> SSAValue:
+        """Return whether variables lie in the domain of a map."""
+        total = self.add(arith.ConstantOp(builtin.IntegerAttr(1, builtin.i1)))
+        conditions: list[SSAValue] = []
+        for expression, interval in map_.constraints:
+            single = IndexingMap((expression,), map_.dims, map_.ranges, map_.runtimes)
+            (value,) = self.apply(single, indices, symbols)
+            conditions += self.within(value, interval)
+        for bound, value in zip(map_.dims, indices, strict=True):
+            conditions += self.within(value, bound.interval)
+        for condition in conditions:
+            total = self.add(arith.AndIOp(total, condition))
+        return total
+
+    @contextmanager
+    def block(self, argument_types: Sequence[Any] = ()) -> Iterator[tuple[Scope, Block]]:
+        """Open a new block inside this one; the caller puts it into a region."""
+        block = Block(arg_types=list(argument_types))
+        yield Scope(self.surroundings, Builder(InsertPoint.at_end(block)), self), block
+
+    def branch(self, condition: SSAValue, then: Callable[[Scope], SSAValue], otherwise: Callable[[Scope], SSAValue]) -> SSAValue:
+        """Return the value of one of two branches."""
+        regions = []
+        for make in (then, otherwise):
+            with self.block() as (scope, block):
+                value = make(scope)
+                scope.builder.insert_op(scf.YieldOp(value))
+            regions.append(Region(block))
+        return self.add(scf.IfOp(condition, [value.type], *regions))
+
+
+@frozen(eq=False)
+class OpElement:
+    """Builds one element of an op; implements `shardy_py.ir.emission.ElementBuilder`.
+
+    Args:
+        scope: Where ops are added.
+        op: The op.
+        at: The index of the element.
+    """
+
+    scope: Scope
+    of: Op
+    at: Indices
+
+    @property
+    def indices(self) -> list[ScalarValue]:
+        """The index of the element."""
+        return [ScalarValue(value) for value in self.at]
+
+    def operand(self, number: int, indices: Sequence[ScalarValue] | None = None) -> ScalarValue:
+        """Return an element of an operand; by default the one that the op's indexing map says."""
+        value = self.of.operands[number]
+        if indices is None:
+            at = self._read(number)
+        else:
+            at = tuple(index.value for index in indices)
+        return ScalarValue(self.scope.element(value, at))
+
+    def _read(self, number: int) -> Indices:
+        maps = self.scope.surroundings.registry.get_indexing_maps(self.of)
+        if maps is None or maps[number].is_undefined or maps[number].ranges or maps[number].runtimes:
+            message = f"no indexing map says which element of operand {number} is read"
+            hint = "give its index, or the op indexing maps without symbols"
+            raise UnsupportedError(Diagnostic("no-index", message, self.of.location, self.of.name, hint))
+        return tuple(self.scope.apply(maps[number], self.at))
+
+    def op(self, name: str, *operands: ScalarValue, dtype: str | None = None, **attributes: Any) -> ScalarValue:
+        """Add an op by its name."""
+        result = operands[0].value.type if dtype is None else scalar_type(dtype)
+        values = [operand.value for operand in operands]
+        return ScalarValue(self.scope.add(make_op(name, values, result, attributes)))
+
+    def constant(self, value: float, dtype: str) -> ScalarValue:
+        """Return a constant, rounded to its type."""
+        return ScalarValue(self.scope.add(make_constant(value, dtype)))
+
+    def literal(self, op: Op) -> ScalarValue:
+        """Return the element of a constant that the op holds."""
+        found = literal_of(op)
+        dtype = element_dtype(op.results[0])
+        if isinstance(found, complex):
+            return self.constant(found, dtype)  # type: ignore[arg-type]
+        if found.is_splat() or not self.at:
+            return self.constant(next(iter(found.iter_values())), dtype)  # type: ignore[arg-type]
+        whole = self.scope.add(arith.ConstantOp(found, tensor_type(op.results[0])))
+        return ScalarValue(self.scope.add(tensor.ExtractOp(whole, list(self.at), scalar_type(dtype))))
+
+    def apply(
+        self, map_: IndexingMap, indices: Sequence[ScalarValue], symbols: Sequence[ScalarValue] = ()
+    ) -> list[ScalarValue]:
+        """Return the results of an indexing map."""
+        found = self.scope.apply(map_, [item.value for item in indices], [item.value for item in symbols])
+        return [ScalarValue(value) for value in found]
+
+    def inside(self, map_: IndexingMap, indices: Sequence[ScalarValue]) -> ScalarValue:
+        """Return whether indices are in the domain of a map."""
+        return ScalarValue(self.scope.inside(map_, [index.value for index in indices]))
+
+    def choose(
+        self, condition: ScalarValue, then: Callable[[], ScalarValue], otherwise: Callable[[], ScalarValue]
+    ) -> ScalarValue:
+        """Return the value of one of two branches."""
+        regions, types = [], []
+        for make in (then, otherwise):
+            with self._inner() as (inner, block):
+                value = make()
+                inner.builder.insert_op(scf.YieldOp(value.value))
+            types.append(value.value.type)
+            regions.append(Region(block))
+        return ScalarValue(self.scope.add(scf.IfOp(condition.value, types[:1], *regions)))
+
+    @contextmanager
+    def _inner(self, argument_types: Sequence[Any] = ()) -> Iterator[tuple[Scope, Block]]:
+        """Let all that bodies build go into a new block."""
+        outer = self.scope
+        with outer.block(argument_types) as (inner, block):
+            object.__setattr__(self, "scope", inner)
+            try:
+                yield inner, block
+            finally:
+                object.__setattr__(self, "scope", outer)
+
+    def reduce(
+        self,
+        map_: IndexingMap,
+        initial: Sequence[ScalarValue],
+        body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
+    ) -> list[ScalarValue]:
+        """Return values that a loop over the symbols of a map carries."""
+        map_ = rescale_symbols(simplify(map_))
+        return self._nest(map_, 0, [], list(initial), body)
+
+    def _nest(
+        self,
+        map_: IndexingMap,
+        depth: int,
+        symbols: list[ScalarValue],
+        carried: list[ScalarValue],
+        body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
+    ) -> list[ScalarValue]:
+        if depth == len(map_.ranges):
+            return self._guarded(map_, symbols, carried, body)
+        bounds = map_.ranges[depth].interval
+        if bounds.is_point:
+            value = ScalarValue(self.scope.index(bounds.lower))
+            return self._nest(map_, depth + 1, [*symbols, value], carried, body)
+        types = [item.value.type for item in carried]
+        low, high, step = (self.scope.index(number) for number in (bounds.lower, bounds.upper + 1, 1))
+        with self._inner([INDEX, *types]) as (inner, block):
+            arguments = [ScalarValue(argument) for argument in block.args]
+            found = self._nest(map_, depth + 1, [*symbols, arguments[0]], arguments[1:], body)
+            inner.builder.insert_op(scf.YieldOp(*(item.value for item in found)))
+        loop = scf.ForOp(low, high, step, [item.value for item in carried], Region(block))
+        self.scope.builder.insert_op(loop)
+        return [ScalarValue(value) for value in loop.results]
+
+    def _guarded(
+        self,
+        map_: IndexingMap,
+        symbols: list[ScalarValue],
+        carried: list[ScalarValue],
+        body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
+    ) -> list[ScalarValue]:
+        values = [item.value for item in symbols]
+        if not map_.constraints:
+            return list(body(self._results(map_, values), carried))
+        condition = self.scope.inside(map_, self.at, values)
+        regions = []
+        with self._inner() as (inner, block):
+            found = body(self._results(map_, values), carried)
+            inner.builder.insert_op(scf.YieldOp(*(item.value for item in found)))
+        regions.append(Region(block))
+        with self._inner() as (inner, block):
+            inner.builder.insert_op(scf.YieldOp(*(item.value for item in carried)))
+        regions.append(Region(block))
+        op = scf.IfOp(condition, [item.value.type for item in carried], *regions)
+        self.scope.builder.insert_op(op)
+        return [ScalarValue(value) for value in op.results]
+
+    def _results(self, map_: IndexingMap, symbols: list[SSAValue]) -> list[ScalarValue]:
+        return [ScalarValue(value) for value in self.scope.apply(map_, self.at, symbols)]
+
+    def repeat(
+        self,
+        count: int,
+        initial: Sequence[ScalarValue],
+        body: Callable[[Sequence[ScalarValue]], Sequence[ScalarValue]],
+    ) -> list[ScalarValue]:
+        """Return values that a loop carries a number of times."""
+        low, high, step = (self.scope.index(number) for number in (0, count, 1))
+        types = [item.value.type for item in initial]
+        with self._inner([INDEX, *types]) as (inner, block):
+            found = body([ScalarValue(argument) for argument in block.args[1:]])
+            inner.builder.insert_op(scf.YieldOp(*(item.value for item in found)))
+        loop = scf.ForOp(low, high, step, [item.value for item in initial], Region(block))
+        self.scope.builder.insert_op(loop)
+        return [ScalarValue(value) for value in loop.results]
+
+    def call(self, op: Op, arguments: Sequence[ScalarValue]) -> list[ScalarValue]:
+        """Return what the region of an op computes of scalars."""
+        name = self.scope.surroundings.region_function(op)
+        count = len(op.results)
+        types = [item.value.type for item in arguments[:count]]
+        call = func.CallOp(name, [item.value for item in arguments], types)
+        self.scope.builder.insert_op(call)
+        return [ScalarValue(value) for value in call.results]
+
+

@@ -1,0 +1,162 @@
+"""The functions of a partition, each of which computes one element of its roots, and those of regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import builtin, func, tensor
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from shardy_py.emitters.dialect.ops import INDEX, PureCallOp
+from shardy_py.emitters.dialect.types import element_dtype, scalar_type, tensor_type
+from shardy_py.emitters.elemental.builder import Indices, Scope
+from shardy_py.emitters.fusion.fusion import Fusion
+from shardy_py.emitters.partition import Partition, Subgraph
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Op, Value
+from shardy_py.plugins import Registry
+
+NO_COMPUTE = "xla.no_compute"
+RANGE = "xla.range"
+
+
+class FunctionEmitter:
+    """Emits the functions of one fusion into a module.
+
+    Args:
+        fusion: The fusion.
+        partition: Its partition.
+    """
+
+    def __init__(self, fusion: Fusion, partition: Partition) -> None:
+        self.fusion = fusion
+        self.partition = partition
+        self._regions: dict[int, func.FuncOp] = {}
+
+    def functions(self) -> list[func.FuncOp]:
+        """Return the functions of the partition, callers first, then those of regions."""
+        made = [self._function(subgraph) for subgraph in self.partition.emitted(self.fusion)]
+        return [*made, *self._regions.values()]
+
+    def _function(self, subgraph: Subgraph) -> func.FuncOp:
+        parameters: list[Attribute] = [tensor_type(value) for value in self.fusion.parameters]
+        shape = subgraph.shape
+        results = [scalar_type(element_dtype(root)) for root in subgraph.roots]
+        block = Block(arg_types=[*parameters, *([INDEX] * len(shape))])
+        arguments = list(block.args)
+        body = _FunctionBody(self, subgraph, arguments[: len(parameters)])
+        scope = Scope(body, Builder(InsertPoint.at_end(block)))
+        index = tuple(arguments[len(parameters) :])
+        scope.builder.insert_op(func.ReturnOp(*(scope.element(root, index) for root in subgraph.roots)))
+        ranges = [builtin.DictionaryAttr({})] * len(parameters)
+        ranges += [builtin.DictionaryAttr({RANGE: range_attribute(0, size - 1)}) for size in shape]
+        made = func.FuncOp(
+            subgraph.name,
+            ([*parameters, *([INDEX] * len(shape))], results),
+            Region(block),
+            visibility=builtin.StringAttr("private"),
+            arg_attrs=builtin.ArrayAttr(ranges),
+        )
+        if self._moves_only(subgraph):
+            made.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
+        return made
+
+    def _moves_only(self, subgraph: Subgraph) -> bool:
+        """Return whether a function only moves elements: nothing in it computes."""
+        return all(not isinstance(node, Op) or self.fusion.moves_only(node) for node in subgraph.nodes)
+
+    def region_function(self, op: Op) -> str:
+        """Return the name of the function of an op's region; equal regions of different ops have their own."""
+        made = self._regions.get(op.id)
+        if made is None:
+            made = self._regions[op.id] = region_function(self.fusion.registry, op, f"{self.fusion.name}_region_{len(self._regions)}")
+        return made.sym_name.data
+
+
+def range_attribute(lower: int, upper: int) -> builtin.ArrayAttr[Attribute]:
+    """Return the bounds of an index as the attribute ``xla.range``."""
+    return builtin.ArrayAttr([builtin.IntegerAttr(lower, INDEX), builtin.IntegerAttr(upper, INDEX)])
+
+
+class _FunctionBody:
+    """What elements of one function are computed from: parameters by reading, other functions by calls."""
+
+    def __init__(self, emitter: FunctionEmitter, subgraph: Subgraph, parameters: Sequence[SSAValue]) -> None:
+        self.registry: Registry = emitter.fusion.registry
+        self._emitter = emitter
+        self._subgraph = subgraph
+        self._parameters = parameters
+
+    def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
+        """Return the element of a parameter or of another function's root, or None."""
+        fusion = self._emitter.fusion
+        node = fusion.producer(value) or value
+        owner = self._emitter.partition.function_of(node)
+        if owner is not self._subgraph:
+            return call_element(scope, owner, value, self._parameters, indices)
+        if not isinstance(node, Op):
+            number = fusion.parameters.index(value)
+            return read_element(scope, self._parameters[number], indices)
+        return None
+
+    def region_function(self, op: Op) -> str:
+        """Return the name of the function of an op's region."""
+        return self._emitter.region_function(op)
+
+
+def read_element(scope: Scope, source: SSAValue, indices: Indices) -> SSAValue:
+    """Return an element of a tensor."""
+    assert isinstance(source.type, builtin.TensorType)
+    return scope.add(tensor.ExtractOp(source, list(indices), source.type.element_type))
+
+
+def call_element(
+    scope: Scope, function: Subgraph, value: Value, parameters: Sequence[SSAValue], indices: Indices
+) -> SSAValue:
+    """Return an element that another function computes."""
+    results = [scalar_type(element_dtype(root)) for root in function.roots]
+    call = PureCallOp(function.name, [*parameters, *indices], results)
+    scope.builder.insert_op(call)
+    return call.results[[root.id for root in function.roots].index(value.id)]
+
+
+def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
+    """Return a function over scalars that computes what the region of an op computes.
+
+    Raises:
+        UnsupportedError: the op has not one region with one block.
+    """
+    blocks = op.regions[0].blocks if len(op.regions) == 1 else []
+    terminator = blocks[0].terminator if len(blocks) == 1 else None
+    if terminator is None:
+        message = "the region that combines elements has one block"
+        raise UnsupportedError(Diagnostic("combiner", message, op.location, op.name))
+    arguments = blocks[0].arguments
+    types = [scalar_type(element_dtype(value)) for value in arguments]
+    block = Block(arg_types=types)
+    known = {value.id: argument for value, argument in zip(arguments, block.args, strict=True)}
+    scope = Scope(_RegionBody(registry, known), Builder(InsertPoint.at_end(block)))
+    returned = [scope.element(value, ()) for value in terminator.operands]
+    scope.builder.insert_op(func.ReturnOp(*returned))
+    results = [scalar_type(element_dtype(value)) for value in terminator.operands]
+    return func.FuncOp(name, (types, results), Region(block), visibility=builtin.StringAttr("private"))
+
+
+class _RegionBody:
+    """What a region computes its results from: its arguments."""
+
+    def __init__(self, registry: Registry, arguments: dict[int, SSAValue]) -> None:
+        self.registry = registry
+        self._arguments = arguments
+
+    def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
+        """Return the argument that a value is, or None."""
+        return self._arguments.get(value.id)
+
+    def region_function(self, op: Op) -> str:
+        """Refuse regions inside regions."""
+        message = "an op inside a region that combines elements has no region itself"
+        raise UnsupportedError(Diagnostic("combiner", message, op.location, op.name))
+
+

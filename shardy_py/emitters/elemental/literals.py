@@ -1,0 +1,73 @@
+"""Constants of programs as attributes of kernels."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects import builtin
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError as XdslParseError
+
+from shardy_py.emitters.dialect.types import element_dtype, scalar_type
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Op
+
+_COMPLEX = re.compile(r"dense<\(\s*([^,()]+),\s*([^,()]+)\)>")
+_BITS = {"f16": "<e", "f32": "<f", "f64": "<d"}
+
+
+def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | complex:
+    """Return the elements of a constant; one number for a complex one.
+
+    Raises:
+        UnsupportedError: the constant cannot be read.
+    """
+    text = _text(op)
+    value = op.results[0]
+    dtype = element_dtype(value)
+    if dtype.startswith("complex"):
+        match = _COMPLEX.match(text)
+        if match is None:
+            raise _refused(op)
+        part = dtype[len("complex<") : -1]
+        return complex(_number(match[1], part), _number(match[2], part))
+    shape = "".join(f"{size}x" for size in value.shape)
+    body = text[: text.rfind(">", 0, text.rfind(":")) + 1] if ":" in text else text
+    if dtype == "i8" and value.type.element_type == "i1":  # type: ignore[union-attr]
+        body = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", body))
+    context = Context()
+    context.load_dialect(builtin.Builtin)
+    try:
+        attribute = Parser(context, f"{body} : tensor<{shape}{dtype}>").parse_attribute()
+    except (XdslParseError, ValueError) as error:
+        raise _refused(op) from error
+    if not isinstance(attribute, builtin.DenseIntOrFPElementsAttr):
+        raise _refused(op)
+    return attribute
+
+
+def _text(op: Op) -> str:
+    attribute: Any = op.attributes.get("value")
+    if attribute is None:
+        raise _refused(op)
+    return str(attribute)
+
+
+def _number(text: str, dtype: str) -> float:
+    """Return a number in MLIR's notation, which writes special floats by their bits."""
+    import struct
+
+    if text.strip().startswith("0x"):
+        bits = int(text, 16)
+        return float(struct.unpack(_BITS[dtype], bits.to_bytes(struct.calcsize(_BITS[dtype]), "little"))[0])
+    return float(text)
+
+
+def _refused(op: Op) -> UnsupportedError:
+    message = "the elements of the constant cannot be read"
+    return UnsupportedError(Diagnostic("constant", message, op.location, op.name))
+
+
+__all__ = ["literal_of", "scalar_type"]

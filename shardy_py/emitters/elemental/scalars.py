@@ -1,0 +1,109 @@
+"""Making the ops of ``arith``, ``math`` and ``complex`` by their names."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from attrs import frozen
+from xdsl.dialects import arith, builtin, complex, math as math_dialect
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from shardy_py.emitters.dialect.types import scalar_type
+from shardy_py.errors import Diagnostic, UnsupportedError
+
+INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+FLOAT_PREDICATES = (
+    *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord"),
+    *("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"),
+)
+_NO_FLAGS = arith.FastMathFlagsAttr("none")
+
+
+@frozen(eq=False)
+class ScalarValue:
+    """A value of a kernel, as an op's body sees it."""
+
+    value: SSAValue
+
+    @property
+    def dtype(self) -> str:
+        """Its type in MLIR's notation."""
+        return str(self.value.type)
+
+
+@cache
+def _classes() -> dict[str, type[Operation]]:
+    return {
+        op.name: op for dialect in (arith.Arith, math_dialect.Math, complex.Complex) for op in dialect.operations
+    }
+
+
+def make_op(name: str, operands: list[SSAValue], result: Attribute, attributes: dict[str, Any]) -> Operation:
+    """Return an op with one result.
+
+    Args:
+        name: Its full name.
+        operands: Its operands.
+        result: The type of the result.
+        attributes: ``predicate`` for comparisons, by its name.
+
+    Raises:
+        UnsupportedError: there is no such op.
+    """
+    class_ = _classes().get(name)
+    if class_ is None:
+        hint = "the ops of arith, math and complex are known"
+        raise UnsupportedError(Diagnostic("unknown-scalar-op", f"kernels have no op {name!r}", hint=hint))
+    properties: dict[str, Attribute] = {}
+    known = class_.get_irdl_definition().properties  # type: ignore[attr-defined]
+    if "fastmath" in known:
+        properties["fastmath"] = _NO_FLAGS
+    if "overflowFlags" in known:
+        properties["overflowFlags"] = arith.IntegerOverflowAttr("none")
+    if "predicate" in attributes:
+        names = FLOAT_PREDICATES if name == "arith.cmpf" else INTEGER_PREDICATES
+        properties["predicate"] = builtin.IntegerAttr(names.index(attributes["predicate"]), builtin.i64)
+    return class_.create(operands=operands, result_types=[result], properties=properties)
+
+
+def make_constant(value: float | complex_, dtype: str) -> Operation:
+    """Return a constant, rounded to its type."""
+    type_ = scalar_type(dtype)
+    if isinstance(type_, builtin.ComplexType):
+        number = value if isinstance(value, _COMPLEX) else _COMPLEX(value)
+        parts = [builtin.FloatAttr(_rounded(part, type_.element_type), type_.element_type) for part in (number.real, number.imag)]
+        return complex.ConstantOp(builtin.ArrayAttr(parts), type_)
+    if isinstance(type_, builtin.IntegerType | builtin.IndexType):
+        return arith.ConstantOp(builtin.IntegerAttr(_wrapped(int(value), type_), type_))
+    return arith.ConstantOp(builtin.FloatAttr(_rounded(float(value), type_), type_))
+
+
+_COMPLEX = type(1j)
+complex_ = type(1j)
+
+
+def _wrapped(value: int, type_: builtin.IntegerType | builtin.IndexType) -> int:
+    """Return an integer as one with a sign, in the range of its type."""
+    if isinstance(type_, builtin.IndexType):
+        return value
+    width = type_.width.data
+    value &= (1 << width) - 1
+    return value - (1 << width) if width > 1 and value >> (width - 1) else value
+
+
+def _rounded(value: float, type_: Attribute) -> float:
+    """Return a number as its type holds it: to the nearest, halves to even."""
+    if not math.isfinite(value) or isinstance(type_, builtin.Float64Type):
+        return value
+    import ml_dtypes
+    import numpy
+
+    kinds: dict[type[Attribute], Any] = {
+        builtin.BFloat16Type: ml_dtypes.bfloat16,
+        builtin.Float16Type: numpy.float16,
+        builtin.Float32Type: numpy.float32,
+    }
+    with numpy.errstate(over="ignore"):
+        return float(kinds[type(type_)](value))

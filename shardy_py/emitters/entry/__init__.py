@@ -1,0 +1,1 @@
+"""Entry functions: one per emitter, which covers all elements of the results."""

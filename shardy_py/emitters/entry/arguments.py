@@ -1,0 +1,91 @@
+"""The arguments of an entry function: the buffers of parameters, then of results."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import builtin, func
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from shardy_py.emitters.dialect.gpu import BlockIdOp, ThreadIdOp
+from shardy_py.emitters.dialect.types import tensor_type
+from shardy_py.emitters.elemental.functions import RANGE, range_attribute
+from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
+from shardy_py.emitters.launch.grid import Launch
+from shardy_py.ir.graph import Value
+
+INPUT_ALIGN, OUTPUT_ALIGN = 16, 256
+SLICE = "xla.slice_index"
+ENTRY = "xla.entry"
+
+
+class Entry:
+    """An entry function while it is built.
+
+    Args:
+        fusion: The fusion.
+        launch: The grid.
+        aliases: For every root the parameter whose buffer it shares, or None.
+    """
+
+    def __init__(self, fusion: Fusion, launch: Launch, aliases: tuple[int | None, ...] = ()) -> None:
+        self.fusion = fusion
+        self.launch = launch
+        self._aliases = aliases or (None,) * len(fusion.roots)
+        types = [tensor_type(value) for value in (*fusion.parameters, *fusion.roots)]
+        self.block = Block(arg_types=types)
+        self.builder = Builder(InsertPoint.at_end(self.block))
+        count = len(fusion.parameters)
+        self.parameters: tuple[SSAValue, ...] = tuple(self.block.args[:count])
+        self.outputs: tuple[SSAValue, ...] = tuple(self.block.args[count:])
+        self.ids = self._ids()
+
+    def _ids(self) -> tuple[SSAValue, ...]:
+        """Add the ids of thread and block, with their ranges."""
+        found: list[SSAValue] = []
+        for class_, sizes in ((ThreadIdOp, self.launch.threads), (BlockIdOp, self.launch.blocks)):
+            for dimension, size in zip("xyz", sizes, strict=True):
+                op = class_(dimension, {RANGE: range_attribute(0, size - 1)})
+                self.builder.insert_op(op)
+                found.append(op.output)
+        return tuple(found)
+
+    def finished(self, results: tuple[SSAValue, ...]) -> func.FuncOp:
+        """Return the function, which returns the tensors that were written."""
+        self.builder.insert_op(func.ReturnOp(*results))
+        types = [value.type for value in self.block.args]
+        made = func.FuncOp(
+            self.fusion.name,
+            (types, [value.type for value in results]),
+            Region(self.block),
+            arg_attrs=builtin.ArrayAttr(self._attributes()),
+        )
+        made.attributes[ENTRY] = builtin.UnitAttr()
+        return made
+
+    def _attributes(self) -> list[builtin.DictionaryAttr]:
+        count = len(self.fusion.parameters)
+        slices = list(range(count))
+        written = {alias for alias in self._aliases if alias is not None}
+        following = count
+        for alias in self._aliases:
+            slices.append(following if alias is None else alias)
+            following += alias is None
+        values = (*self.fusion.parameters, *self.fusion.roots)
+        return [
+            _attributes(value, slice_, is_input=number < count, is_written=number >= count or number in written)
+            for number, (value, slice_) in enumerate(zip(values, slices, strict=True))
+        ]
+
+
+def _attributes(value: Value, slice_: int, *, is_input: bool, is_written: bool) -> builtin.DictionaryAttr:
+    size = max(1, prod(shape_of(value)) * bits_of(element_type_of(value)) // 8)
+    found: dict[str, Attribute] = {
+        "llvm.align": builtin.IntegerAttr(INPUT_ALIGN if is_input else OUTPUT_ALIGN, builtin.IndexType()),
+        "llvm.dereferenceable": builtin.IntegerAttr(size, builtin.IndexType()),
+        SLICE: builtin.IntegerAttr(slice_, builtin.IndexType()),
+    }
+    if not is_written:
+        found["xla.invariant"] = builtin.UnitAttr()
+    return builtin.DictionaryAttr(found)

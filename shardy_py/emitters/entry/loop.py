@@ -1,0 +1,50 @@
+"""The entry function of the loop emitter: every thread computes its elements one after the other."""
+
+from __future__ import annotations
+
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import func, tensor
+
+from shardy_py.emitters.dialect.ops import LoopOp, YieldOp
+from shardy_py.emitters.elemental.builder import Scope
+from shardy_py.emitters.elemental.functions import FunctionEmitter, call_element
+from shardy_py.emitters.entry.arguments import Entry
+from shardy_py.emitters.fusion.fusion import shape_of
+from shardy_py.emitters.launch.grid import Launch, loop_map
+from shardy_py.indexing import op_maps
+
+
+def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
+    """Return the entry function of a loop over the elements of the first root.
+
+    Roots of another shape are written at the index with the same place in row-major order.
+    """
+    fusion = functions.fusion
+    entry = Entry(fusion, launch)
+    shape = shape_of(fusion.roots[0])
+    loop = LoopOp(loop_map(launch, shape), entry.ids, entry.outputs)
+    entry.builder.insert_op(loop)
+    scope = Scope(_NoFunction(functions), Builder(InsertPoint.at_end(loop.body.block)))
+    written = []
+    for root, target in zip(fusion.roots, loop.carried, strict=True):
+        index = tuple(loop.indices)
+        if shape_of(root) != shape:
+            index = tuple(scope.apply(op_maps.reshape(shape, shape_of(root)), index))
+        owner = functions.partition.function_of(fusion.producer(root) or root)
+        element = scope.find((root.id, index))
+        if element is None:
+            element = call_element(scope, owner, root, entry.parameters, index)
+        written.append(scope.add(tensor.InsertOp(element, target, list(index))))
+    scope.builder.insert_op(YieldOp(*written))
+    return entry.finished(tuple(loop.outputs))
+
+
+class _NoFunction:
+    """The entry function computes no element itself."""
+
+    def __init__(self, functions: FunctionEmitter) -> None:
+        self.registry = functions.fusion.registry
+        self.region_function = functions.region_function
+
+    def outside(self, scope: Scope, value: object, indices: object) -> None:
+        """Return nothing."""
