@@ -98,12 +98,9 @@ def delinearized(place: Expression, shape: Shape, *, in_bounds: bool = True) -> 
     found: list[Expression] = []
     open_ended = in_bounds
     for size, stride in zip(shape, strides_of(shape), strict=True):
-        if size == 1:
-            found.append(Constant(0))
-            continue
         digit: Expression = Binary("/", place, Constant(stride))
         found.append(canonicalize(digit if open_ended else Binary("mod", digit, Constant(size))))
-        open_ended = False
+        open_ended = open_ended and size == 1
     return found
 
 

@@ -45,7 +45,7 @@ class ElementBuilder(Protocol):
         """
         ...
 
-    def constant(self, value: float, dtype: str) -> Scalar:
+    def constant(self, value: complex, dtype: str) -> Scalar:
         """Return a constant, rounded to its type."""
         ...
 
@@ -77,7 +77,7 @@ class ElementBuilder(Protocol):
         initial: Sequence[Scalar],
         body: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]],
     ) -> list[Scalar]:
-        """Return values that a loop over the symbols of a map carries, for the symbols that its constraints let through.
+        """Return values that a loop carries over all symbols of a map for which its constraints hold.
 
         Args:
             map_: The map, from the index of the element.

@@ -2,6 +2,7 @@
 
 from shardy_py.errors import PluginError, RuleError
 from shardy_py.ir.costs import CostOpInterface, OwnCollective
+from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
@@ -58,6 +59,9 @@ __all__ = [
     "Concatenation",
     "DynamicUpdate",
     "CombinerOf",
+    "ElementBuilder",
+    "Emission",
+    "Scalar",
     "ConstantFoldable",
     "ConstantLike",
     "Contraction",

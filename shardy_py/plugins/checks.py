@@ -196,6 +196,21 @@ def check_indexing(function: Any, *, op: str) -> None:
     check_callable(function, op=op, code="invalid-indexing", what="indexing", arguments=("op",))
 
 
+def check_emission(function: Any, *, op: str) -> None:
+    """Check a scalar body.
+
+    Raises:
+        PluginError: it is no function of a builder and the op.
+    """
+    if function is None:
+        return
+    if isinstance(function, type) or not callable(function):
+        message = f"emission is {shown(function)}, not a function of a builder and the op"
+        hint = 'emission=lambda b, op: b.op("arith.addf", b.operand(0), b.operand(1))'
+        raise refuse("invalid-emission", message, op, hint=hint)
+    check_callable(function, op=op, code="invalid-emission", what="emission", arguments=("builder", "op"))
+
+
 def check_mesh_reference(reference: Any, *, op: str) -> None:
     """Check what knows the mesh of an op.
 

@@ -10,6 +10,7 @@ from attrs import define, evolve, field, frozen
 from shardy_py.errors import Diagnostic, PluginError, RuleError, did_you_mean
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.costs import CostOpInterface
+from shardy_py.ir.emission import Emission
 from shardy_py.ir.graph import Op
 from shardy_py.ir.guard import calling_place, shorten_place, shown
 from shardy_py.ir.interfaces import (
@@ -48,7 +49,7 @@ Indexing = Callable[[Op], Sequence[IndexingMap] | None]
 """The indexing maps of an op, from the index of its first result: one per operand; None where they are not known."""
 
 _GLOB_CHARACTERS = frozenset("*?[")
-_OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing")
+_OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission")
 
 
 def _check_definition(definition: OpDefinition) -> None:
@@ -64,6 +65,7 @@ def _check_definition(definition: OpDefinition) -> None:
     checks.check_mesh_reference(definition.mesh_reference, op=name)
     checks.check_cost(definition.cost, op=name)
     checks.check_indexing(definition.indexing, op=name)
+    checks.check_emission(definition.emission, op=name)
     checks.check_flag(definition.contextual, op=name, argument="contextual")
     checks.check_attribute_name(definition.sharding_attribute, op=name)
     if definition.is_glob:
@@ -106,6 +108,8 @@ class OpDefinition:
         cost: What says what the op costs, where its rule does not tell.
         indexing: A function of the op that gives its indexing maps from the index of the first result, one per
             operand; None where they are not known. An op with maps and without a rule gets its rule from them.
+        emission: The scalar body: a function of a builder and the op that builds one element of each result, for
+            kernels.
         place: The line that defines it, for errors, or "".
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
             that move in steps; nobody checks the sizes then.
@@ -125,6 +129,7 @@ class OpDefinition:
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
     cost: CostOpInterface | None = field(default=None, kw_only=True)
     indexing: Indexing | None = field(default=None, kw_only=True)
+    emission: Emission | None = field(default=None, kw_only=True)
     place: str = field(default="", kw_only=True, eq=False, repr=False)
     any_sizes: bool = field(default=False, kw_only=True)
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
@@ -193,6 +198,7 @@ class Dialect:
         mesh_reference: MeshReferenceOpInterface | None = None,
         cost: CostOpInterface | None = None,
         indexing: Indexing | None = None,
+        emission: Emission | None = None,
         any_sizes: bool = False,
         combiner: Combiner | CombinerOf = Combiner.ADD,
         initial_of: InitialOf | None = None,
@@ -218,6 +224,7 @@ class Dialect:
             mesh_reference: See there.
             cost: See there.
             indexing: See there.
+            emission: See there.
             any_sizes: See there.
             combiner: See there.
             initial_of: See there.
@@ -253,6 +260,7 @@ class Dialect:
                 mesh_reference=mesh_reference,
                 cost=cost,
                 indexing=indexing,
+                emission=emission,
                 place=calling_place(),
                 any_sizes=any_sizes,
                 combiner=combiner,

@@ -10,6 +10,7 @@ from typing import Any
 from shardy_py.errors import PluginError
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
+from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, shown
 from shardy_py.ir.interfaces import (
@@ -48,6 +49,19 @@ def guard_indexing(
 ) -> Callable[[Op], tuple[IndexingMap, ...] | None]:
     """Return what gives the indexing maps of ops behind the guard; its answers fit the op."""
     return Guard(function, "indexing", owner, code="indexing-failed", place=place).wrap(_indexing_maps)
+
+
+def guard_emission(
+    function: Emission, *, owner: str, place: str = ""
+) -> Callable[[ElementBuilder, Op], tuple[Scalar, ...]]:
+    """Return a scalar body behind the guard; it gives one value per result."""
+    guard = Guard(function, "emission", owner, code="emission-failed", place=place)
+
+    def emit(builder: ElementBuilder, op: Op) -> tuple[Scalar, ...]:
+        elements: tuple[Scalar, ...] = guard.call(builder, op, check=_elements, op=op)
+        return elements
+
+    return emit
 
 
 def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
@@ -187,6 +201,17 @@ def _indexing_maps(answer: Any, op: Op) -> tuple[IndexingMap, ...] | None:
                 f"gives map {number} with {len(map_.results)} results, operand {number} has shape {list(shape)}"
             )
     return maps
+
+
+def _elements(answer: Any, op: Op) -> tuple[Scalar, ...]:
+    elements = (answer,) if hasattr(answer, "dtype") else answer
+    if elements is None or isinstance(elements, (str, bytes)) or not isinstance(elements, Iterable):
+        hint = "is a return missing?" if answer is None else "return what the builder gave"
+        raise Unfit(f"returned {shown(answer)}, not a value of the builder", hint)
+    found = tuple(elements)
+    if len(found) != len(op.results) or not all(hasattr(item, "dtype") for item in found):
+        raise Unfit(f"returned {len(found)} values for {len(op.results)} results", "return one value per result")
+    return found
 
 
 def _mesh(answer: Any, op: Op) -> str | Mesh | None:

@@ -14,6 +14,7 @@ from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.attributes import freeze
 from shardy_py.ir.costs import CostOpInterface
+from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard
@@ -43,6 +44,7 @@ from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefiniti
 from shardy_py.plugins.guarded import (
     guard_cost,
     guard_data_flow,
+    guard_emission,
     guard_indexing,
     guard_mesh_reference,
     guard_traits_of,
@@ -64,6 +66,7 @@ _FRAME = frozenset(("builtin", "func"))
 _T = TypeVar("_T")
 
 IndexingOf = Callable[[Op], tuple[IndexingMap, ...] | None]
+EmissionOf = Callable[[ElementBuilder, Op], tuple[Scalar, ...]]
 
 
 @frozen
@@ -80,6 +83,7 @@ class _Resolved:
     mesh_reference: MeshReferenceOpInterface | None = None
     cost: CostOpInterface | None = None
     indexing: IndexingOf | None = None
+    emission: EmissionOf | None = None
     any_sizes: bool = False
     combiner: Combiner | CombinerOf = Combiner.ADD
     initial_of: InitialOf | None = None
@@ -323,6 +327,10 @@ class Registry:
         indexing = self._resolve(op.name).indexing
         return None if indexing is None else indexing(op)
 
+    def get_emission(self, op: Op) -> EmissionOf | None:
+        """Return what builds one element of each result of an op, or None where it is not known."""
+        return self._resolve(op.name).emission
+
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.
 
@@ -502,6 +510,7 @@ class Registry:
             None if own.mesh_reference is None else guard_mesh_reference(own.mesh_reference, owner=owner, place=place),
             None if own.cost is None else guard_cost(own.cost, owner=owner, place=place),
             indexing,
+            None if own.emission is None else guard_emission(own.emission, owner=owner, place=place),
             own.any_sizes,
             own.combiner,
             own.initial_of,

@@ -12,6 +12,7 @@ from shardy_dialects.stablehlo import (
     data_flow,
     dot,
     elementwise,
+    emission,
     gather_scatter,
     indexing,
     linalg,
@@ -24,8 +25,10 @@ from shardy_dialects.stablehlo import (
     sorting,
     without_rule,
 )
+from shardy_dialects.stablehlo.definitions import define
 from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
 from shardy_py.plugins import Dialect, Pass, hookimpl
+from shardy_py.sharding.rule_builder import pointwise_rule
 
 FAMILIES = (
     broadcast,
@@ -47,6 +50,7 @@ FAMILIES = (
     without_rule,
     costs,
     indexing,
+    emission,
 )
 
 
@@ -64,13 +68,24 @@ def chlo_dialect() -> Dialect:
     """Return the definitions of the CHLO ops."""
     dialect = Dialect("chlo")
     chlo.register(dialect)
+    indexing.register(dialect)
+    emission.register(dialect)
+    return dialect
+
+
+def mhlo_dialect() -> Dialect:
+    """Return the definitions of the ops that remain of MHLO in modules made from HLO."""
+    dialect = Dialect("mhlo")
+    define(dialect, "mhlo.erf", pointwise_rule, extended=True, traits=elementwise.ELEMENTWISE_TRAITS)
+    indexing.register(dialect)
+    emission.register(dialect)
     return dialect
 
 
 @hookimpl
 def shardy_register_dialects() -> list[Dialect]:
     """Give the dialects to the registry."""
-    return [stablehlo_dialect(), chlo_dialect()]
+    return [stablehlo_dialect(), chlo_dialect(), mhlo_dialect()]
 
 
 @hookimpl

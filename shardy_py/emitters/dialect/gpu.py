@@ -23,7 +23,8 @@ class _IdOp(IRDLOperation):
     output = result_def(IndexType)
 
     def __init__(self, dimension: str, attributes: dict[str, Attribute] | None = None) -> None:
-        super().__init__(result_types=[INDEX], attributes={"dimension": DimensionAttr(DimensionEnum(dimension)), **(attributes or {})})
+        own = {"dimension": DimensionAttr(DimensionEnum(dimension))}
+        super().__init__(result_types=[INDEX], attributes={**own, **(attributes or {})})
 
     def print(self, printer: Printer) -> None:
         """Write the dimension: ``gpu.thread_id x``."""

@@ -65,7 +65,8 @@ class ApplyIndexingOp(IRDLOperation):
         """Check that there is an operand per variable and a result per result of the map."""
         map_ = self.map
         if len(self.arguments) != len(map_.variables):
-            raise VerifyException(f"the map has {len(map_.variables)} variables, there are {len(self.arguments)} operands")
+            count = len(map_.variables)
+            raise VerifyException(f"the map has {count} variables, there are {len(self.arguments)} operands")
         if len(self.outputs) != len(map_.results):
             raise VerifyException(f"the map has {len(map_.results)} results, the op {len(self.outputs)}")
 
@@ -367,9 +368,7 @@ class PredicatedInsertOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     output = result_def(TensorType)
 
-    def __init__(
-        self, condition: SSAValue, value: SSAValue, dest: SSAValue, indices: Sequence[SSAValue]
-    ) -> None:
+    def __init__(self, condition: SSAValue, value: SSAValue, dest: SSAValue, indices: Sequence[SSAValue]) -> None:
         super().__init__(operands=[condition, value, dest, list(indices)], result_types=[dest.type])
 
     def print(self, printer: Printer) -> None:
@@ -414,9 +413,7 @@ class PredicatedExtractOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     output = result_def()
 
-    def __init__(
-        self, condition: SSAValue, fallback: SSAValue, source: SSAValue, indices: Sequence[SSAValue]
-    ) -> None:
+    def __init__(self, condition: SSAValue, fallback: SSAValue, source: SSAValue, indices: Sequence[SSAValue]) -> None:
         super().__init__(operands=[condition, fallback, source, list(indices)], result_types=[fallback.type])
 
     def print(self, printer: Printer) -> None:

@@ -7,13 +7,14 @@ from io import StringIO
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects import arith, builtin, cf, complex, func, math, scf, tensor, vector
+from xdsl.dialects import builtin, cf, complex, func, math, scf, tensor, vector
 from xdsl.ir import Dialect
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError as XdslParseError
 
 from shardy_py.emitters.dialect import ops
+from shardy_py.emitters.dialect.arith_more import ARITH
 from shardy_py.emitters.dialect.attributes import IndexingMapAttr
 from shardy_py.emitters.dialect.gpu import GPU
 from shardy_py.errors import Diagnostic, ParseError
@@ -38,9 +39,11 @@ XLA_GPU = Dialect(
     [IndexingMapAttr],
 )
 
-_MOVED = ("apply_indexing", "atomic_rmw", "indexing_map", "loop", "predicated_extract", "predicated_insert", "pure_call", "yield")
+_MOVED = (
+    *("apply_indexing", "atomic_rmw", "indexing_map", "loop"),
+    *("predicated_extract", "predicated_insert", "pure_call", "yield"),
+)
 _TODAY = re.compile(rf"(?<![\w.])xla\.({'|'.join(_MOVED)})\b")
-_ATTRIBUTE_TODAY = re.compile(r"#xla\.indexing_map<")
 _OURS = re.compile(rf"(?<![\w.])xla_gpu\.({'|'.join(_MOVED)})\b")
 _MAP = re.compile(r'indexing_map<"[^"]*">')
 
@@ -50,7 +53,7 @@ def make_context() -> Context:
     context = Context()
     for dialect in (
         builtin.Builtin,
-        arith.Arith,
+        ARITH,
         cf.Cf,
         complex.Complex,
         func.Func,

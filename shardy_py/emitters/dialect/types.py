@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects import builtin
 from xdsl.ir import Attribute
 
@@ -23,7 +25,8 @@ def scalar_type(dtype: str) -> Attribute:
     if dtype == "index":
         return builtin.IndexType()
     if dtype.startswith("complex<"):
-        return builtin.ComplexType(scalar_type(dtype[len("complex<") : -1]))  # type: ignore[arg-type]
+        part: Any = scalar_type(dtype[len("complex<") : -1])
+        return builtin.ComplexType(part)
     digits = dtype.lstrip("sui")
     if dtype[:1] in ("i", "s", "u") and digits.isdigit():
         return builtin.IntegerType(int(digits))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from attrs import frozen
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import arith, builtin, func, scf, tensor
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -16,10 +15,18 @@ from shardy_py.emitters.dialect.types import element_dtype, scalar_type, tensor_
 from shardy_py.emitters.elemental.literals import literal_of
 from shardy_py.emitters.elemental.scalars import ScalarValue, make_constant, make_op
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.indexing import Constant, Expression, IndexingMap, Interval, Variable, VariableKind, rescale_symbols, simplify
-
+from shardy_py.indexing import (
+    Constant,
+    Expression,
+    IndexingMap,
+    Interval,
+    Variable,
+    VariableKind,
+    rescale_symbols,
+    simplify,
+)
 from shardy_py.ir.graph import Op, Value
-from shardy_py.plugins import Registry
+from shardy_py.plugins import ElementBuilder, Registry
 
 Indices = tuple[SSAValue, ...]
 
@@ -52,10 +59,11 @@ class Scope:
         self.builder = builder
         self._parent = parent
         self._known: dict[tuple[int, Indices], SSAValue] = {}
+        self._read_once: set[tuple[int, Indices]] = set()
 
     def add(self, op: Operation) -> SSAValue:
         """Add an op and return its first result."""
-        self.builder.insert_op(op)
+        self.builder.insert(op)
         return op.results[0]
 
     def index(self, value: int) -> SSAValue:
@@ -67,6 +75,10 @@ class Scope:
         found = self._known.get(key)
         return found if found is not None or self._parent is None else self._parent.find(key)
 
+    def remember(self, value: Value, indices: Indices, element: SSAValue) -> None:
+        """Take an element as computed."""
+        self._known[value.id, indices] = element
+
     def element(self, value: Value, indices: Indices) -> SSAValue:
         """Return the element of a value at an index."""
         key = (value.id, indices)
@@ -75,7 +87,10 @@ class Scope:
             return found
         outside = self.surroundings.outside(self, value, indices)
         if outside is not None:
-            self._known[key] = outside
+            # Mirrors how often XLA reads a parameter: the second read is remembered. Equal reads are united later.
+            if key in self._read_once:
+                self._known[key] = outside
+            self._read_once.add(key)
             return outside
         op = value.defining_op
         assert op is not None
@@ -89,9 +104,8 @@ class Scope:
             hint = "give the op a scalar body: emission=..."
             message = "it is not known what the op computes for one element"
             raise UnsupportedError(Diagnostic("no-emission", message, op.location, op.name, hint))
-        made = emission(OpElement(self, op, indices), op)
-        elements = [made] if isinstance(made, ScalarValue) else list(made)  # type: ignore[arg-type]
-        return [element.value for element in elements]
+        elements = emission(cast(ElementBuilder, OpElement(self, op, indices)), op)
+        return [element.value for element in elements]  # type: ignore[attr-defined]
 
     def apply(self, map_: IndexingMap, indices: Sequence[SSAValue], symbols: Sequence[SSAValue] = ()) -> list[SSAValue]:
         """Return the results of a map, each by an op of its own; variables and constants need none."""
@@ -140,30 +154,20 @@ class Scope:
         block = Block(arg_types=list(argument_types))
         yield Scope(self.surroundings, Builder(InsertPoint.at_end(block)), self), block
 
-    def branch(self, condition: SSAValue, then: Callable[[Scope], SSAValue], otherwise: Callable[[Scope], SSAValue]) -> SSAValue:
-        """Return the value of one of two branches."""
-        regions = []
-        for make in (then, otherwise):
-            with self.block() as (scope, block):
-                value = make(scope)
-                scope.builder.insert_op(scf.YieldOp(value))
-            regions.append(Region(block))
-        return self.add(scf.IfOp(condition, [value.type], *regions))
 
-
-@frozen(eq=False)
 class OpElement:
     """Builds one element of an op; implements `shardy_py.ir.emission.ElementBuilder`.
 
     Args:
-        scope: Where ops are added.
-        op: The op.
+        scope: Where ops are added; that of the innermost block that is being built.
+        of: The op.
         at: The index of the element.
     """
 
-    scope: Scope
-    of: Op
-    at: Indices
+    def __init__(self, scope: Scope, of: Op, at: Indices) -> None:
+        self.scope = scope
+        self.of = of
+        self.at = at
 
     @property
     def indices(self) -> list[ScalarValue]:
@@ -173,10 +177,7 @@ class OpElement:
     def operand(self, number: int, indices: Sequence[ScalarValue] | None = None) -> ScalarValue:
         """Return an element of an operand; by default the one that the op's indexing map says."""
         value = self.of.operands[number]
-        if indices is None:
-            at = self._read(number)
-        else:
-            at = tuple(index.value for index in indices)
+        at = self._read(number) if indices is None else tuple(index.value for index in indices)
         return ScalarValue(self.scope.element(value, at))
 
     def _read(self, number: int) -> Indices:
@@ -189,11 +190,13 @@ class OpElement:
 
     def op(self, name: str, *operands: ScalarValue, dtype: str | None = None, **attributes: Any) -> ScalarValue:
         """Add an op by its name."""
+        if name == "arith.trunci" and dtype == "i1" and isinstance(operands[0].value.owner, arith.ExtUIOp):
+            return ScalarValue(operands[0].value.owner.input)
         result = operands[0].value.type if dtype is None else scalar_type(dtype)
         values = [operand.value for operand in operands]
         return ScalarValue(self.scope.add(make_op(name, values, result, attributes)))
 
-    def constant(self, value: float, dtype: str) -> ScalarValue:
+    def constant(self, value: complex, dtype: str) -> ScalarValue:
         """Return a constant, rounded to its type."""
         return ScalarValue(self.scope.add(make_constant(value, dtype)))
 
@@ -202,7 +205,7 @@ class OpElement:
         found = literal_of(op)
         dtype = element_dtype(op.results[0])
         if isinstance(found, complex):
-            return self.constant(found, dtype)  # type: ignore[arg-type]
+            return self.constant(found, dtype)
         if found.is_splat() or not self.at:
             return self.constant(next(iter(found.iter_values())), dtype)  # type: ignore[arg-type]
         whole = self.scope.add(arith.ConstantOp(found, tensor_type(op.results[0])))
@@ -227,21 +230,21 @@ class OpElement:
         for make in (then, otherwise):
             with self._inner() as (inner, block):
                 value = make()
-                inner.builder.insert_op(scf.YieldOp(value.value))
+                inner.builder.insert(scf.YieldOp(value.value))
             types.append(value.value.type)
             regions.append(Region(block))
-        return ScalarValue(self.scope.add(scf.IfOp(condition.value, types[:1], *regions)))
+        return ScalarValue(self.scope.add(scf.IfOp(condition.value, types[:1], regions[0], regions[1])))
 
     @contextmanager
     def _inner(self, argument_types: Sequence[Any] = ()) -> Iterator[tuple[Scope, Block]]:
         """Let all that bodies build go into a new block."""
         outer = self.scope
         with outer.block(argument_types) as (inner, block):
-            object.__setattr__(self, "scope", inner)
+            self.scope = inner
             try:
                 yield inner, block
             finally:
-                object.__setattr__(self, "scope", outer)
+                self.scope = outer
 
     def reduce(
         self,
@@ -272,9 +275,9 @@ class OpElement:
         with self._inner([INDEX, *types]) as (inner, block):
             arguments = [ScalarValue(argument) for argument in block.args]
             found = self._nest(map_, depth + 1, [*symbols, arguments[0]], arguments[1:], body)
-            inner.builder.insert_op(scf.YieldOp(*(item.value for item in found)))
+            inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
         loop = scf.ForOp(low, high, step, [item.value for item in carried], Region(block))
-        self.scope.builder.insert_op(loop)
+        self.scope.builder.insert(loop)
         return [ScalarValue(value) for value in loop.results]
 
     def _guarded(
@@ -285,19 +288,17 @@ class OpElement:
         body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
     ) -> list[ScalarValue]:
         values = [item.value for item in symbols]
-        if not map_.constraints:
-            return list(body(self._results(map_, values), carried))
         condition = self.scope.inside(map_, self.at, values)
         regions = []
         with self._inner() as (inner, block):
             found = body(self._results(map_, values), carried)
-            inner.builder.insert_op(scf.YieldOp(*(item.value for item in found)))
+            inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
         regions.append(Region(block))
         with self._inner() as (inner, block):
-            inner.builder.insert_op(scf.YieldOp(*(item.value for item in carried)))
+            inner.builder.insert(scf.YieldOp(*(item.value for item in carried)))
         regions.append(Region(block))
-        op = scf.IfOp(condition, [item.value.type for item in carried], *regions)
-        self.scope.builder.insert_op(op)
+        op = scf.IfOp(condition, [item.value.type for item in carried], regions[0], regions[1])
+        self.scope.builder.insert(op)
         return [ScalarValue(value) for value in op.results]
 
     def _results(self, map_: IndexingMap, symbols: list[SSAValue]) -> list[ScalarValue]:
@@ -314,9 +315,9 @@ class OpElement:
         types = [item.value.type for item in initial]
         with self._inner([INDEX, *types]) as (inner, block):
             found = body([ScalarValue(argument) for argument in block.args[1:]])
-            inner.builder.insert_op(scf.YieldOp(*(item.value for item in found)))
+            inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
         loop = scf.ForOp(low, high, step, [item.value for item in initial], Region(block))
-        self.scope.builder.insert_op(loop)
+        self.scope.builder.insert(loop)
         return [ScalarValue(value) for value in loop.results]
 
     def call(self, op: Op, arguments: Sequence[ScalarValue]) -> list[ScalarValue]:
@@ -325,7 +326,5 @@ class OpElement:
         count = len(op.results)
         types = [item.value.type for item in arguments[:count]]
         call = func.CallOp(name, [item.value for item in arguments], types)
-        self.scope.builder.insert_op(call)
+        self.scope.builder.insert(call)
         return [ScalarValue(value) for value in call.results]
-
-

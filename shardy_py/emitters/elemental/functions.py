@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func, tensor
@@ -48,7 +48,7 @@ class FunctionEmitter:
         body = _FunctionBody(self, subgraph, arguments[: len(parameters)])
         scope = Scope(body, Builder(InsertPoint.at_end(block)))
         index = tuple(arguments[len(parameters) :])
-        scope.builder.insert_op(func.ReturnOp(*(scope.element(root, index) for root in subgraph.roots)))
+        scope.builder.insert(func.ReturnOp(*(scope.element(root, index) for root in subgraph.roots)))
         ranges = [builtin.DictionaryAttr({})] * len(parameters)
         ranges += [builtin.DictionaryAttr({RANGE: range_attribute(0, size - 1)}) for size in shape]
         made = func.FuncOp(
@@ -70,7 +70,8 @@ class FunctionEmitter:
         """Return the name of the function of an op's region; equal regions of different ops have their own."""
         made = self._regions.get(op.id)
         if made is None:
-            made = self._regions[op.id] = region_function(self.fusion.registry, op, f"{self.fusion.name}_region_{len(self._regions)}")
+            name = f"{self.fusion.name}_region_{len(self._regions)}"
+            made = self._regions[op.id] = region_function(self.fusion.registry, op, name)
         return made.sym_name.data
 
 
@@ -117,7 +118,7 @@ def call_element(
     """Return an element that another function computes."""
     results = [scalar_type(element_dtype(root)) for root in function.roots]
     call = PureCallOp(function.name, [*parameters, *indices], results)
-    scope.builder.insert_op(call)
+    scope.builder.insert(call)
     return call.results[[root.id for root in function.roots].index(value.id)]
 
 
@@ -138,7 +139,7 @@ def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
     known = {value.id: argument for value, argument in zip(arguments, block.args, strict=True)}
     scope = Scope(_RegionBody(registry, known), Builder(InsertPoint.at_end(block)))
     returned = [scope.element(value, ()) for value in terminator.operands]
-    scope.builder.insert_op(func.ReturnOp(*returned))
+    scope.builder.insert(func.ReturnOp(*returned))
     results = [scalar_type(element_dtype(value)) for value in terminator.operands]
     return func.FuncOp(name, (types, results), Region(block), visibility=builtin.StringAttr("private"))
 
@@ -146,7 +147,7 @@ def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
 class _RegionBody:
     """What a region computes its results from: its arguments."""
 
-    def __init__(self, registry: Registry, arguments: dict[int, SSAValue]) -> None:
+    def __init__(self, registry: Registry, arguments: Mapping[int, SSAValue]) -> None:
         self.registry = registry
         self._arguments = arguments
 
@@ -158,5 +159,3 @@ class _RegionBody:
         """Refuse regions inside regions."""
         message = "an op inside a region that combines elements has no region itself"
         raise UnsupportedError(Diagnostic("combiner", message, op.location, op.name))
-
-

@@ -7,9 +7,12 @@ from functools import cache
 from typing import Any
 
 from attrs import frozen
-from xdsl.dialects import arith, builtin, complex, math as math_dialect
+from xdsl.dialects import arith, builtin
+from xdsl.dialects import complex as complex_dialect
+from xdsl.dialects import math as math_dialect
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from shardy_py.emitters.dialect.arith_more import ARITH
 from shardy_py.emitters.dialect.types import scalar_type
 from shardy_py.errors import Diagnostic, UnsupportedError
 
@@ -35,9 +38,8 @@ class ScalarValue:
 
 @cache
 def _classes() -> dict[str, type[Operation]]:
-    return {
-        op.name: op for dialect in (arith.Arith, math_dialect.Math, complex.Complex) for op in dialect.operations
-    }
+    dialects = (ARITH, math_dialect.Math, complex_dialect.Complex)
+    return {op.name: op for dialect in dialects for op in dialect.operations}
 
 
 def make_op(name: str, operands: list[SSAValue], result: Attribute, attributes: dict[str, Any]) -> Operation:
@@ -68,20 +70,17 @@ def make_op(name: str, operands: list[SSAValue], result: Attribute, attributes: 
     return class_.create(operands=operands, result_types=[result], properties=properties)
 
 
-def make_constant(value: float | complex_, dtype: str) -> Operation:
+def make_constant(value: complex, dtype: str) -> Operation:
     """Return a constant, rounded to its type."""
     type_ = scalar_type(dtype)
     if isinstance(type_, builtin.ComplexType):
-        number = value if isinstance(value, _COMPLEX) else _COMPLEX(value)
-        parts = [builtin.FloatAttr(_rounded(part, type_.element_type), type_.element_type) for part in (number.real, number.imag)]
-        return complex.ConstantOp(builtin.ArrayAttr(parts), type_)
+        part: Any = type_.element_type
+        both = [builtin.FloatAttr(_rounded(item, part), part) for item in (value.real, value.imag)]
+        return complex_dialect.ConstantOp(builtin.ArrayAttr(both), type_)
     if isinstance(type_, builtin.IntegerType | builtin.IndexType):
-        return arith.ConstantOp(builtin.IntegerAttr(_wrapped(int(value), type_), type_))
-    return arith.ConstantOp(builtin.FloatAttr(_rounded(float(value), type_), type_))
-
-
-_COMPLEX = type(1j)
-complex_ = type(1j)
+        return arith.ConstantOp(builtin.IntegerAttr(_wrapped(int(value.real), type_), type_))
+    float_: Any = type_
+    return arith.ConstantOp(builtin.FloatAttr(_rounded(float(value.real), type_), float_))
 
 
 def _wrapped(value: int, type_: builtin.IntegerType | builtin.IndexType) -> int:

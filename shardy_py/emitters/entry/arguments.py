@@ -47,13 +47,13 @@ class Entry:
         for class_, sizes in ((ThreadIdOp, self.launch.threads), (BlockIdOp, self.launch.blocks)):
             for dimension, size in zip("xyz", sizes, strict=True):
                 op = class_(dimension, {RANGE: range_attribute(0, size - 1)})
-                self.builder.insert_op(op)
+                self.builder.insert(op)
                 found.append(op.output)
         return tuple(found)
 
     def finished(self, results: tuple[SSAValue, ...]) -> func.FuncOp:
         """Return the function, which returns the tensors that were written."""
-        self.builder.insert_op(func.ReturnOp(*results))
+        self.builder.insert(func.ReturnOp(*results))
         types = [value.type for value in self.block.args]
         made = func.FuncOp(
             self.fusion.name,

@@ -23,7 +23,7 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
     entry = Entry(fusion, launch)
     shape = shape_of(fusion.roots[0])
     loop = LoopOp(loop_map(launch, shape), entry.ids, entry.outputs)
-    entry.builder.insert_op(loop)
+    entry.builder.insert(loop)
     scope = Scope(_NoFunction(functions), Builder(InsertPoint.at_end(loop.body.block)))
     written = []
     for root, target in zip(fusion.roots, loop.carried, strict=True):
@@ -35,7 +35,7 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
         if element is None:
             element = call_element(scope, owner, root, entry.parameters, index)
         written.append(scope.add(tensor.InsertOp(element, target, list(index))))
-    scope.builder.insert_op(YieldOp(*written))
+    scope.builder.insert(YieldOp(*written))
     return entry.finished(tuple(loop.outputs))
 
 

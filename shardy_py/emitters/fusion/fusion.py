@@ -194,6 +194,15 @@ class Fusion:
         """Return whether an op writes a part of its operand that begins at a place known at run time."""
         return self.registry.has_trait(op, DynamicUpdate)
 
+    def moves_only(self, op: Op) -> bool:
+        """Return whether an op makes its elements of nothing, or takes each from one place of its only operand."""
+        if not op.operands:
+            return True
+        if len(op.operands) > 1 or self.is_elementwise(op) or self.is_reduction(op):
+            return False
+        (map_,) = self.maps(op)
+        return not (map_.is_undefined or map_.constraints or map_.ranges or map_.runtimes)
+
     def elements(self, value: Value) -> int:
         """Return the number of elements of a value."""
         return prod(shape_of(value))

@@ -51,18 +51,19 @@ def divide(b: ElementBuilder, op: Op) -> Scalar:
     if is_complex(value):
         return b.op("complex.div", left, right)
     dtype = left.dtype
-    zero, one = b.constant(0, dtype), b.constant(1, dtype)
+    zero, one, minus_one = (b.constant(number, dtype) for number in (0, 1, -1))
+    least = b.constant(-(1 << (width(value) - 1)), dtype)
     by_zero = b.op("arith.cmpi", right, zero, dtype="i1", predicate="eq")
     if is_unsigned(value):
         safe = b.op("arith.select", by_zero, one, right, dtype=dtype)
         found = b.op("arith.divui", left, safe)
-        return b.op("arith.select", by_zero, b.constant(-1, dtype), found, dtype=dtype)
-    overflows, least = _overflows(b, left, right, width(value))
+        return b.op("arith.select", by_zero, minus_one, found, dtype=dtype)
+    overflows = _overflows(b, left, right, least, minus_one)
     unsafe = b.op("arith.ori", by_zero, overflows)
     safe = b.op("arith.select", unsafe, one, right, dtype=dtype)
     found = b.op("arith.divsi", left, safe)
     found = b.op("arith.select", overflows, least, found, dtype=dtype)
-    return b.op("arith.select", by_zero, b.constant(-1, dtype), found, dtype=dtype)
+    return b.op("arith.select", by_zero, minus_one, found, dtype=dtype)
 
 
 def remainder(b: ElementBuilder, op: Op) -> Scalar:
@@ -78,7 +79,8 @@ def remainder(b: ElementBuilder, op: Op) -> Scalar:
         safe = b.op("arith.select", by_zero, one, right, dtype=dtype)
         found = b.op("arith.remui", left, safe)
         return b.op("arith.select", by_zero, left, found, dtype=dtype)
-    overflows, _ = _overflows(b, left, right, width(value))
+    least = b.constant(-(1 << (width(value) - 1)), dtype)
+    overflows = _overflows(b, left, right, least, b.constant(-1, dtype))
     unsafe = b.op("arith.ori", by_zero, overflows)
     safe = b.op("arith.select", unsafe, one, right, dtype=dtype)
     found = b.op("arith.remsi", left, safe)
@@ -86,12 +88,11 @@ def remainder(b: ElementBuilder, op: Op) -> Scalar:
     return b.op("arith.select", by_zero, left, found, dtype=dtype)
 
 
-def _overflows(b: ElementBuilder, left: Scalar, right: Scalar, bits: int) -> tuple[Scalar, Scalar]:
-    """Return whether the least integer is divided by -1, and that integer."""
-    least = b.constant(-(1 << (bits - 1)), left.dtype)
+def _overflows(b: ElementBuilder, left: Scalar, right: Scalar, least: Scalar, minus_one: Scalar) -> Scalar:
+    """Return whether the least integer is divided by -1."""
     is_least = b.op("arith.cmpi", left, least, dtype="i1", predicate="eq")
-    by_minus_one = b.op("arith.cmpi", right, b.constant(-1, right.dtype), dtype="i1", predicate="eq")
-    return b.op("arith.andi", is_least, by_minus_one), least
+    by_minus_one = b.op("arith.cmpi", right, minus_one, dtype="i1", predicate="eq")
+    return b.op("arith.andi", is_least, by_minus_one)
 
 
 def negate(b: ElementBuilder, op: Op) -> Scalar:

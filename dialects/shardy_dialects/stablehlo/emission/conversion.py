@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from shardy_dialects.stablehlo.emission.types import (
     as_boolean,
     element_type,
@@ -48,9 +50,7 @@ def _to_complex(b: ElementBuilder, op: Op, x: Scalar) -> Scalar:
     if is_complex(op.operands[0]):
         own = element_type(op.operands[0])[len("complex<") : -1]
         real, imaginary = (b.op(name, x, dtype=own) for name in ("complex.re", "complex.im"))
-        return b.op(
-            "complex.create", _between_floats(b, real, part), _between_floats(b, imaginary, part), dtype=target
-        )
+        return b.op("complex.create", _between_floats(b, real, part), _between_floats(b, imaginary, part), dtype=target)
     if is_float(op.operands[0]):
         real = x if x.dtype == part else _between_floats(b, x, part)
     else:
@@ -156,20 +156,23 @@ def reduce_precision(b: ElementBuilder, op: Op) -> Scalar:
 
 
 def _narrowed(
-    b: ElementBuilder, bits: Scalar, constant: object, exponent: int, exponent_bits: int, mantissa_bits: int
+    b: ElementBuilder,
+    bits: Scalar,
+    constant: Callable[[int], Scalar],
+    exponent: int,
+    exponent_bits: int,
+    mantissa_bits: int,
 ) -> Scalar:
     """Return a float's bits with what a shorter exponent cannot hold made infinite or zero."""
-    make = constant
-    assert callable(make)
     dtype = bits.dtype
     width_ = int(dtype[1:])
     bias, own_bias = (1 << (exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
     mask = ((1 << exponent_bits) - 1) << mantissa_bits
-    sign = b.op("arith.andi", bits, make(1 << (width_ - 1)))
-    field = b.op("arith.andi", bits, make(mask))
-    overflows = b.op("arith.cmpi", field, make((own_bias + bias) << mantissa_bits), dtype="i1", predicate="ugt")
-    underflows = b.op("arith.cmpi", field, make((own_bias - bias) << mantissa_bits), dtype="i1", predicate="ule")
-    infinite = b.op("arith.ori", sign, make(mask))
+    sign = b.op("arith.andi", bits, constant(1 << (width_ - 1)))
+    field = b.op("arith.andi", bits, constant(mask))
+    overflows = b.op("arith.cmpi", field, constant((own_bias + bias) << mantissa_bits), dtype="i1", predicate="ugt")
+    underflows = b.op("arith.cmpi", field, constant((own_bias - bias) << mantissa_bits), dtype="i1", predicate="ule")
+    infinite = b.op("arith.ori", sign, constant(mask))
     found = b.op("arith.select", overflows, infinite, bits, dtype=dtype)
     return b.op("arith.select", underflows, sign, found, dtype=dtype)
 

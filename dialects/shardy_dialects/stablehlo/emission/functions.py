@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from shardy_dialects.stablehlo.emission.types import (
     HALVES,
     as_boolean,
@@ -17,7 +19,7 @@ from shardy_py.ir.graph import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
 
 
-def function(name: str, *, complex_: str = "", keeps_halves: bool = False) -> Emission:
+def function(name: str, *, complex_: str = "", keeps_halves: bool = False) -> Callable[[ElementBuilder, Op], Scalar]:
     """Return the body of a function of ``math``; types of 16 bits are computed in ``f32``.
 
     Args:
@@ -59,13 +61,13 @@ def is_finite(b: ElementBuilder, op: Op) -> Scalar:
 def power(b: ElementBuilder, op: Op) -> Scalar:
     """Raise to a power; integers by squaring, and negative ones by what is left of the fraction."""
     if is_complex(op.operands[0]) or is_float(op.operands[0]):
-        return function("math.powf", complex_="complex.pow")(b, op)  # type: ignore[return-value]
+        return function("math.powf", complex_="complex.pow")(b, op)
     base, exponent = operands(b, op)
     dtype, bits = base.dtype, width(op.operands[0])
     zero, one = b.constant(0, dtype), b.constant(1, dtype)
 
-    def step(carried: object) -> list[Scalar]:
-        total, factor, left = carried  # type: ignore[misc]
+    def step(carried: Sequence[Scalar]) -> Sequence[Scalar]:
+        total, factor, left = carried
         odd = b.op("arith.cmpi", b.op("arith.andi", left, one), one, dtype="i1", predicate="eq")
         total = b.op("arith.select", odd, b.op("arith.muli", total, factor), total, dtype=dtype)
         return [total, b.op("arith.muli", factor, factor), b.op("arith.shrui", left, one)]
@@ -74,9 +76,7 @@ def power(b: ElementBuilder, op: Op) -> Scalar:
     if is_unsigned(op.operands[0]):
         return found
     minus_one = b.constant(-1, dtype)
-    is_even = b.op(
-        "arith.cmpi", b.op("arith.remsi", exponent, b.constant(2, dtype)), zero, dtype="i1", predicate="eq"
-    )
+    is_even = b.op("arith.cmpi", b.op("arith.remsi", exponent, b.constant(2, dtype)), zero, dtype="i1", predicate="eq")
     is_negative = b.op("arith.cmpi", exponent, zero, dtype="i1", predicate="slt")
     is_one = b.op("arith.cmpi", base, one, dtype="i1", predicate="eq")
     is_minus_one = b.op("arith.cmpi", base, minus_one, dtype="i1", predicate="eq")

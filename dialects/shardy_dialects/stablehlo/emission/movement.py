@@ -56,16 +56,13 @@ def start(b: ElementBuilder, value: Value, index: Scalar, last: int) -> Scalar:
     return b.op("arith.maxsi", b.op("arith.minsi", wide, b.constant(last, "index")), b.constant(0, "index"))
 
 
-def starts(
-    b: ElementBuilder, op: Op, first: int, shape: Sequence[int], slice_shape: Sequence[int]
-) -> list[Scalar]:
+def starts(b: ElementBuilder, op: Op, first: int, shape: Sequence[int], slice_shape: Sequence[int]) -> list[Scalar]:
     """Return the clamped start of every dimension; where the slice is as large as the operand, that is zero."""
     found = []
     for number, (size, own) in enumerate(zip(shape, slice_shape, strict=True)):
-        if size == own:
-            found.append(b.constant(0, "index"))
-        else:
-            found.append(start(b, op.operands[first + number], b.operand(first + number), size - own))
+        given = b.operand(first + number)
+        fits = size == own
+        found.append(b.constant(0, "index") if fits else start(b, op.operands[first + number], given, size - own))
     return found
 
 
@@ -79,7 +76,7 @@ def dynamic_update_slice(b: ElementBuilder, op: Op) -> Scalar:
     """Read the update inside the window, the operand elsewhere."""
     sizes = shape_of(op.operands[1])
     offsets = starts(b, op, 2, shape_of(op.operands[0]), sizes)
-    inside: Scalar | None = None
+    inside = b.constant(1, "i1")
     inner = []
     for index, offset, size in zip(b.indices, offsets, sizes, strict=True):
         end = b.op("arith.addi", offset, b.constant(size, "index"))
@@ -87,10 +84,8 @@ def dynamic_update_slice(b: ElementBuilder, op: Op) -> Scalar:
             b.op("arith.cmpi", index, offset, dtype="i1", predicate="sge"),
             b.op("arith.cmpi", index, end, dtype="i1", predicate="slt"),
         ):
-            inside = condition if inside is None else b.op("arith.andi", inside, condition)
+            inside = b.op("arith.andi", inside, condition)
         inner.append(b.op("arith.subi", index, offset))
-    if inside is None:
-        return b.operand(1)
     return b.choose(inside, lambda: b.operand(1, inner), lambda: b.operand(0))
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.stablehlo.emission.types import element_type, is_boolean, is_complex, is_float, kernel_type, operands
+from shardy_dialects.stablehlo.emission.types import (
+    element_type,
+    is_boolean,
+    is_complex,
+    is_float,
+    kernel_type,
+    operands,
+)
 from shardy_dialects.stablehlo.indexing import MAPS
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
@@ -64,4 +71,3 @@ BODIES: dict[str, Emission] = {
     "reduce": reduce,
     "reduce_window": reduce,
 }
-

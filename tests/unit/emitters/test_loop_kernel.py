@@ -1,0 +1,97 @@
+"""Kernels of the loop emitter before any pass."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+from xdsl.dialects.builtin import ModuleOp
+
+from shardy_py.emitters.device import H100
+from shardy_py.emitters.dialect.text import parse_kernel_module, print_kernel_module
+from shardy_py.emitters.elemental.functions import FunctionEmitter
+from shardy_py.emitters.entry.loop import loop_entry
+from shardy_py.emitters.fusion.choose import choose
+from shardy_py.emitters.launch.launches import launch_of
+from shardy_py.emitters.partition import partition
+from shardy_py.errors import ParseError, UnsupportedError
+from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
+
+
+def kernel(text: str) -> ModuleOp:
+    """The module of a loop kernel."""
+    fusion = fusion_of(text)
+    choice = choose(fusion)
+    functions = FunctionEmitter(fusion, partition(fusion, choice))
+    module = ModuleOp([loop_entry(functions, launch_of(fusion, choice, H100)), *functions.functions()])
+    module.verify()
+    return module
+
+
+def test_an_entry_function_covers_all_elements() -> None:
+    """The entry function loops over its elements, calls the function of the root and inserts what it gives."""
+    text = print_kernel_module(kernel(NEGATE.format(shape="300")))
+    assert "gpu.thread_id x {xla.range = [0 : index, 127 : index]}" in text
+    assert "bl_x * 128 + th_x in [0, 299]" in text
+    assert "tensor.insert" in text
+    assert "llvm.dereferenceable = 1200 : index, xla.slice_index = 1 : index" in text
+
+
+def test_functions_call_each_other() -> None:
+    """A value that is read at two indices is computed by a function of its own."""
+    text = print_kernel_module(kernel(LOG_TRANSPOSE_ADD.format(n=9)))
+    assert text.count("func.func private") == 2
+    assert text.count("xla_gpu.pure_call") == 3
+
+
+@pytest.mark.parametrize("spelling", ["xla_gpu", "xla"])
+@pytest.mark.parametrize("generic", [False, True])
+def test_text_reads_back(spelling: str, generic: bool) -> None:
+    """A module that is printed in either spelling, or in generic form, is the same module when it is read."""
+    module = kernel(LOG_TRANSPOSE_ADD.format(n=9))
+    text = print_kernel_module(module, spelling=spelling, generic=generic)
+    assert ("xla.loop" in text) == (spelling == "xla")
+    assert print_kernel_module(parse_kernel_module(text)) == print_kernel_module(module)
+
+
+def test_all_ops_of_the_dialect_read_back() -> None:
+    """Each op of the dialect has a text form that gives it back."""
+    text = """builtin.module {
+  func.func @main(%t: tensor<8x16xf32>, %c: i1, %x: f32, %i: index) -> tensor<8x16xf32> {
+    %s = xla_gpu.allocate_shared : tensor<32x33xf32>
+    %y = xla_gpu.sync_threads %s : tensor<32x33xf32>
+    %z = xla_gpu.shuffle_reduce(%x) to 16 combiner=@g : f32
+    %p = xla_gpu.predicated_insert %z into %t[%i, %i] if %c : tensor<8x16xf32>
+    %q = xla_gpu.predicated_extract %t[%i, %i] if %c else %x : tensor<8x16xf32>
+    %w = xla_gpu.atomic_rmw %p[%i, %i] : tensor<8x16xf32> {
+    ^bb0(%cur: f32):
+      %sum = arith.addf %cur, %q : f32
+      xla_gpu.yield %sum : f32
+    }
+    gpu.barrier
+    func.return %w : tensor<8x16xf32>
+  }
+}
+"""
+    module = parse_kernel_module(text)
+    module.verify()
+    assert print_kernel_module(module).split() == text.split()
+
+
+def test_text_that_is_no_kernel_is_refused() -> None:
+    """Text that cannot be read is one error."""
+    with pytest.raises(ParseError, match="malformed-kernel"):
+        parse_kernel_module("func.func @main() { xla_gpu.loop }")
+
+
+def test_ops_without_a_body_are_refused() -> None:
+    """An op that says nothing about single elements cannot be in a kernel."""
+    text = """
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = stablehlo.cholesky %x, lower = true : tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}"""
+    with pytest.raises(UnsupportedError, match="no-emission"):
+        kernel(text)
