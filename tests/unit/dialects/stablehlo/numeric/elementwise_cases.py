@@ -63,6 +63,7 @@ UNARY: dict[str, Any] = {
     "chlo.constant_like": lambda x: np.full_like(x, 3),
     "chlo.cosh": np.cosh,
     "chlo.erf": np.vectorize(erf),
+    "mhlo.erf": np.vectorize(erf),
     "chlo.erfc": np.vectorize(erfc),
     "chlo.is_inf": np.isinf,
     "chlo.is_neg_inf": np.isneginf,
