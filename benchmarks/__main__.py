@@ -13,6 +13,7 @@ from attrs import evolve
 from benchmarks import table
 from benchmarks.choose import choose_programs
 from benchmarks.data import report
+from benchmarks.fixed_costs import measure_fixed_costs
 from benchmarks.measure import Measurement, Settings, Skipped, measure
 from benchmarks.programs import HUGE, PROGRAMS
 from benchmarks.runs import TINY, run_ours
@@ -42,10 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.passes:
         print("\n" + "\n".join(map(table.passes, measured)))
     starts = measure_starts(runs=settings.alternations) if options.starts else None
-    lines = targets(measured, starts)
+    fixed = measure_fixed_costs() if options.fixed_costs else None
+    lines = targets(measured, starts, fixed)
     print(f"\n{table.LEGEND}\n\n{format_targets(lines)}")
     if options.json:
-        data = report(items, starts, lines, settings=settings, date=options.date)
+        data = report(items, starts, lines, fixed=fixed, settings=settings, date=options.date)
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if options.plot:
         from benchmarks.plot import draw
@@ -78,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-again", dest="again", action="store_false", help="do not measure solving again")
     parser.add_argument("--no-starts", dest="starts", action="store_false", help="do not measure import and help")
+    parser.add_argument(
+        "--no-fixed-costs", dest="fixed_costs", action="store_false", help="do not measure a program of one op"
+    )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write everything measured")
     parser.add_argument("--plot", type=Path, metavar="OUT", help="draw a picture (needs matplotlib)")
     parser.add_argument("--date", default="", metavar="DATE", help="what the JSON says about when this was")

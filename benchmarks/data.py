@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import asdict
 
+from benchmarks.fixed_costs import FixedCosts
 from benchmarks.measure import Measurement, Settings, Skipped
 from benchmarks.starts import Starts
 from benchmarks.targets import Target
@@ -24,6 +25,7 @@ def report(
     targets: Sequence[Target],
     *,
     settings: Settings,
+    fixed: FixedCosts | None = None,
     date: str,
 ) -> dict[str, Any]:
     """Return a report that says by itself how it came about; times in seconds, memory in bytes.
@@ -33,6 +35,7 @@ def report(
         starts: The times until something happens.
         targets: The targets.
         settings: What was measured.
+        fixed: What a program of one op takes.
         date: When, as the caller says it.
     """
     return {
@@ -43,6 +46,7 @@ def report(
         "programs": [_program(item) for item in items if isinstance(item, Measurement)],
         "left_out": [asdict(item) for item in items if isinstance(item, Skipped)],
         "starts": starts and asdict(starts),
+        "fixed_costs": fixed and asdict(fixed),
         "targets": [asdict(target) | {"verdict": target.verdict} for target in targets],
     }
 

@@ -7,12 +7,15 @@ from typing import Literal
 
 from attrs import frozen
 
+from benchmarks.fixed_costs import FixedCosts
 from benchmarks.measure import Measurement
 from benchmarks.programs import HUGE
 from benchmarks.starts import Starts
 
 FILE_OPS = 500
 """Programs in files count from so many ops on."""
+SMALL_OPS = (100, 500)
+"""How few and how many ops small programs have."""
 
 Verdict = Literal["pass", "FAIL", "not measured"]
 
@@ -43,7 +46,7 @@ class Target:
         return "pass" if self.measured <= self.limit else "FAIL"
 
 
-def targets(items: Sequence[Measurement], starts: Starts | None) -> list[Target]:
+def targets(items: Sequence[Measurement], starts: Starts | None, fixed: FixedCosts | None = None) -> list[Target]:
     """Return all targets with what was measured."""
     made = {item.name: item for item in items if not item.is_file}
     small, large = made.get("gpt-32"), made.get("gpt-128")
@@ -53,6 +56,8 @@ def targets(items: Sequence[Measurement], starts: Starts | None) -> list[Target]
         _program("GPT 32 layers unrolled", 0.5, small),
         _program("GPT 128 layers unrolled", 0.5, large),
         _files(items),
+        _small(items),
+        _one_op(fixed),
         _program("10,000 ops with no two alike", 2.0, distinct),
         _growth(small, large),
         *(_again(item, layers) for item, layers in ((small, 32), (large, 128))),
@@ -80,6 +85,27 @@ def _files(items: Sequence[Measurement]) -> Target:
         return Target(what, 1.0, None)
     note = f"worst of {len(files)}: {worst.name}, {worst.cpu_ratio:.2f} by CPU; {above} above"
     return Target(what, 1.0, worst.ratio, "", note)
+
+
+def _small(items: Sequence[Measurement]) -> Target:
+    """Return the target of small programs, with the worst of them."""
+    least, most = SMALL_OPS
+    small = [item for item in items if least <= item.ops <= most]
+    worst = max(small, key=lambda item: item.ratio, default=None)
+    what = f"each program of {least} to {most} ops, ours / C++"
+    if worst is None:
+        return Target(what, 1.0, None)
+    above = sum(item.ratio > 1 for item in small)
+    note = f"worst of {len(small)}: {worst.name}, {worst.cpu_ratio:.2f} by CPU; {above} above"
+    return Target(what, 1.0, worst.ratio, "", note)
+
+
+def _one_op(fixed: FixedCosts | None) -> Target:
+    what = "a program of one op, ours - C++"
+    if fixed is None:
+        return Target(what, 1.5, None, "ms")
+    note = f"{fixed.ours * 1000:.2f} and {fixed.reference * 1000:.2f} ms"
+    return Target(what, 1.5, (fixed.ours - fixed.reference) * 1000, "ms", note)
 
 
 def _growth(small: Measurement | None, large: Measurement | None) -> Target:

@@ -31,6 +31,15 @@ def _gpt(layers: int, *, scanned: bool = False) -> Callable[[], str]:
     return make
 
 
+def _gpt_loss(layers: int) -> Callable[[], str]:
+    def make() -> str:
+        from benchmarks.programs.gpt import gpt_loss
+
+        return gpt_loss(layers)
+
+    return make
+
+
 def _convolution() -> str:
     from benchmarks.programs.convolution import convolution_step
 
@@ -50,6 +59,8 @@ def _distinct() -> str:
 
 
 PROGRAMS = (
+    Program("gpt-1-loss", _gpt_loss(1)),
+    Program("gpt-4-loss", _gpt_loss(4)),
     Program("gpt-2", _gpt(2)),
     Program("gpt-8", _gpt(8)),
     Program("gpt-32", _gpt(32)),

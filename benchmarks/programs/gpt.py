@@ -36,20 +36,8 @@ def gpt_step(layers: int, *, scanned: bool = False) -> str:
         scanned: Whether one loop runs all layers, over stacked parameters; otherwise they are unrolled.
     """
 
-    def loss(parameters: Any, tokens: Any, targets: Any) -> Any:
-        x = parameters["embedding"][tokens] + parameters["position"]
-        if scanned:
-            x, _ = jax.lax.scan(lambda x, layer: (_layer(x, layer), None), x, parameters["layers"])
-        else:
-            for layer in parameters["layers"]:
-                x = _layer(x, layer)
-        x = _normalize(x, parameters["norm"])
-        logits = x @ parameters["embedding"].T
-        picked = jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], axis=-1)
-        return -jnp.mean(picked)
-
     def step(parameters: Any, first: Any, second: Any, count: Any, tokens: Any, targets: Any) -> Any:
-        value, gradients = jax.value_and_grad(loss)(parameters, tokens, targets)
+        value, gradients = jax.value_and_grad(_loss)(parameters, tokens, targets)
         count = count + 1.0
         first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradients)
         second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, second, gradients)
@@ -61,6 +49,30 @@ def gpt_step(layers: int, *, scanned: bool = False) -> str:
     batch = ((BATCH, LENGTH), P("data"))
     arguments = (parameters, parameters, parameters, ((), P()), batch, batch)
     return lower_text(step, arguments, integers=(4, 5), mesh=MESH)
+
+
+def gpt_loss(layers: int) -> str:
+    """Return the module of the loss alone, its layers unrolled: nearly every op of a small one is of its own kind.
+
+    Args:
+        layers: How many layers.
+    """
+    batch = ((BATCH, LENGTH), P("data"))
+    arguments = (OUTSIDE | {"layers": [LAYER] * layers}, batch, batch)
+    return lower_text(_loss, arguments, integers=(1, 2), mesh=MESH)
+
+
+def _loss(parameters: Any, tokens: Any, targets: Any) -> Any:
+    x = parameters["embedding"][tokens] + parameters["position"]
+    if isinstance(parameters["layers"], dict):
+        x, _ = jax.lax.scan(lambda x, layer: (_layer(x, layer), None), x, parameters["layers"])
+    else:
+        for layer in parameters["layers"]:
+            x = _layer(x, layer)
+    x = _normalize(x, parameters["norm"])
+    logits = x @ parameters["embedding"].T
+    picked = jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], axis=-1)
+    return -jnp.mean(picked)
 
 
 def _stacked(layers: int) -> dict[str, tuple[Shape, P]]:

@@ -85,6 +85,7 @@ def test_everything_else_is_measured(report: dict[str, Any]) -> None:
     assert min(program["runs"]["memory"].values()) >= 0
     assert {"flat", "elementwise-first"} <= set(program["runs"]["again"]["again"])
     assert min(report["starts"].values()) > 0
+    assert min(report["fixed_costs"].values()) > 0
     assert report["date"] == "2026-01-31"
     assert {"python", "jaxlib", "shardy_py"} <= set(report["versions"])
     assert {"pass", "not measured"} <= {target["verdict"] for target in report["targets"]}

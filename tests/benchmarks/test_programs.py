@@ -14,10 +14,11 @@ from benchmarks.choose import choose_programs
 from benchmarks.measure import count_ops
 from benchmarks.programs import HUGE, PROGRAMS
 from benchmarks.programs.distinct import OPS_PER_BLOCK, distinct_program
+from benchmarks.targets import SMALL_OPS
 from shardy_py.frontends.mlir import parse_module
 
 MADE = {program.name: program for program in PROGRAMS}
-SMALL = ("gpt-2", "gpt-32-scanned", "convolution", "beam-search", "distinct")
+SMALL = ("gpt-1-loss", "gpt-2", "gpt-32-scanned", "convolution", "beam-search", "distinct")
 
 
 def _keys(text: str) -> list[tuple[str, str, str, str]]:
@@ -42,6 +43,14 @@ def test_a_program_is_the_same_every_time(name: str) -> None:
     if name != "distinct":
         pytest.importorskip("jax", reason="the program is a JAX function")
     assert MADE[name].make() == MADE[name].make()
+
+
+def test_small_programs_have_100_to_500_ops() -> None:
+    """The losses alone are as small as programs that users try first."""
+    gpt = pytest.importorskip("benchmarks.programs.gpt", reason="the program is a JAX function")
+    least, most = SMALL_OPS
+    counts = [count_ops(parse_module(gpt.gpt_loss(layers))) for layers in (1, 4)]
+    assert least <= counts[0] < counts[1] <= most
 
 
 def test_layers_repeat() -> None:

@@ -1,0 +1,52 @@
+"""What a run costs whatever its program is: a program of one op, with the registry of the installed plugins.
+
+Both sides run alternately on fresh copies of the module, and the least of many runs counts: what takes longer is the
+machine, as there is nothing in such a run that could differ.
+"""
+
+from __future__ import annotations
+
+import gc
+from time import perf_counter
+from typing import Any
+
+from attrs import frozen
+
+import shardy_py as sdy
+from benchmarks.runs import TINY, bytecode_of, copy_module, run_reference
+from shardy_py.frontends.mlir import parse_module
+
+RUNS = 200
+
+
+@frozen
+class FixedCosts:
+    """The least that each side took for one op, in seconds.
+
+    Args:
+        ours: `shardy_py.propagate` on a module in memory.
+        reference: The C++ passes.
+    """
+
+    ours: float
+    reference: float
+
+
+def measure_fixed_costs(*, runs: int = RUNS) -> FixedCosts:
+    """Run both sides so many times, after one run each that does not count."""
+    module = parse_module(TINY)
+    bytecode, context = bytecode_of(module), module.context
+    pairs = [
+        (_ours(copy_module(bytecode, context)), run_reference(copy_module(bytecode, context)).seconds)
+        for _ in range(runs + 1)
+    ]
+    return FixedCosts(min(pair[0] for pair in pairs[1:]), min(pair[1] for pair in pairs[1:]))
+
+
+def _ours(module: Any) -> float:
+    gc.collect()
+    begin = perf_counter()
+    result = sdy.propagate(module)
+    end = perf_counter()
+    del result
+    return end - begin
