@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.types import OpaqueType, Type
+from shardy_py.ir.types import OpaqueType, TensorType, Type
 from shardy_py.plugins import Registry
 
 OPAQUE_TYPE = "opaque-type"
@@ -30,19 +30,20 @@ def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:
         return ()
     known: dict[str, Type] = {}
     unknown: dict[str, list[tuple[Op, Value]]] = {}
-    program.has_foreign_types = False
+    found_foreign = False
     for op, value in _values(program):
         type_ = value.type
-        if not type_.is_foreign:
-            continue
-        program.has_foreign_types = True
-        if not isinstance(type_, OpaqueType):
+        found_foreign = found_foreign or type_.is_foreign
+        if not type_.is_foreign or not isinstance(type_, OpaqueType):
             continue
         found = known.get(type_.text) or registry.give_shape(type_)
         if found is None:
             unknown.setdefault(type_.name, []).append((op, value))
             continue
         value.type = known[type_.text] = found
+    is_tensor = any(isinstance(type_, TensorType) for type_ in known.values())
+    # Without them nothing has to be looked for again; what nobody knows is reported each time.
+    program.has_foreign_types = program.has_foreign_types or is_tensor or (None if found_foreign else False)
     return tuple(_warning(name, values) for name, values in unknown.items())
 
 

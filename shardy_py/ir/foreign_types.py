@@ -1,6 +1,6 @@
 """Values whose types belong to a dialect, such as ``!torch.vtensor<[2,3],f32>``, in what is written.
 
-Shardy lets its attribute ``sdy.sharding`` and its ops stand with builtin types only. On values of other types, what is
+Shardy lets its attribute ``sdy.sharding`` and its ops stand with builtin types only. On tensors of other types, what is
 written has ``shardy.sharding`` and ``shardy.reshard`` instead, which MLIR takes as they are; they are read again as if
 they were Shardy's. In the op graph they always have Shardy's names.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.types import TensorType
 
 SHARDY = "sdy.sharding"
 FOREIGN = "shardy.sharding"
@@ -22,7 +23,7 @@ _FUNCTION = "func.func"
 def native_name(op: Op) -> str:
     """Return the name of an op in what is written."""
     name = op.name
-    if name.startswith(_SHARDY_DIALECT) and any(value.type.is_foreign for value in (*op.operands, *op.results)):
+    if name.startswith(_SHARDY_DIALECT) and any(map(_is_foreign_tensor, (*op.operands, *op.results))):
         return _FOREIGN_DIALECT + name.removeprefix(_SHARDY_DIALECT)
     return name
 
@@ -51,7 +52,7 @@ def _rename(program: Program, old: str, new: str) -> None:
                 items = op.attributes.get(name)
                 if items:
                     _set(op, name, tuple([_renamed(*pair, old, new) for pair in zip(items, values, strict=True)]))
-        elif old in op.attributes and any(value.type.is_foreign for value in op.results):
+        elif old in op.attributes and any(map(_is_foreign_tensor, op.results)):
             op.attributes[new] = op.attributes[old]
             del op.attributes[old]
 
@@ -64,9 +65,14 @@ def _interface(function: Op) -> Iterator[tuple[str, Sequence[Value]]]:
 
 
 def _renamed(item: Any, value: Value, old: str, new: str) -> Any:
-    if old not in item or not value.type.is_foreign:
+    if old not in item or not _is_foreign_tensor(value):
         return item
     return {new if name == old else name: part for name, part in item.items()}
+
+
+def _is_foreign_tensor(value: Value) -> bool:
+    """Return whether a value has a shape that a plugin told; Shardy knows tokens and the like as values without one."""
+    return isinstance(value.type, TensorType) and value.type.is_foreign
 
 
 def _set(op: Op, name: str, items: tuple[Any, ...]) -> None:

@@ -405,8 +405,8 @@ class Program:
         found: What `shardy_py.ir.finding` found that still holds but for that.
         next_op_id, next_value_id: Return a new id.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.stand_ins`.
-        has_foreign_types: Whether values have types of dialects, such as ``!torch.vtensor<[2,3],f32>``; None where
-            nobody looked.
+        has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
+            None where that is not known.
         frontend: The `Frontend` that writes the program back; None for one that was built in Python.
         origin: Whatever the frontend needs to write the program back.
         originals: The ids of values that are copies, to those of what they are copies of.

@@ -30,6 +30,7 @@ class PluginInfo:
         traits: The names of the traits it gives by name, sorted.
         priorities: The op priorities of its ops.
         frontends: The names of its frontends.
+        types: The names of the types it defines, sorted.
     """
 
     name: str
@@ -44,6 +45,7 @@ class PluginInfo:
     traits: tuple[str, ...] = ()
     priorities: tuple[OpPriority, ...] = ()
     frontends: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
     @property
     def owner(self) -> str:

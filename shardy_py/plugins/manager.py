@@ -189,6 +189,7 @@ def _loaded(candidate: Candidate, answers: _Answers) -> PluginInfo:
         traits=tuple(sorted({trait.name for item in definitions for trait in item.traits})),
         priorities=answers.priorities,
         frontends=tuple(item.name for item in answers.frontends),
+        types=tuple(sorted(item.name for dialect in answers.dialects for item in dialect.types)),
     )
 
 

@@ -72,7 +72,9 @@ def plugins_json(registry: Registry) -> str:
                 "dialects": list(plugin.dialects),
                 "ops": list(plugin.op_names),
                 "traits": list(plugin.traits),
+                "types": list(plugin.types),
                 "passes": list(plugin.passes),
+                "frontends": list(plugin.frontends),
                 "priorities": [str(item) for item in plugin.priorities],
                 "problems": [str(item) for item in plugin.problems],
             }

@@ -33,7 +33,14 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
         table.add_row(*map(Text, (*cells, str(plugin.ops))))
     console.print(table)
     for plugin in registry.plugins:
-        for what, items in (("traits", plugin.traits), ("passes", plugin.passes), ("priorities", plugin.priorities)):
+        given = {
+            "traits": plugin.traits,
+            "types": plugin.types,
+            "passes": plugin.passes,
+            "priorities": plugin.priorities,
+            "frontends": plugin.frontends,
+        }
+        for what, items in given.items():
             if items:
                 console.print(Text(f"{plugin.name} {what}: {', '.join(map(str, items))}"))
     for problem in registry.problems:

@@ -79,7 +79,7 @@ def import_native(
     program.locate = _locate
     with no_garbage_collection(keep=True):
         _Importer(program, module).run(module)
-        program.has_foreign_types = codec.types.has_foreign
+        program.has_foreign_types = None if codec.types.has_foreign else False
         if native_use_order:
             _take_native_use_order(program)
     return program

@@ -149,3 +149,20 @@ def test_dynamic_sizes_are_refused_as_those_of_tensors_are() -> None:
     text = f"func.func @main(%x: !torch.vtensor<[?,4],f32>) -> !torch.vtensor<[?,4],f32> {{\n{text}"
     with pytest.raises(sdy.UnsupportedError, match="static shape"):
         sdy.propagate(text, {"a": 2}, registry=REGISTRY)
+
+
+def test_tokens_beside_tensors_change_nothing() -> None:
+    """An op with a token among its results keeps its shardings under Shardy's own name, as the reference writes it."""
+    text = """
+      sdy.mesh @mesh = <["a"=2]>
+      func.func @main(%t: !stablehlo.token) -> (tensor<8xf32>, !stablehlo.token) {
+        %0:2 = "stablehlo.infeed"(%t) {infeed_config = "", layout = [[0]],
+          sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>, <@mesh, []>]>}
+          : (!stablehlo.token) -> (tensor<8xf32>, !stablehlo.token)
+        return %0#0, %0#1 : tensor<8xf32>, !stablehlo.token
+      }
+    """
+    result = sdy.propagate(text)
+    assert 'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>, <@mesh, []>]>' in result.text
+    assert "shardy.sharding" not in result.text
+    assert result.warnings == ()

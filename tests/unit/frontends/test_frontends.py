@@ -1,5 +1,6 @@
 """All kinds of programs come in and go out by one protocol; plugins add more."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from shardy_py.errors import OptionError, PluginError, UnsupportedError
 from shardy_py.frontends.select import _BUNDLED, bundled_frontend, find_frontend, frontend_of, named_frontend
 from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
+from shardy_py.report.data import plugins_json
+from shardy_py.report.tables import print_plugins
 from tests.unit.frontends.toy_graph import TOY, Graph, GraphFrontend, Plugin, graph
 
 
@@ -183,3 +186,24 @@ def test_a_program_of_another_frontend_goes_back_through_it() -> None:
     assert second.module is first.module
     assert frontend_of(second.program).name == "mlir"
     assert str(second.results[0]) == '<@mesh, [{"a"}]>'
+
+
+def test_the_list_of_plugins_names_frontends_and_types(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a plugin brings besides ops is in the table and in the JSON."""
+    toy = sdy.Dialect("toy_types")
+    toy.type("!toy.array")
+
+    class Given(Plugin):
+        __name__ = "given"
+
+        @sdy.hookimpl
+        def shardy_register_dialects(self) -> list[sdy.Dialect]:
+            return [toy]
+
+    registry = sdy.Registry.from_entry_points(plugins=[Given()])
+    print_plugins(registry)
+    printed = capsys.readouterr().out
+    assert "given types: !toy.array" in printed
+    assert "given frontends: toy-graph" in printed
+    (item,) = [item for item in json.loads(plugins_json(registry)) if item["name"] == "given"]
+    assert (item["types"], item["frontends"]) == (["!toy.array"], ["toy-graph"])

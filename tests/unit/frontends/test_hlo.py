@@ -73,3 +73,15 @@ def test_unreadable(tmp_path: Path) -> None:
     """A file that is not there is an error that names it."""
     with pytest.raises(ParseError, match="nowhere"):
         import_hlo(tmp_path / "nowhere")
+
+
+def test_hlo_is_a_program_like_any_other(tmp_path):
+    """`propagate` takes HLO text, bytes, a file and a module that was read, and gives the same for each."""
+    path = tmp_path / "m.hlo"
+    path.write_text(TEXT)
+    from shardy_py import propagate
+
+    arguments = {"mesh": {"x": 2}, "in_shardings": {0: (None, "x")}}
+    texts = {propagate(source, **arguments).text for source in (TEXT, TEXT.encode(), path, import_hlo(TEXT))}
+    assert len(texts) == 1
+    assert "sdy.sharding" in texts.pop()
