@@ -19,7 +19,7 @@ from shardy_py.api.given_shardings import (
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.frontends.gspmd import import_gspmd
+from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
 from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.graph import Op, Program
@@ -80,6 +80,7 @@ def give_shardings(
     """
     opaque = give_shapes(program, semantics)
     given = mesh_of_shardings(in_shardings, out_shardings) if mesh is None else as_mesh(mesh)
+    import_round_trip(program)
     mesh_name = None if given is None else add_mesh(program, given)
     warnings = import_gspmd(program, may_add_meshes=given is None)
     mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)

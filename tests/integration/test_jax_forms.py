@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from shardy_py import OptionError, ParseError, UnsupportedError, propagate
-from tests.integration.jax_programs import array, over, partitioner
+from tests.integration.jax_programs import MESH, PROGRAMS, array, lower, over, partitioner
 
 SHAPES = ({"w": array(32, 64), "b": array(64)}, array(16, 32))
 NAMES = ["params['b']", "params['w']", "x"]
@@ -164,3 +164,20 @@ def test_arguments_that_do_not_fit() -> None:
         propagate(lambda x: x, args=SHAPES)
     with pytest.raises(OptionError, match=r"JAX cannot lower the function: TypeError: .*missing 1 required"):
         propagate(model, args=SHAPES[:1])
+
+
+QUICK = ("training_step", "shards_twice", "alike")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
+)
+@pytest.mark.parametrize("shardy", [True, False])
+def test_hlo_text_of_jax(name: str, shardy: bool) -> None:
+    """HLO text keeps what JAX says, as texts of Shardy or as shardings of GSPMD: the same arguments come out."""
+    expected = propagate(lower(name, shardy=True), MESH)
+    found = propagate(lower(name, shardy=shardy).as_text("hlo"), MESH)
+    assert found.arguments == expected.arguments
+    if shardy:
+        assert found.results == expected.results
+    assert "mhlo.sharding" not in str(found)

@@ -11,11 +11,28 @@ from shardy_py.frontends.gspmd.annotations import Annotations, annotated_ops
 from shardy_py.frontends.gspmd.custom_calls import read_sharding_calls
 from shardy_py.frontends.gspmd.manual import read_manual_computations
 from shardy_py.frontends.gspmd.meshes import Meshes
-from shardy_py.frontends.gspmd.round_trip import read_round_trip
+from shardy_py.frontends.gspmd.round_trip import is_round_trip, read_shardings
+from shardy_py.frontends.gspmd.round_trip_manual import read_manual_calls
 from shardy_py.frontends.gspmd.values import read_values
 from shardy_py.ir.graph import Program
 
-__all__ = ["import_gspmd"]
+__all__ = ["import_gspmd", "import_round_trip"]
+
+
+def import_round_trip(program: Program) -> None:
+    """Bring the meshes and shardings of Shardy that a module keeps as text (``xla.sdy.sharding``) back.
+
+    What such a module says in terms of GSPMD as well is a copy, and goes.
+
+    Args:
+        program: The program; changed in place.
+
+    Raises:
+        ShardyError: a text cannot be read, or a manual computation has another form than XLA gives it.
+    """
+    if is_round_trip(program):
+        read_shardings(program)
+        read_manual_calls(program)
 
 
 def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diagnostic, ...]:
@@ -23,8 +40,7 @@ def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diag
 
     Shardings are said over the meshes that the program has. Where there is none that fits, the mesh is made of the
     common factors of all tile assignments, see `shardy_py.sharding.hlo.derive_meshes`. A value that has a sharding of
-    Shardy as well keeps that. Also read is the form in which XLA keeps shardings of Shardy as text
-    (``xla.sdy.sharding``).
+    Shardy as well keeps that.
 
     Args:
         program: The program; changed in place, its table of shardings is not filled yet.
@@ -36,7 +52,6 @@ def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diag
     Raises:
         ShardyError: an annotation cannot be read, or the meshes do not fit.
     """
-    read_round_trip(program)
     ops = annotated_ops(program)
     if not ops:
         return ()

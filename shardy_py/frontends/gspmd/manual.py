@@ -16,7 +16,7 @@ from shardy_py.frontends.gspmd.annotations import (
 from shardy_py.frontends.gspmd.custom_calls import replace_in_order
 from shardy_py.frontends.gspmd.inline import inline_call
 from shardy_py.frontends.gspmd.meshes import Meshes
-from shardy_py.frontends.gspmd.regions import ShardRegion, check_borders, find_regions
+from shardy_py.frontends.gspmd.regions import ShardRegion, check_borders, find_regions, whole_value_used
 from shardy_py.ir.cloning import clone_op
 from shardy_py.ir.finding import all_ops, outermost
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
@@ -128,14 +128,34 @@ class _Reader:
             if op.parent is not None:
                 op.parent.remove(op)
             body.append(op)
-        for op in region.body:
-            for inner in op.walk() if op not in copied else ():
+        for op in [op for op in region.body if op not in copied]:
+            for inner in op.walk():
                 for number, value in enumerate(inner.operands):
-                    if value.id in copies:
-                        inner.set_operand(number, copies[value.id])
+                    inside = self._inside(value, inner, body, copies)
+                    if inside is not value:
+                        inner.set_operand(number, inside)
         sources = [self._source(op) for op in region.exits]
         returned = [copies.get(value.id, value) for value in sources]
         body.append(Op(self._program, RETURN, returned))
+
+    def _inside(self, value: Value, user: Op, body: Block, copies: dict[int, Value]) -> Value:
+        """Return what the body of a manual computation uses in the place of a value: a copy of a constant outside.
+
+        Raises:
+            UnsupportedError: it is another value from outside.
+        """
+        if value.id in copies:
+            return copies[value.id]
+        at = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        while at is not None and at is not body:
+            at = None if at.parent_op is None else at.parent_op.parent
+        if at is body:
+            return value
+        op = value.defining_op
+        if op is None or op.operands or op.regions:
+            raise whole_value_used(user)
+        body.insert_after(None, clone_op(op, copies))
+        return copies[value.id]
 
     def _source(self, op: Op) -> Value:
         """Return the shard that a custom call puts together, without what JAX says about it right before."""

@@ -31,7 +31,7 @@ class ShardRegion:
     def last(self) -> Op:
         """The op behind which the manual computation stands."""
         block_order = {op: number for number, op in enumerate(_block_of(self).ops)}
-        return max((*self.entries, *self.body), key=block_order.__getitem__, default=self.exits[0])
+        return max((*self.entries, *self.body) or self.exits[:1], key=block_order.__getitem__)
 
 
 def find_regions(block: Block) -> list[ShardRegion]:
@@ -94,8 +94,13 @@ def _producers(op: Op, block: Block) -> Iterator[Op]:
         if isinstance(owner, Op) and owner.parent is block:
             yield owner
         elif owner is block:
-            message = "a value that is whole is used as a shard, without SPMDFullToShardShape"
-            raise UnsupportedError(Diagnostic("manual-value-missing", message, op.location, op.name, _HINT))
+            raise whole_value_used(op)
+
+
+def whole_value_used(op: Op) -> UnsupportedError:
+    """Return the error that a value which is whole stands among shards."""
+    message = "a value that is whole is used as a shard, without SPMDFullToShardShape"
+    return UnsupportedError(Diagnostic("manual-value-missing", message, op.location, op.name, _HINT))
 
 
 def within(op: Op, block: Block) -> Op | None:

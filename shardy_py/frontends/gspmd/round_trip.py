@@ -1,9 +1,171 @@
-"""Shardings of Shardy that XLA keeps as text, in dictionaries that every compiler hands on."""
+"""Shardings of Shardy that XLA keeps as text, in dictionaries that all compilers hand on (``xla.sdy.sharding``).
+
+HLO text of a program that was lowered with the Shardy partitioner has them, and exports of JAX of the year 2025.
+"""
 
 from __future__ import annotations
 
-from shardy_py.ir.graph import Program
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, ParseError, ShardyError
+from shardy_py.frontends.gspmd.annotations import FUNCTION, SHARDING, TARGET, dictionaries
+from shardy_py.frontends.gspmd.custom_calls import CONSTRAINT, add_group_member, replace_in_order
+from shardy_py.frontends.gspmd.meshes import MESH
+from shardy_py.ir.finding import all_ops
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.shardings import SHARDING as SHARDY_SHARDING
+from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
+from shardy_py.sharding import grammar
+from shardy_py.sharding.lexer import Cursor
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.parse import parse_attribute
+from shardy_py.sharding.tensor import TensorShardingPerValue
+
+FRONTEND = "mhlo.frontend_attributes"
+PREFIX = "xla.sdy."
+_MESHES = "xla.sdy.meshes"
+_SHARDING = "xla.sdy.sharding"
+_RULE = "xla.sdy.sharding_rule"
+_GROUP_ID = "xla.sdy.sharding_group_id"
+_RETURN = "func.return"
 
 
-def read_round_trip(program: Program) -> None:
-    """Nothing yet."""
+def is_round_trip(program: Program) -> bool:
+    """Return whether a program keeps shardings of Shardy as text."""
+    return _MESHES in frontend_attributes(program.attributes)
+
+
+def read_shardings(program: Program) -> None:
+    """Bring meshes and shardings that are kept as text back; what is said in terms of GSPMD beside them goes.
+
+    Raises:
+        ParseError: a text cannot be read.
+    """
+    _read_meshes(program)
+    for op in list(all_ops(program)):
+        if op.name == FUNCTION:
+            _read_interface(op)
+        op.attributes.pop(SHARDING, None)
+        kept = frontend_attributes(op.attributes)
+        target = str(op.attributes.get(TARGET, "")).rpartition(PREFIX)[2]
+        if _GROUP_ID in kept and target == "ShardingGroup":
+            number = int(str(kept[_GROUP_ID]).split(":", 1)[0])
+            value = op.operands[0]
+            op.erase()
+            add_group_member(value, number)
+        elif _SHARDING in kept:
+            _read_op(op, target, kept)
+
+
+def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the dictionary that compilers hand on; an empty one where there is none."""
+    found = attributes.get(FRONTEND)
+    return found if isinstance(found, Mapping) else {}
+
+
+def drop_texts(op: Op) -> None:
+    """Remove the texts of Shardy from the dictionary of an op."""
+    kept = {name: value for name, value in frontend_attributes(op.attributes).items() if not name.startswith(PREFIX)}
+    if kept:
+        op.attributes[FRONTEND] = kept
+    else:
+        op.attributes.pop(FRONTEND, None)
+
+
+def read_text(text: Any, op: Op) -> Any:
+    """Return the value in a text, whose quotes may be escaped once more.
+
+    Raises:
+        ParseError: it cannot be read.
+    """
+    try:
+        return parse_attribute(_unquoted(text))
+    except ShardyError as error:
+        raise ParseError(*(evolve(item, location=op.location, op=op.name) for item in error.diagnostics)) from None
+
+
+def _unquoted(text: Any) -> str:
+    return str(text).replace('\\"', '"')
+
+
+def _read_meshes(program: Program) -> None:
+    """Add the meshes in front of everything, in their order."""
+    known = frontend_attributes(program.attributes)
+    cursor = Cursor(_unquoted(known[_MESHES]))
+    symbols = SymbolTable(program)
+    last: Op | None = None
+    cursor.expect("{")
+    while not cursor.accept("}"):
+        if last is not None:
+            cursor.expect(",", "}")
+        name = cursor.string("the name of a mesh") if cursor.token.startswith('"') else cursor.advance()
+        cursor.expect("=")
+        cursor.expect("#sdy.mesh")
+        mesh: Mesh = grammar.mesh(cursor)
+        op = Op(program, MESH, attributes={SYMBOL_NAME: name, "mesh": mesh})
+        if symbols.get(name) is not None:
+            message = f"the module has a symbol of the name of the mesh {name}"
+            raise ParseError(Diagnostic("malformed-module", message))
+        last = program.body.insert_after(last, op)
+        symbols.insert(op)
+    rest = {name: value for name, value in known.items() if name != _MESHES}
+    if rest:
+        program.attributes[FRONTEND] = rest
+    else:
+        del program.attributes[FRONTEND]
+
+
+def _read_interface(function: Op) -> None:
+    for name in ("arg_attrs", "res_attrs"):
+        items = dictionaries(function, name)
+        if any(FRONTEND in item or SHARDING in item for item in items):
+            function.attributes[name] = tuple(_converted(item, function) for item in items)
+
+
+def _converted(item: dict[str, Any], function: Op) -> dict[str, Any]:
+    """Return the attributes of one argument or result."""
+    rest = {name: value for name, value in item.items() if name not in (SHARDING, FRONTEND)}
+    kept = dict(frontend_attributes(item))
+    text = kept.pop(_SHARDING, None)
+    if kept:
+        rest[FRONTEND] = kept
+    if text is not None:
+        rest[SHARDY_SHARDING] = read_text(text, function)
+    return rest
+
+
+def _read_op(op: Op, target: str, kept: Mapping[str, Any]) -> None:
+    value: TensorShardingPerValue = read_text(kept[_SHARDING], op)
+    if target == "Sharding":
+        (result,) = op.results
+        made = Op(
+            op.program, CONSTRAINT, op.operands, (result.type,), {"sharding": value.shardings[0]}, register_uses=False
+        )
+        assert op.parent is not None
+        op.parent.insert_before(op, made)
+        op.operands[0].uses[op.operands[0].uses.index((op, 0))] = (made, 0)
+        replace_in_order(result, made.results[0])
+        op.operands = ()
+        op.erase()
+    elif target == "FuncResultSharding":
+        _read_result(op, value)
+    else:
+        op.attributes[SHARDY_SHARDING] = value
+        if _RULE in kept:
+            op.attributes["sdy.sharding_rule"] = read_text(kept[_RULE], op)
+        drop_texts(op)
+
+
+def _read_result(op: Op, value: TensorShardingPerValue) -> None:
+    """Put a sharding on the results of the function that return the value, and take the op away."""
+    for user, number in op.results[0].uses:
+        function = user.parent_op
+        if user.name == _RETURN and function is not None:
+            items = list(dictionaries(function, "res_attrs") or ({},) * len(function.function_results))
+            items[number] = {**items[number], SHARDY_SHARDING: value.shardings[0]}
+            function.attributes["res_attrs"] = tuple(items)
+    replace_in_order(op.results[0], op.operands[0], at=(op, 0))
+    op.erase()
