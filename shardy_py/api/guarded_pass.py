@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.ir.graph import Program
-from shardy_py.ir.guard import Guard, Unfit, shown
+from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.guard import Guard, Unfit, describe_error, shown
 from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.types import OpaqueType, TensorType
 from shardy_py.ir.verify import diagnose
 from shardy_py.plugins import Registry
+from shardy_py.sharding.tensor import TensorSharding
 
 
 def guard_pass(name: str, class_: type[Pass], registry: Registry, make: Callable[[], Pass] | None = None) -> Pass:
@@ -62,8 +64,8 @@ class GuardedPass:
         Raises:
             PluginError: it raises, returns something, or leaves a program that is not well formed.
         """
-        before = _fingerprint(program)
-        known = set(map(_message, diagnose(program)))
+        before, had_functions = _fingerprint(program), bool(program.functions)
+        known = set(map(_message, _problems(program)))
         guard = Guard(self.item.run, f"the pass {self.name!r}", self.owner, code="pass-failed")
         try:
             guard.call(program, context, check=_nothing)
@@ -72,7 +74,9 @@ class GuardedPass:
                 raise
             context.warnings.extend(error.diagnostics)
             return
-        broken = [item for item in diagnose(program) if _message(item) not in known]
+        broken = [item for item in _problems(program) if _message(item) not in known]
+        if not broken and had_functions and not program.functions:
+            broken = [Diagnostic("broken-program", "it has no function any more")]
         if broken:
             first = broken[0]
             message = f"left a program that is not well formed: {first.message}"
@@ -87,6 +91,30 @@ def _nothing(answer: Any, op: Any) -> None:
     if answer is not None:
         hint = "a pass rewrites the program that it gets, in place, and returns nothing"
         raise Unfit(f"returned {shown(answer)}", hint)
+
+
+def _problems(program: Program) -> list[Diagnostic]:
+    """Return what is wrong with a program, even with one whose parts are not of the types that they should be."""
+    try:
+        return list(_false_parts(program)) or list(diagnose(program))
+    except Exception as error:
+        return [Diagnostic("broken-program", f"looking at it fails with {describe_error(error)}")]
+
+
+def _false_parts(program: Program) -> Iterator[Diagnostic]:
+    for op in program.walk():
+        if not isinstance(op.name, str) or not op.name or any(map(str.isspace, op.name)):
+            yield Diagnostic("broken-program", f"{shown(op.name)} is no name of an op", op.location)
+        for value in (*op.operands, *op.results):
+            if not isinstance(value, Value) or not isinstance(value.type, TensorType | OpaqueType):
+                yield Diagnostic("broken-program", "a value of the op has no type", op.location, op.name)
+        false = [name for name in op.attributes if not isinstance(name, str)]
+        if false:
+            message = f"the op has an attribute with the name {shown(false[0])}"
+            yield Diagnostic("broken-program", message, op.location, op.name)
+    for sharding in program.shardings.values():
+        if not isinstance(sharding, TensorSharding):
+            yield Diagnostic("broken-program", f"{shown(sharding)} is no sharding")
 
 
 def _message(item: Diagnostic) -> tuple[str, str, str]:

@@ -28,7 +28,7 @@ def load_registry(
         PluginError: a given plugin is broken, or with ``strict_plugins`` anything is wrong.
         OptionError: the plugins are no list, or one that is blocked does not exist.
     """
-    given, not_wanted = check_given(plugins), tuple(blocked)
+    given, not_wanted = check_given(plugins), (blocked,) if isinstance(blocked, str) else tuple(blocked)
     if not given and not not_wanted:
         return check_plugins(installed_registry(options=options, skip_broken=not strict_plugins), strict=strict_plugins)
     registry = Registry.from_entry_points(

@@ -23,6 +23,7 @@ from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
 from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.guard import shown
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
 
@@ -42,6 +43,9 @@ def make_semantics(
         OptionError: both a registry and plugins are given.
         PluginError: a plugin is broken.
     """
+    if registry is not None and not isinstance(registry, Registry):
+        message = f"registry is {shown(registry)}, not a Registry"
+        raise OptionError(Diagnostic("invalid-registry", message, hint="Registry.of([toy]), or plugins=[module]"))
     if registry is None:
         return load_registry(plugins=plugins, options=options, strict_plugins=strict_plugins)
     more = tuple(plugins)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
@@ -52,12 +52,18 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
     """Look at every edge: its owner, its sources, its other targets."""
     arguments = _ask(data_flow.get_block_argument_edge_owners, op)
     results = _ask(data_flow.get_op_result_edge_owners, op)
+    yield from _sharding_problems(op, data_flow, arguments, results)
+    seen: set[int] = set()
     for owner in (*arguments, *results):
         if not _is_target(op, owner):
             yield _problem(
                 op, data_flow, f"{owner!r} owns an edge, but is neither a result nor an argument of a region"
             )
             return
+        if owner.id in seen:
+            yield _problem(op, data_flow, f"{_name(op, owner)} owns two edges")
+            return
+        seen.add(owner.id)
         for source in _ask(data_flow.get_edge_sources, op, owner):
             yield from _source_problems(op, data_flow, owner, source)
         for target in (owner, *_ask(data_flow.get_non_edge_owner_targets, op, owner)):
@@ -66,6 +72,23 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
                 shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
                 yield _problem(op, data_flow, f"get_edge_owner_from_target gives another owner for {shown}")
+
+
+def _sharding_problems(
+    op: Op, data_flow: ShardableDataFlowOpInterface, arguments: Sequence[Value], results: Sequence[Value]
+) -> Iterator[Diagnostic]:
+    """Look at the shardings that the op holds: all owners have one, or none has."""
+    for name, owners in (
+        ("get_block_argument_edge_owner_shardings", arguments),
+        ("get_op_result_edge_owner_shardings", results),
+    ):
+        shardings = _ask(getattr(data_flow, name), op)
+        if shardings and len(shardings) != len(owners):
+            yield _problem(op, data_flow, f"{name} gives {len(shardings)} shardings for {len(owners)} owners")
+        for sharding, owner in zip(shardings, owners, strict=False):
+            if sharding.rank != (_rank(owner) or 0):
+                message = f"{name} gives {sharding} for {_name(op, owner)} of type {owner.type}"
+                yield _problem(op, data_flow, message)
 
 
 def _ask(method: Callable[..., Any], *arguments: Any) -> Any:

@@ -6,8 +6,9 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -21,6 +22,7 @@ _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 _LIBRARIES = ("site-packages", "dist-packages")
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _LONG = 200
+_MANY = 100_000
 _OWN_RECURSION = 200
 """Frames that code of a plugin takes at least where it calls itself without end, not the program being nested."""
 
@@ -112,8 +114,8 @@ class Guard:
         if isinstance(error, Unfit):
             return self.refusal(error.message, op, hint=error.hint)
         if isinstance(error, ShardyError):
-            items = [self._placed(item, op, place_in_trace(error, self.function)) for item in error.diagnostics]
-            return type(error)(*items)
+            place = place_in_trace(error, self.function)
+            return type(error)(*(self._placed(item, op, place) for item in diagnostics_of(error)))
         if isinstance(error, RecursionError) and _depth(error) < _OWN_RECURSION:
             raise error
         place = place_in_trace(error, self.function)
@@ -144,6 +146,29 @@ class Guard:
             location=item.location or (op.location if op else ""),
             hint=f"{item.hint}; {by}" if item.hint else by,
         )
+
+
+def diagnostics_of(error: ShardyError) -> list[Diagnostic]:
+    """Return the diagnostics of one of our errors; code of plugins may have raised it with a text, or with nothing."""
+    given = error.diagnostics or (type(error).__name__,)
+    return [item if isinstance(item, Diagnostic) else Diagnostic("plugin-failed", shown_text(item)) for item in given]
+
+
+def shown_text(thing: Any) -> str:
+    """Return a text as it is, anything else as `shown` does."""
+    return thing if isinstance(thing, str) else shown(thing)
+
+
+def few(items: Iterable[Any]) -> list[Any]:
+    """Return what an iterable of a plugin yields.
+
+    Raises:
+        Unfit: it does not end.
+    """
+    found = list(islice(items, _MANY + 1))
+    if len(found) > _MANY:
+        raise Unfit(f"gives more than {_MANY} items", "return a list")
+    return found
 
 
 def describe_error(error: BaseException) -> str:
@@ -217,8 +242,8 @@ def place_in_trace(error: BaseException, thing: Any = None) -> str:
         error: The exception.
         thing: The function of the plugin; its files come before those of libraries that it calls.
     """
-    if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return show_place(error.filename, error.lineno)
+    if isinstance(error, SyntaxError) and error.lineno and not (error.filename or "<").startswith("<"):
+        return show_place(str(error.filename), error.lineno)
     lines = _foreign_lines(error.__traceback__)
     if not lines:
         return ""

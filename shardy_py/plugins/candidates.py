@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
-from shardy_py.ir.guard import describe_error, name_hint, place_in_trace
+from shardy_py.ir.guard import describe_error, diagnostics_of, name_hint, place_in_trace
 from shardy_py.plugins.dialect import Dialect
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))
@@ -59,7 +59,7 @@ def blame(candidate: Candidate) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except PluginError as error:
-        if error.diagnostics[0].code in _OWN_CODES:
+        if diagnostics_of(error)[0].code in _OWN_CODES:
             raise
         raise PluginError(as_broken(candidate, error)) from error
     except ShardyError as error:
@@ -73,9 +73,10 @@ def blame(candidate: Candidate) -> Iterator[None]:
 
 def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
     """Return what is said of a plugin in which one of our own errors was raised."""
-    first = error.diagnostics[0]
-    message = "; ".join(f"'{item.op}' op: {item.message}" if item.op else item.message for item in error.diagnostics)
-    hint = "; ".join(dict.fromkeys(item.hint for item in error.diagnostics if item.hint))
+    items = diagnostics_of(error)
+    first = items[0]
+    message = "; ".join(f"'{item.op}' op: {item.message}" if item.op else item.message for item in items)
+    hint = "; ".join(dict.fromkeys(item.hint for item in items if item.hint))
     return evolve(
         broken(candidate, message, hint=hint),
         location=place_in_trace(error) or first.location,

@@ -9,7 +9,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.ir.costs import CostOpInterface
-from shardy_py.ir.guard import describe_error, shown
+from shardy_py.ir.guard import Unfit, describe_error, few, shown
 from shardy_py.ir.interfaces import (
     TRAITS,
     MeshReferenceOpInterface,
@@ -43,9 +43,12 @@ def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozense
     if isinstance(given, str) or not isinstance(given, Iterable):
         hint = _trait_hint(given) if isinstance(given, str) else f"{argument}=[Elementwise]"
         raise refuse("invalid-trait", f"{argument} is {shown(given)}, not a list of traits", op, hint=hint)
-    traits = list(given)
+    try:
+        traits = few(given)
+    except Unfit as error:
+        raise refuse("invalid-trait", f"{argument} {error.message}", op, hint=error.hint) from None
     for trait in traits:
-        if not isinstance(trait, Trait):
+        if not isinstance(trait, Trait) or not isinstance(trait.name, str):
             raise refuse("invalid-trait", f"{shown(trait)} is not a trait", op, hint=_trait_hint(trait))
     return frozenset(traits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -356,3 +357,21 @@ def _spelled_out(
         message = f"{named[0]} goes with a rule given as a text only"
         raise PluginError(Diagnostic("invalid-rule", message, op=name, hint="give it to rule(...), or to the builder"))
     return given
+
+
+def check_dialects(given: Any) -> tuple[Dialect, ...]:
+    """Return dialects that a caller gives.
+
+    Raises:
+        PluginError: they are no list of dialects.
+    """
+    if isinstance(given, Dialect):
+        raise checks.refuse("invalid-dialect", f"the dialects are {shown(given.name)} alone", hint="give a list: [toy]")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise checks.refuse("invalid-dialect", f"{shown(given)} is no list of dialects", hint="give a list: [toy]")
+    found = tuple(given)
+    for item in found:
+        if not isinstance(item, Dialect):
+            hint = "a module with hooks goes to plugins=[...]" if inspect.ismodule(item) else 'sdy.Dialect("toy")'
+            raise checks.refuse("invalid-dialect", f"{shown(item)} is no dialect", hint=hint)
+    return found

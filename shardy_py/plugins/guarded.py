@@ -12,7 +12,7 @@ from shardy_py.indexing import IndexingMap
 from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
 from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, shown
+from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, few, shown
 from shardy_py.ir.interfaces import (
     MeshReferenceOpInterface,
     OpOperand,
@@ -80,9 +80,28 @@ def _guarded(thing: Any, protocol: type, checks: Mapping[str, Check | None], gua
         if not is_written(thing, name, protocol):
             continue
         named = Guard(getattr(thing, name), name, guard.owner, guard.error, guard.code, guard.place)
-        methods[name] = staticmethod(named.wrap(check))
+        wrapped = named.wrap(check)
+        methods[name] = staticmethod(_of_one_rank(wrapped, named) if name == "transform_target_sharding" else wrapped)
     class_ = type(thing)
     return type(class_.__name__, (protocol,), {**methods, "__module__": class_.__module__, "guard": guard})()
+
+
+def _of_one_rank(transform: Callable[..., Any], guard: Guard) -> Callable[..., TensorSharding]:
+    """Return the transform of a sharding with a look at what it gives: the value keeps its dimensions and its mesh."""
+
+    def checked(op: Op, target: Value, sharding: TensorSharding, kind: Any) -> TensorSharding:
+        answer: TensorSharding = transform(op, target, sharding, kind)
+        if answer.rank != sharding.rank or answer.mesh != sharding.mesh:
+            message = f"returned {answer} for {sharding}, which has other dimensions or another mesh"
+            raise guard.refusal(message, op, hint="return a sharding of the same value")
+        return answer
+
+    return checked
+
+
+def look_of(op: Op) -> tuple[Any, ...]:
+    """Return what a rule function must leave as it is: it looks at its op only."""
+    return op.name, op.operands, op.results, op.regions, op.parent, getattr(op.attributes, "key", None)
 
 
 def _traits(answer: Any, op: Op) -> frozenset[Trait]:
@@ -104,7 +123,7 @@ def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
         raise Unfit(f"returned {shown(answer)}, not a list of {wanted}s", hint)
     if isinstance(answer, OpOperand):
         raise Unfit("returned an OpOperand, not a list of OpOperands", "return [OpOperand(op, number)]")
-    items = tuple(answer)
+    items = answer if answer.__class__ is tuple else tuple(few(answer))
     for item in items:
         if not isinstance(item, class_):
             article = "an" if wanted[0] in "AIO" else "a"
@@ -149,7 +168,7 @@ def _runs(answer: Any, op: Op) -> tuple[float | None, ...]:
     hint = "return one number for each region, None where it is not known"
     if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
         raise Unfit(f"returned {shown(answer)}, not a list of numbers", hint)
-    runs = tuple(answer)
+    runs = tuple(few(answer))
     if len(runs) != len(op.regions):
         raise Unfit(f"returned {len(runs)} numbers for {len(op.regions)} regions", hint)
     for number in runs:

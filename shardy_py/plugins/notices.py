@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import dis
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from types import FunctionType
 
 from shardy_py.errors import Diagnostic, RuleWarning
+from shardy_py.ir.guard import place_of
 from shardy_py.plugins.dialect import OpDefinition
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum_text import excerpt
+
+_BUNDLED = frozenset(("shardy_dialects", "shardy_py"))
 
 
 def find_notices(definitions: Iterable[OpDefinition], owners: Mapping[str, str]) -> tuple[Diagnostic, ...]:
     """Return a notice for each rule text with a factor that only operands have and that no mark speaks of.
 
-    Such a factor passes through: no all-reduce follows, and each device keeps the result of its own shard.
+    Such a factor passes through: no all-reduce follows, and each device keeps the result of its own shard. There is a
+    notice for each rule function without a return, too.
 
     Args:
         definitions: The definitions of ops.
         owners: For each op name, who defines it.
     """
-    return tuple(notice for item in definitions for notice in _unmarked(item, owners.get(item.name, "")))
+    found = [(item, owners.get(item.name, "")) for item in definitions]
+    return tuple(notice for pair in found for find in (_unmarked, _without_return) for notice in find(*pair))
 
 
 def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
@@ -36,6 +44,25 @@ def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
     )
     hint += f"; the rule is defined by {owner}" if owner else ""
     yield Diagnostic("unmarked-factor", message, op=definition.name, hint=hint, excerpt=excerpt(spec.text))
+
+
+def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
+    """Yield a notice where the rule function does something and returns nothing, whatever happens."""
+    function = getattr(definition.rule, "get_sharding_rule", definition.rule)
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, FunctionType) or function.__module__.partition(".")[0] in _BUNDLED:
+        return
+    steps = list(dis.get_instructions(function))
+    returned = [before for before, step in pairwise(steps) if step.opname == "RETURN_VALUE"]
+    constant = [step for step in steps if step.opname == "RETURN_CONST"]
+    if not any(step.opname.startswith("CALL") for step in steps) or not (returned or constant):
+        return
+    if all(step.opname == "LOAD_CONST" and step.argval is None for step in returned) and all(
+        step.argval is None for step in constant
+    ):
+        message = f"the rule function {function.__name__} never returns a rule"
+        hint = "is a return missing?" + (f" It is defined by {owner}" if owner else "")
+        yield Diagnostic("no-return", message, place_of(function), op=definition.name, hint=hint)
 
 
 def warn_of(notices: Iterable[Diagnostic]) -> None:

@@ -40,7 +40,7 @@ from shardy_py.plugins.clashes import (
     type_clash,
     with_problems,
 )
-from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefinition, TraitsOf
+from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefinition, TraitsOf, check_dialects
 from shardy_py.plugins.guarded import (
     guard_cost,
     guard_data_flow,
@@ -48,6 +48,7 @@ from shardy_py.plugins.guarded import (
     guard_indexing,
     guard_mesh_reference,
     guard_traits_of,
+    look_of,
 )
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.plugins.notices import find_notices, warn_of
@@ -142,10 +143,10 @@ class Registry:
             options: What rules depend on besides their op.
 
         Raises:
-            PluginError: two dialects define the same op, or two frontends have one name.
+            PluginError: two dialects define the same op, two frontends have one name, or something is no dialect.
         """
         return cls.build(
-            [(f"dialect {dialect.name!r}", dialect) for dialect in dialects],
+            [(f"dialect {dialect.name!r}", dialect) for dialect in check_dialects(dialects)],
             options=options,
             frontends=[(f"the class {type(item).__name__}", item) for item in frontends],
         )
@@ -437,8 +438,11 @@ class Registry:
             raise
 
     def _ask_for_rule(self, op: Op, resolved: _Resolved) -> OpShardingRule | None:
-        guard = self._guard(op.name, resolved.rule)
+        guard, before = self._guard(op.name, resolved.rule), look_of(op)
         rule = guard.call(op, self.options) if resolved.takes_options else guard.call(op)
+        if look_of(op) != before:
+            op.name, op.operands, op.results, op.regions = before[:4]
+            raise guard.refusal("changed its op", op, hint="a rule function looks at its op only; a pass may change it")
         if isinstance(rule, RuleSpec):
             rule = evolve(guard, function=rule).call(op)
         return None if rule is None else checked_rule(guard, rule, op, any_sizes=resolved.any_sizes)

@@ -371,6 +371,102 @@ MESHES = {
     ),
 }
 
+HOSTILE = {
+    "the rule changes its op": (rule("op.results = None\n    return None"), "the rule function changed its op"),
+    "the rule takes operands away": (rule("op.operands = ()\n    return None"), "the rule function changed its op"),
+    "an error of ours with a text": (rule("raise sdy.RuleError('a text')"), "a text"),
+    "an error of ours with nothing": (rule("raise sdy.ShardyError()"), "ShardyError"),
+    "a plugin error with a text": ("raise sdy.PluginError('a text')", "a text"),
+    "a rule that is a property": (
+        "class R:\n    @property\n    def get_sharding_rule(self): raise ValueError('p')\ntoy.op('toy.f', rule=R())",
+        "ValueError: p",
+    ),
+    "an object that has no attribute": (
+        "class R:\n    def __getattr__(self, name): raise RuntimeError(name)\ntoy.op('toy.loop', data_flow=R())",
+        "RuntimeError",
+    ),
+    "an object that has all attributes": (
+        "class R:\n    def __getattr__(self, name): return lambda *a: None\ntoy.op('toy.loop', data_flow=R())",
+        "lacks the method get_edge_sources",
+    ),
+    "traits that fail": ("toy.op('toy.f', traits=(1 / 0 for _ in [1]))", "ZeroDivisionError"),
+    "traits without end": (
+        "import itertools\ntoy.op('toy.f', traits=(sdy.Pure for _ in itertools.count()))",
+        "more than 100000 items",
+    ),
+    "more traits without end": (
+        "import itertools\ntoy.op('toy.f', traits_of=lambda op: (sdy.Pure for _ in itertools.count()))",
+        "more than 100000 items",
+    ),
+    "sources without end": (
+        flow("get_edge_sources", ", owner", "import itertools; return (OpOperand(op, 0) for _ in itertools.count())"),
+        "more than 100000 items",
+    ),
+    "a trait of a number": ("toy.op('toy.f', traits=[sdy.Trait(3)])", "is not a trait"),
+    "a trait of a list": ("toy.op('toy.f', traits=[sdy.Trait([])])", "is not a trait"),
+    "a huge offset": ("toy.op('toy.loop', data_flow=sdy.LoopDataFlow(10**30))", "of toy.loop, of 1"),
+    "a transform to another rank": (
+        flow(
+            "transform_target_sharding",
+            ", target, sharding, transform",
+            "return sdy.TensorSharding.fully_open('mesh', 5)",
+        ),
+        "which has other dimensions or another mesh",
+    ),
+    "too many shardings": (
+        flow("get_op_result_edge_owner_shardings", "", "return [sdy.TensorSharding.fully_open('mesh', 2)] * 5"),
+        "gives 5 shardings for 1 owners",
+    ),
+    "shardings of another rank": (
+        flow("get_op_result_edge_owner_shardings", "", "return [sdy.TensorSharding.fully_open('mesh', 5)]"),
+        "for result 0 of type",
+    ),
+    "an owner twice": (
+        flow("get_op_result_edge_owners", "", "return list(op.results) * 2"),
+        "for 2 owners",
+    ),
+    "a dialect renamed": ("toy.name = 3", "a dialect has a name, not 3"),
+    "the decorator as a rule": ("toy.op('toy.f', rule=toy.op)", "under its full name"),
+    "a rule of an attribute that is not there": (
+        "@toy.op('toy.f', contextual=True)\ndef f(op):\n    return op.operands[0].owner.nothing",
+        "raised AttributeError",
+    ),
+    "an error of 100000 letters": (rule("raise ValueError('x' * 100000)"), "raised ValueError: xxx"),
+    "an error on several lines": (rule("raise ValueError('one\\ntwo')"), "raised ValueError: one, at"),
+    "an error group": (rule("raise ExceptionGroup('g', [ValueError('x')])"), "raised ExceptionGroup: g"),
+    "a failing assertion": (rule("assert op.name == 'x', 'bad op'"), "raised AssertionError: bad op"),
+    "a text that is run": (rule("return eval('1 +')"), "raised SyntaxError"),
+    "a rule out of memory": (rule("raise MemoryError"), "raised MemoryError"),
+    "a pass that empties operands": (
+        PASS.format("def run(self, program, context):\n        for op in program.walk(): op.operands = None"),
+        "looking at it fails with TypeError",
+    ),
+    "a pass that leaves no shardings": (
+        PASS.format("def run(self, program, context): program.shardings = None"),
+        "left a program that is not well formed",
+    ),
+    "a pass that leaves texts as shardings": (
+        PASS.format("def run(self, program, context): program.shardings[0] = 'x'"),
+        "'x' is no sharding",
+    ),
+    "a pass that renames an op": (
+        PASS.format("def run(self, program, context):\n        for op in program.walk(): op.name = 'x y'"),
+        "left a program that is not well formed",
+    ),
+    "a pass that leaves a text as a type": (
+        PASS.format(
+            "def run(self, program, context):\n"
+            "        for op in program.walk():\n"
+            "            for value in op.results: value.type = 'f32'"
+        ),
+        "a value of the op has no type",
+    ),
+    "a pass that takes the function out": (
+        PASS.format("def run(self, program, context):\n        list(program.body.ops)[-1].erase()"),
+        "it has no function any more",
+    ),
+}
+
 PASSES = {
     "the pass raises": (
         PASS.format("def run(self, program, context): program.nothing"),
@@ -513,5 +609,5 @@ HOOKS = {
     ),
 }
 
-MISTAKES = {**RULES, **DEFINITIONS, **TRAITS_OF, **FLOWS, **MESHES, **PASSES, **SCHEDULES, **HOOKS}
+MISTAKES = {**RULES, **DEFINITIONS, **TRAITS_OF, **FLOWS, **MESHES, **HOSTILE, **PASSES, **SCHEDULES, **HOOKS}
 """All but those that only an estimate of the cost meets."""

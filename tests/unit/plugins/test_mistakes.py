@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,54 @@ def test_a_mistake_about_costs_is_one_error(name: str, tmp_path: Path) -> None:
     """What a plugin says of costs is met by estimates only."""
     body, said = COSTS[name]
     check(only_error(body, tmp_path, with_cost=True), said, tmp_path)
+
+
+def test_a_forgotten_return_is_told(tmp_path: Path) -> None:
+    """A rule function that does something and returns nothing gives a warning, as nothing is wrong for sure."""
+    body = "@toy.op('toy.f')\ndef f(op):\n    sdy.rule('i j -> i j')\n"
+    module = load_plugin_file(written(body, tmp_path))
+    with pytest.warns(sdy.RuleWarning, match="the rule function f never returns a rule"):
+        result = sdy.propagate(PROGRAM, plugins=[module])
+    (told,) = result.warnings
+    assert (told.code, told.op) == ("no-return", "toy.f")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"plugins": "toy.py"}, "not a list of plugins"),
+        ({"plugins": ["toy.py"]}, "'toy.py' is no plugin"),
+        ({"plugins": sdy}, "not a list of plugins"),
+        ({"plugins": [sdy.Dialect("toy")]}, "it is the dialect 'toy', not a plugin"),
+        ({"plugins": [None]}, "None is no plugin"),
+        ({"plugins": [type("Plugin", (), {})]}, "it is the class Plugin, not an object"),
+        ({"plugins": [object()]}, "it implements no hook"),
+        ({"registry": [sdy.Dialect("toy")]}, "not a Registry"),
+    ],
+)
+def test_what_is_given_in_the_place_of_plugins(wrong: dict[str, Any], said: str) -> None:
+    """A file name, a dialect, a class or nothing in the place of a plugin is one error, too."""
+    with pytest.raises(ShardyError) as caught:
+        sdy.propagate(PROGRAM, **wrong)
+    (problem,) = caught.value.diagnostics
+    assert said in str(problem)
+
+
+@pytest.mark.parametrize("wrong", [sdy.Dialect("toy"), "toy", ["toy"], [None], 3, [sdy]])
+def test_a_registry_is_made_of_dialects(wrong: Any) -> None:
+    """Anything else is an error."""
+    with pytest.raises(sdy.PluginError):
+        sdy.Registry.of(wrong)
+
+
+def test_misspelt_names_in_orders_are_told(tmp_path: Path) -> None:
+    """An order that speaks of an op that is nowhere gives a warning with the closest names."""
+    module = load_plugin_file(written("", tmp_path))
+    result = sdy.propagate(PROGRAM, plugins=[module], op_priorities=[["toy.lop", "toy.*", "Elementwise"]])
+    assert [(item.code, item.hint) for item in result.warnings] == [
+        ("unknown-op", "did you mean toy.loop or toy.f or toy.yield?"),
+        ("unknown-op", "a trait is given as a marker: sdy.Elementwise"),
+    ]
 
 
 def test_a_plugin_without_mistakes(tmp_path: Path) -> None:
