@@ -115,10 +115,15 @@ class ProgramSource:
             ShardyError: the module, the mesh or the shardings are not valid.
         """
         registry = options.load_registry()
+        if isinstance(module, Program) and module.frontend is not None:
+            module = module.frontend.write_back(module)
         frontend = find_frontend(module, registry)
-        data = frontend.to_bytes(module)
-        if any(given is not None for given in (mesh, in_shardings, out_shardings)):
-            program = _with_shardings(frontend.from_bytes(data), registry, mesh, in_shardings, out_shardings)
+        # The shardings of a program that was built are in its table only; reading it copies it.
+        built = module if isinstance(module, Program) else None
+        data = b"" if built is not None else frontend.to_bytes(module)
+        if built is not None or any(given is not None for given in (mesh, in_shardings, out_shardings)):
+            source = frontend.from_bytes(data) if built is None else built
+            program = _with_shardings(source, registry, mesh, in_shardings, out_shardings)
             frontend = frontend_of(program)
             data = frontend.to_bytes(frontend.write_back(program))
         return cls(zlib.compress(data), frontend.name, options)

@@ -36,7 +36,7 @@ class ProgramFrontend(Frontend):
         Raises:
             VerificationError: it is not well formed.
         """
-        if source.frontend is not None:
+        if source.frontend not in (None, self):
             return source
         verify(source)
         result = copy_program(source)

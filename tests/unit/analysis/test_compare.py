@@ -268,3 +268,18 @@ def test_programs_of_xdsl_travel_too(tmp_path: Path) -> None:
         source = ProgramSource.of(path, mesh)
         assert source.frontend == "xdsl"
         assert "main" in source.open().program.functions
+
+
+def test_programs_that_were_built_travel_too() -> None:
+    """A program of a Builder arrives with the shardings it was given, and stays as it was."""
+    builder = sdy.Builder(mesh={"a": 2})
+    with builder.function("main", [sdy.tensor(8)]) as (x,):
+        builder.shard(x, '[{"a"}]')
+        builder.return_(builder.op("stablehlo.negate", [x], [sdy.tensor(8)]))
+    given = dict(builder.program.shardings)
+    program = ProgramSource.of(builder.build()).open().program
+    assert [str(sharding) for sharding in program.shardings.values()] == ['<@mesh, [{"a"}]>']
+    assert builder.program.shardings == given
+    result = sdy.propagate(builder.build())
+    again = ProgramSource.of(result.program, in_shardings={0: ("a",)}).open().program
+    assert len(again.shardings) == 3
