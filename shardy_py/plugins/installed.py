@@ -42,11 +42,12 @@ def _build(distributions: Hashable, options: RuleOptions, skip_broken: bool) -> 
 
 
 def _entry(path: str) -> Hashable:
-    place = os.path.abspath(path)
     try:
+        # A relative entry is another place wherever the process goes; the place it is in may be gone.
+        place = os.path.abspath(path)
         state = os.stat(place)
     except OSError:
-        return place
+        return path
     return _metadata_in(place, state.st_mtime_ns) if S_ISDIR(state.st_mode) else (place, state.st_mtime_ns)
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,28 @@ def test_what_is_looked_at_follows_the_search_path(site: Path, monkeypatch: pyte
     assert installed_distributions() != before
     monkeypatch.undo()
     assert installed_distributions() != before
+
+
+def test_a_directory_that_is_gone_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the search path has the working directory, and that was removed, the plugins are found all the same."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.syspath_prepend("")
+    gone.rmdir()
+    assert "stablehlo.add" in installed_registry().ops
+
+
+def test_threads_share_the_registry() -> None:
+    """Runs in many threads at once see the same plugins and give the same results."""
+    builder = sdy.Builder(mesh={"a": 2})
+    with builder.function("main", [sdy.tensor(8)]) as (x,):
+        builder.shard(x, '[{"a"}]')
+        builder.return_(builder.op("stablehlo.negate", [x], [sdy.tensor(8)]))
+    program = builder.build()
+    with ThreadPoolExecutor(8) as pool:
+        texts = set(pool.map(lambda _: sdy.propagate(program).text, range(32)))
+    assert len(texts) == 1
 
 
 def test_given_plugins_are_asked_each_time() -> None:
