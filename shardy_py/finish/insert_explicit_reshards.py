@@ -16,7 +16,7 @@ from shardy_py.finish.reshards.plan import Mode, Plan, Shardings, Situation, mak
 from shardy_py.finish.reshards.survey import Visit, visits_named, visits_of
 from shardy_py.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
-from shardy_py.ir.finding import names_with_trait, ops_named
+from shardy_py.ir.finding import names_with_trait, ops_named, place_of
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
 from shardy_py.ir.passes import PassContext
@@ -223,7 +223,7 @@ class _Run:
         if plan.reduced_axes is None:
             message = "the results have unreduced axes, but the operands do not agree on the axes that are reduced"
             hint = "shard the reduced dimensions of all operands alike"
-            raise VerificationError(Diagnostic("unreduced-conflict", message, op.location, op.name, hint))
+            raise VerificationError(Diagnostic("unreduced-conflict", message, place_of(op), op.name, hint))
         self._reshard_operands(op, plan)
         self._reshard_results(op, plan)
         if plan.reduced_axes:

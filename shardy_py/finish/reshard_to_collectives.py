@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.collectives import Collective, plan_collectives
 from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.finding import ops_named
+from shardy_py.ir.finding import ops_named, place_of
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import PropagationBarrier
 from shardy_py.ir.passes import PassContext
@@ -135,7 +135,9 @@ class _Lowering:
     def _target(self, op: Op) -> TensorSharding:
         sharding = self.program.sharding(op.result)
         if sharding is None:
-            raise VerificationError(Diagnostic("missing-sharding", "the reshard has no sharding", op.location, op.name))
+            raise VerificationError(
+                Diagnostic("missing-sharding", "the reshard has no sharding", place_of(op), op.name)
+            )
         return sharding
 
     def _is_single_device(self, sharding: TensorSharding | None) -> bool:
@@ -155,7 +157,7 @@ def _incompatible(op: Op, source: TensorSharding, target: TensorSharding) -> Dia
     return Diagnostic(
         "incompatible-reshard",
         f"no collectives lead from {source} to {target}",
-        op.location,
+        place_of(op),
         op.name,
         hint="both shardings need the same rank, unreduced axes, and meshes with the same axes",
     )
@@ -166,7 +168,7 @@ def _inexact(op: Op, reached: TensorSharding, target: TensorSharding) -> Diagnos
     return Diagnostic(
         "inexact-reshard",
         f"the collectives lead to {reached} instead of {target}",
-        op.location,
+        place_of(op),
         op.name,
         hint="use axis sizes of which one always divides the other, for example powers of two",
     )

@@ -11,6 +11,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.reshards.insertion import RESHARD, Resharder
 from shardy_py.finish.reshards.survey import visits_of
 from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.finding import place_of
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     CrossDeviceReduction,
@@ -201,7 +202,7 @@ class _Checker:
         return next((kind for trait, kind in _COMBINERS if trait in traits), None)
 
     def _report(self, op: Op, message: str, hint: str) -> None:
-        self.found.append(Diagnostic("unreduced-axes", message, op.location, op.name, hint))
+        self.found.append(Diagnostic("unreduced-axes", message, place_of(op), op.name, hint))
 
 
 def _unreduced(shardings: Shardings) -> Axes:

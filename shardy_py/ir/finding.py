@@ -116,6 +116,14 @@ def outermost(op: Op) -> Op:
     return op
 
 
+def place_of(op: Op) -> str:
+    """Return the location of an op; of one that a pass made, that of the nearest op before or around it, or ""."""
+    near: Op | None = op
+    while near is not None and not near.location:
+        near = near.prev or near.parent_op
+    return "" if near is None else near.location
+
+
 def remove_with_content(program: Program, outer: Iterable[Op]) -> Sequence[Op]:
     """Unlink ops with all that is inside them, and return it all; their uses stay.
 

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of, main_function
-from shardy_py.ir.finding import all_ops, ops_named
+from shardy_py.ir.finding import all_ops, ops_named, place_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.types import TensorType
@@ -171,14 +171,6 @@ def _bound_axes(
             hint = "leave the axis out: inside the manual computation, and in what it calls, shapes are local to it"
             yield Diagnostic("bound-axis", message, place_of(op), op.name, hint)
             return
-
-
-def place_of(op: Op) -> str:
-    """Return the location of an op; of one that a pass made, that of the nearest op before or around it, or ""."""
-    near: Op | None = op
-    while near is not None and not near.location:
-        near = near.prev or near.parent_op
-    return "" if near is None else near.location
 
 
 def _role(value: Value) -> str:

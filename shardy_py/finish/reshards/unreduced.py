@@ -8,6 +8,7 @@ from attrs import define, evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.finish.reshards.insertion import RESHARD, Place, Resharder
+from shardy_py.ir.finding import place_of
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpOperand
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
@@ -226,4 +227,4 @@ def reduce_results(
 
 
 def _error(code: str, message: str, op: Op, hint: str) -> VerificationError:
-    return VerificationError(Diagnostic(code, message, op.location, op.name, hint))
+    return VerificationError(Diagnostic(code, message, place_of(op), op.name, hint))
