@@ -157,6 +157,12 @@ def _decode_elements(codec: Codec, native: Any) -> Any:
     return DenseElements(type_.shape, tuple(int(item) for item in native.get_values()), text)  # type: ignore[arg-type]
 
 
+def _decode_dense_array(native: Any) -> tuple[Any, ...]:
+    values = tuple(native.get_values())
+    # The only bit of a boolean is its sign.
+    return tuple(map(bool, values)) if native.elt_type == xb.i1 else values
+
+
 _DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
     xb.StringAttr: lambda codec, native: native.data,
     xb.IntegerAttr: _decode_integer,
@@ -165,7 +171,7 @@ _DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
     xb.SymbolRefAttr: _decode_symbol,
     xb.ArrayAttr: lambda codec, native: tuple([codec.decode(item) for item in native.data]),
     xb.DictionaryAttr: lambda codec, native: {name: codec.decode(item) for name, item in native.data.items()},
-    xb.DenseArrayBase: lambda codec, native: tuple(native.get_values()),
+    xb.DenseArrayBase: lambda codec, native: _decode_dense_array(native),
     xb.DenseIntOrFPElementsAttr: _decode_elements,
     xb.DenseResourceAttr: lambda codec, native: OpaqueElements(native),
 }
