@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         Pass,
         PassContext,
         PassThrough,
-        PluginInfo,
         PropagationBarrier,
         Pure,
         RecursiveMemoryEffects,
@@ -91,7 +90,6 @@ if TYPE_CHECKING:
         TraitsOf,
         UnitedByMlir,
         hookimpl,
-        hookspec,
     )
     from shardy_py.sharding.axes import AxisRef, SubAxis
     from shardy_py.sharding.combiner import Combiner
@@ -175,7 +173,6 @@ __all__ = [
     "OwnCollective",
     "Pass",
     "PassContext",
-    "PluginInfo",
     "PropagationBarrier",
     "Reduction",
     "Reshape",
@@ -187,7 +184,6 @@ __all__ = [
     "Sum",
     "TraitsOf",
     "UnitedByMlir",
-    "hookspec",
     # Errors
     "Diagnostic",
     "ShardyError",
@@ -220,9 +216,9 @@ _HOMES = {
         "DataFlowShardingTransformType Dialect Direction DynamicUpdate Elementwise Entry FoldsIntoConstant "
         "ForwardPassThrough InitialOf IsTerminator IsolatedFromAbove Level LoopDataFlow Maximum "
         "MeshReferenceOpInterface Minimum OpDefinition OpOperand OpPriority OpSemantics OwnCollective Pass "
-        "PassContext PassThrough PluginInfo PropagationBarrier Pure RecursiveMemoryEffects Reduction Registry "
+        "PassContext PassThrough PropagationBarrier Pure RecursiveMemoryEffects Reduction Registry "
         "Reshape ReturnLike Rule RuleOptions Scatter Schedule Selector ShardableDataFlowOpInterface "
-        "ShardingRuleOpInterface Sum Trait TraitsOf UnitedByMlir hookimpl hookspec"
+        "ShardingRuleOpInterface Sum Trait TraitsOf UnitedByMlir hookimpl "
     ),
     "shardy_py.rules": "rules",
     "shardy_py.sharding.axes": "AxisRef SubAxis",
