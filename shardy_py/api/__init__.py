@@ -1,1 +1,28 @@
-"""The calls a program makes: propagate a module, look at the result."""
+"""The calls a program makes: read a module, propagate it, look at the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shardy_py.ir.graph import Program
+    from shardy_py.plugins import Registry
+
+__all__ = ["read"]
+
+
+def read(module: Any, *, untrusted: bool = False, registry: Registry | None = None) -> Program:
+    """Return the op graph of a module, which `propagate` and all other functions take in its place.
+
+    Args:
+        module: The module, in any form that `propagate` takes.
+        untrusted: Whether its origin is unknown. Then MLIR's own parser, which some files crash, runs in a process of
+            its own.
+        registry: Knows the frontends of plugins; by default the installed ones.
+
+    Raises:
+        ShardyError: the module is not valid, or ends the process that parses it.
+    """
+    from shardy_py.api.source import read_apart, read_program
+
+    return read_program(read_apart(module, registry=registry) if untrusted else module, registry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from shardy_py.frontends.mlir.apart import ParsedModule, parse_apart
 from shardy_py.frontends.select import find_frontend, frontend_of
 from shardy_py.ir.graph import Program
 from shardy_py.ir.verify import verify
@@ -14,7 +15,29 @@ from shardy_py.plugins.installed import installed_registry
 
 def source_name(module: Any) -> str:
     """Return the file a module is read from, or ""."""
+    if isinstance(module, ParsedModule):
+        return module.name if module.name != "-" else ""
     return str(module) if isinstance(module, Path) else ""
+
+
+def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None) -> Any:
+    """Return a module of unknown origin in a form that can do no harm to this process when it is read.
+
+    Text and bytecode of MLIR are parsed in a process of their own. Nothing needs to be done to other forms: HLO text
+    always has such a process, xDSL is Python, and objects have been made in this process.
+
+    Args:
+        module: The module, as for `propagate`.
+        name: What locations call it; a path is called by its own name.
+        registry: Knows the frontends of plugins; by default the installed ones.
+
+    Raises:
+        ShardyError: the module is not valid, or ends the process that parses it.
+    """
+    known = installed_registry(skip_broken=True) if registry is None else registry
+    if not isinstance(module, (str, bytes, Path)) or find_frontend(module, known).name != "mlir":
+        return module
+    return parse_apart(module, name=name)
 
 
 def read_program(module: Any, registry: Registry | None = None) -> Program:

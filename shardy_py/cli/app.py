@@ -12,7 +12,7 @@ from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.app_run import run
 from shardy_py.cli.errors import ErrorsAsMessages
 from shardy_py.cli.forms import FORMS
-from shardy_py.cli.options import INLINE_CALLS, STRATEGIES, mesh_options, plugin_choice, plugin_options
+from shardy_py.cli.options import INLINE_CALLS, STRATEGIES, mesh_options, module_options, plugin_choice, plugin_options
 
 LAYOUTS = ("tpu-v5e", "row-major")
 
@@ -42,6 +42,7 @@ def shardy() -> None:
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Report the bytes on a device with these layouts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no table.")
+@module_options
 @plugin_options
 def propagate(**options: Any) -> None:
     """Propagate shardings through the module in FILE (- for stdin).
@@ -56,6 +57,7 @@ def propagate(**options: Any) -> None:
 @shardy.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@module_options
 @plugin_options
 def rules(**options: Any) -> None:
     """Print the sharding rule of each op in FILE (- for stdin)."""
@@ -75,6 +77,7 @@ def rules(**options: Any) -> None:
 @click.option("--inline-calls", is_flag=True, help="Inline calls first; both sides get the same inlined module.")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(min=1), help="Differences to show.")
 @click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds the C++ passes may take.")
+@module_options
 def compare_reference(**options: Any) -> None:
     """Run passes over FILE (- for stdin) here and in the C++ of jaxlib, and compare the results.
 

@@ -16,11 +16,13 @@ from shardy_py.testing.conformance import run
 from shardy_py.testing.reference import Outcome, Reference
 
 
-def run_compare_reference(*, file: str, pipeline: str, inline_calls: bool, limit: int, timeout: float) -> None:
+def run_compare_reference(
+    *, file: str, untrusted: bool, pipeline: str, inline_calls: bool, limit: int, timeout: float
+) -> None:
     """Print how the results compare; exit with 1 where they differ."""
     # The pipeline is checked before the reference starts: one it does not have is no difference.
     parse_pipeline(pipeline)
-    text = print_module(to_module(read_input(file)))
+    text = print_module(to_module(read_input(file, untrusted=untrusted)))
     if inline_calls:
         text = run(text, InlineCallsPass.name)
     with Reference(timeout=timeout) as reference:

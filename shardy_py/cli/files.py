@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.files import write_atomically
+
+if TYPE_CHECKING:
+    from shardy_py.plugins import Registry
 
 __all__ = ["read_input", "read_stdin", "write_atomically"]
 
 STDIN = "-"
 
 
-def read_input(file: str) -> Path | bytes:
+def read_input(file: str, *, untrusted: bool = False, registry: Registry | None = None) -> Any:
     """Return what a frontend reads: the path, or the bytes of stdin.
+
+    Args:
+        file: The name of the file, or a dash.
+        untrusted: Whether MLIR's parser runs in a process of its own.
+        registry: Knows the frontends of plugins.
 
     Raises:
         OptionError: stdin cannot be read.
+        ShardyError: a module of unknown origin is not valid.
     """
-    return read_stdin() if file == STDIN else Path(file)
+    given = read_stdin() if file == STDIN else Path(file)
+    if not untrusted:
+        return given
+    from shardy_py.api.source import read_apart
+
+    return read_apart(given, registry=registry)
 
 
 def read_stdin() -> bytes:

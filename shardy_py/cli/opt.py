@@ -19,6 +19,7 @@ from shardy_py.cli.files import read_stdin, write_atomically
 from shardy_py.cli.streams import standard_streams
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
+from shardy_py.frontends.mlir.apart import parse_apart
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry, RuleOptions
 
@@ -31,6 +32,7 @@ Run passes over an MLIR module, given as text or bytecode in FILE or on standard
   --pass-pipeline=PIPELINE  run the passes of a pipeline, for example 'builtin.module(sdy-basic-propagate)'
   -split-input-file         split the input at lines '// -----' and run each part on its own
   --mlir-print-op-generic   print every op in MLIR's generic form
+  --untrusted               parse the input in a process of its own, which a broken file may crash
   -o FILE                   write to a file instead of standard output
   -verify-diagnostics, -allow-unregistered-dialect
                             accepted for upstream's test files; parts with errors make the command fail in any case
@@ -40,7 +42,13 @@ Exit code: 0, or 1 where a part fails, or 2 where the command line is wrong or a
 """
 _SEPARATOR = re.compile(r"^// -----.*$", re.MULTILINE)
 _IGNORED = frozenset(("verify-diagnostics", "allow-unregistered-dialect", ""))
-_SWITCHES = {"split-input-file": "split", "mlir-print-op-generic": "generic", "h": "help", "help": "help"}
+_SWITCHES = {
+    "split-input-file": "split",
+    "mlir-print-op-generic": "generic",
+    "untrusted": "untrusted",
+    "h": "help",
+    "help": "help",
+}
 
 
 @frozen
@@ -52,6 +60,7 @@ class Command:
     output: str = "-"
     split: bool = False
     generic: bool = False
+    untrusted: bool = False
     help: bool = False
 
 
@@ -83,6 +92,7 @@ class _Reader:
             output=self.output,
             split="split" in self.switches,
             generic="generic" in self.switches,
+            untrusted="untrusted" in self.switches,
             help="help" in self.switches,
         )
 
@@ -125,7 +135,7 @@ def transform(source: str | bytes, name: str, command: Command, registry: Regist
     Raises:
         ShardyError: the module is malformed, or a pass fails.
     """
-    module = parse_module(source, name=name)
+    module = parse_module(parse_apart(source, name=name).content if command.untrusted else source, name=name)
     if command.passes and registry is not None:
         program = import_module(module, name=name)
         context = PassContext(registry, list(give_shapes(program, registry)))

@@ -42,6 +42,13 @@ def plugin_options(command: Command) -> Command:
     return plugin_choice(command)
 
 
+def module_options(command: Command) -> Command:
+    """Add the options that say how a module is read."""
+    return click.option("--untrusted", is_flag=True, help="Parse FILE in a process of its own, which it may crash.")(
+        command
+    )
+
+
 def mesh_options(command: Command) -> Command:
     """Add the options that give a module its mesh and the shardings of its arguments and results."""
     for option in (
@@ -73,7 +80,7 @@ def session_options(command: Command) -> Command:
         click.option("--strategy", type=click.Choice(STRATEGIES[2:]), default="user-priority", show_default=True),
     ):
         command = option(command)
-    return mesh_options(plugin_options(command))
+    return mesh_options(plugin_options(module_options(command)))
 
 
 def sweep_options(command: Command) -> Command:

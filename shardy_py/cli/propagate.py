@@ -38,6 +38,7 @@ LABELS = {
 def run_propagate(
     *,
     file: str,
+    untrusted: bool,
     output: str | None,
     mesh: str | None,
     in_shardings: Iterable[str],
@@ -67,7 +68,7 @@ def run_propagate(
     registry = make_registry(**registry_options)
     with _progress(enabled=not quiet) as on_stage:
         result = propagate(
-            read_input(file),
+            read_input(file, untrusted=untrusted, registry=registry),
             sizes,
             in_shardings=given,
             out_shardings=wanted,

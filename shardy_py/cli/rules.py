@@ -13,9 +13,10 @@ from shardy_py.report.data import rules_json
 from shardy_py.report.text import format_rule
 
 
-def run_rules(*, file: str, as_json: bool, **registry_options: Any) -> None:
+def run_rules(*, file: str, untrusted: bool, as_json: bool, **registry_options: Any) -> None:
     """Print each op of a file with its rule, in program order."""
-    rules = list_rules(read_input(file), registry=make_registry(**registry_options))
+    registry = make_registry(**registry_options)
+    rules = list_rules(read_input(file, untrusted=untrusted, registry=registry), registry=registry)
     if as_json:
         click.echo(rules_json(rules))
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from attrs import frozen
@@ -20,14 +19,14 @@ class GivenProgram:
     """What a command line says about its program.
 
     Args:
-        module: The path, or the bytes of stdin.
+        module: The path, the bytes of stdin, or a module that another process has parsed.
         mesh: The sizes of a mesh, or None.
         in_shardings: The shardings of arguments, or None.
         out_shardings: The shardings of results, or None.
         options: The options of the session.
     """
 
-    module: Path | bytes
+    module: Any
     mesh: dict[str, int] | None
     in_shardings: dict[int | str, Any] | None
     out_shardings: dict[int | str, Any] | None
@@ -38,6 +37,7 @@ class GivenProgram:
         cls,
         *,
         file: str,
+        untrusted: bool,
         mesh: str | None,
         in_shardings: Iterable[str],
         out_shardings: Iterable[str],
@@ -56,7 +56,7 @@ class GivenProgram:
             ShardyError: an option or a plugin is not valid.
         """
         # Says what is wrong with plugins, once and with the line.
-        make_registry(
+        registry = make_registry(
             plugins=plugins,
             blocked=blocked,
             strict_plugins=strict_plugins,
@@ -74,4 +74,4 @@ class GivenProgram:
         )
         sizes = parse_mesh_sizes(mesh) if mesh is not None else None
         given = parse_in_shardings(in_shardings) or None, parse_out_shardings(out_shardings) or None
-        return cls(read_input(file), sizes, *given, options)
+        return cls(read_input(file, untrusted=untrusted, registry=registry), sizes, *given, options)

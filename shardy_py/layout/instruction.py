@@ -13,7 +13,7 @@ from shardy_py.layout.shape import AnyShape
 _NAME = re.compile(r"%[\w.-]+|[A-Za-z_][\w.-]*", re.ASCII)
 _INLINE_SHAPE = re.compile(r"\(|[a-z]\w*\s*\[", re.ASCII)
 _INSTRUCTION = re.compile(r"\s*(?:ROOT\s+)?(?:%[\w.-]+|[A-Za-z_][\w.-]*)\s*=")
-_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|->|[^"()\[\]{},/-]+|.', re.DOTALL)
+_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?(?:\*/|\Z)|->|[^"()\[\]{},/-]++|.', re.DOTALL)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _WITH_LITERAL = frozenset({"constant", "parameter"})
 
@@ -146,6 +146,8 @@ def _read_raw(cursor: Cursor, end: str) -> str:
         piece = match.group()
         if piece == end and not open_:
             break
+        if piece.startswith("/*") and not (piece.endswith("*/") and len(piece) > 3):
+            cursor.refuse("malformed-instruction", "the comment does not end", match.start())
         if piece == '"':
             cursor.refuse("malformed-instruction", "the string does not end", match.start())
         if piece in _CLOSING:

@@ -68,7 +68,7 @@ class IndexingMap:
         return cls(num_loops, tuple(Linear(((loop, 1),)) for loop in loops))
 
 
-_MAP = re.compile(r"^\s*(?:affine_map<)?\s*\(([^()]*)\)\s*(?:\[[^\]]*\])?\s*->\s*\((.*)\)\s*>?\s*$", re.DOTALL)
+_MAP = re.compile(r"\s*+(?:affine_map<)?\s*+\(([^()]*+)\)\s*+(?:\[[^\]]*+\])?\s*+->\s*+\((.*)\)\s*+>?\s*+$", re.DOTALL)
 
 _TOKENS = re.compile(r"(?:\s|[A-Za-z_]\w*+|[0-9]++(?![\w.])|[()+*,-])*+", re.ASCII)
 """What expressions are made of; Python, which reads them, knows much more."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["HloFrontend", "HloModule", "import_hlo"]
 
 _SUFFIXES = (".hlo", ".hlo.txt")
-_TEXT = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*HloModule\s", re.DOTALL)
+_TEXT = re.compile(r"(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+HloModule\s", re.DOTALL)
 _BYTES = re.compile(_TEXT.pattern.encode(), re.DOTALL)
 
 

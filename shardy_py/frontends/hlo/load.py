@@ -26,7 +26,8 @@ from shardy_py.layout.shape import AnyShape
 _SECONDS = 600
 _WORKER = Path(__file__).with_name("worker.py")
 _STRING_OR_SHAPE = re.compile(
-    rf'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|(?<![\w.%-])(?:{"|".join(sorted(ELEMENT_TYPES, key=len, reverse=True))})\s*\[',
+    r'"(?:[^"\\\n]++|\\.)*+"?|/\*.*?(?:\*/|\Z)|'
+    rf"(?<![\w.%-])(?:{'|'.join(sorted(ELEMENT_TYPES, key=len, reverse=True))})\s*\[",
     re.DOTALL,
 )
 _PLACE = re.compile(r"was parsing (\d+):(\d+): error: ([^\n]*)")

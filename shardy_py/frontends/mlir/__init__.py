@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.mlir.apart import ParsedModule
 from shardy_py.ir.frontend import Frontend, PrintedName
 
 if TYPE_CHECKING:
@@ -164,12 +165,12 @@ class MlirFrontend(Frontend):
     name: str = "mlir"
 
     def accepts(self, source: object) -> bool:
-        """Return whether this is text, bytes, a path, or a module of jaxlib."""
-        return isinstance(source, (str, bytes, bytearray, Path)) or _is_module(source)
+        """Return whether this is text, bytes, a path, a module of jaxlib, or what `parse_apart` returns."""
+        return isinstance(source, (str, bytes, bytearray, Path, ParsedModule)) or _is_module(source)
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph; locations name the file it was read from."""
-        name = str(source) if isinstance(source, Path) else "-"
+        name = str(source) if isinstance(source, Path) else source.name if isinstance(source, ParsedModule) else "-"
         return import_module(to_module(source), name=name)
 
     def write_back(self, program: Program) -> ir.Module:
@@ -201,6 +202,8 @@ class MlirFrontend(Frontend):
             return source.read_bytes()
         if isinstance(source, (str, bytes, bytearray)):
             return source.encode() if isinstance(source, str) else bytes(source)
+        if isinstance(source, ParsedModule):
+            return source.content
         return self.print_text(source).encode()
 
     def from_bytes(self, data: bytes, *, name: str = "-") -> bytes:

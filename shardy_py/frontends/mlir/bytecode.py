@@ -60,18 +60,18 @@ class BytecodeReader:
 
     def number(self) -> int:
         """Read a number."""
-        number, self._at = _number(self._data, self._at)
+        number, self._at = read_number(self._data, self._at)
         return number
 
     def block(self) -> tuple[int, list[int]]:
         """Read how many ops a block has, and the numbers of the types of its arguments."""
         data = self._data
-        header, at = _number(data, self._at)
+        header, at = read_number(data, self._at)
         types = []
         if header & 1:
-            count, at = _number(data, at)
+            count, at = read_number(data, at)
             for _ in range(count):
-                type_, at = _number(data, at)
+                type_, at = read_number(data, at)
                 types.append(type_)
                 at += _SIZE[data[at]]  # The location is left out.
         self._at = at
@@ -86,7 +86,7 @@ class BytecodeReader:
             name = short[at]
             at += 1
             if name == _LONG:
-                name, at = _number(data, at - 1)
+                name, at = read_number(data, at - 1)
             mask = data[at]
             at += 1 + _SIZE[data[at + 1]]  # The location is left out.
             attributes, types, operands, regions = NO_ATTRIBUTES, b"", b"", 0
@@ -94,7 +94,7 @@ class BytecodeReader:
                 attributes = short[at]
                 at += 1
                 if attributes == _LONG:
-                    attributes, at = _number(data, at - 1)
+                    attributes, at = read_number(data, at - 1)
             if mask & _HAS_RESULTS:
                 end = at + 1 + short[at]
                 types = short[at + 1 : end]
@@ -112,7 +112,7 @@ class BytecodeReader:
             if mask & _HAS_SUCCESSORS:
                 _, at = _numbers(data, at)
             if mask & _HAS_REGIONS:
-                regions, self._at = _number(data, at)
+                regions, self._at = read_number(data, at)
                 yield name, attributes, types, operands, regions
                 at = self._at
             else:
@@ -137,10 +137,10 @@ def _section(chunks: list[bytes], wanted: int) -> bytes:
     at = head.index(0, len(_HEADER)) + 1
     while True:
         head = read(at, at + _MAX_HEAD)
-        size, length = _number(head, 1)
+        size, length = read_number(head, 1)
         begin = at + length
         if head[0] & _ALIGNED:
-            alignment, length = _number(head, length)
+            alignment, length = read_number(head, length)
             begin = at + length
             begin += -begin % alignment
         if head[0] & ~_ALIGNED == wanted:
@@ -148,7 +148,7 @@ def _section(chunks: list[bytes], wanted: int) -> bytes:
         at = begin + size
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
+def read_number(data: bytes, at: int) -> tuple[int, int]:
     """Read a number: its value, and where the next one begins."""
     byte = data[at]
     if byte & 1:
@@ -162,7 +162,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 def _numbers(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
     """Read a number and as many more."""
-    count, at = _number(data, at)
+    count, at = read_number(data, at)
     numbers = []
     for _ in range(count):
         byte = data[at]
@@ -173,6 +173,6 @@ def _numbers(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
             numbers.append((byte | data[at + 1] << 8) >> 2)
             at += 2
         else:
-            number, at = _number(data, at)
+            number, at = read_number(data, at)
             numbers.append(number)
     return tuple(numbers), at

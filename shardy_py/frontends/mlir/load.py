@@ -20,11 +20,16 @@ from shardy_py.frontends.jax_modules import (
     module_of_serialized,
     module_of_stage,
 )
+from shardy_py.frontends.mlir.apart import ParsedModule, parse_apart
 from shardy_py.frontends.mlir.context import make_context
+from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
 
 _MAX_BRACKETS = 512
 """How deeply brackets may nest: MLIR's parser is recursive and would overflow its stack, which ends the process."""
-_TOKEN = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[][(){}<>]')
+_TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[][(){}<>]')
+_MAX_DIGITS = 2000
+_MANY_DIGITS = re.compile(rb"(?<![0-9])[0-9]{%d}" % _MAX_DIGITS)
+_TOKEN_OR_NUMBER = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|[0-9]{%d}' % _MAX_DIGITS)
 _OPENING, _CLOSING = frozenset((b"(", b"[", b"{", b"<")), frozenset((b")", b"]", b"}", b">"))
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 _LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
@@ -76,6 +81,8 @@ def load(source: Any) -> ir.Module:
         return source
     if isinstance(source, (str, bytes, bytearray, Path)):
         return parse(bytes(source) if isinstance(source, bytearray) else source, "-")
+    if isinstance(source, ParsedModule):
+        return parse(source.content, source.name)
     if is_stage(source):
         return module_of_stage(source)
     raise UnsupportedError(
@@ -87,20 +94,38 @@ def load(source: Any) -> ir.Module:
     )
 
 
-def parse(source: str | bytes | Path, name: str) -> ir.Module:
-    """Return the module in a text, in bytecode or in a file; see `parse_module`."""
+def content(source: str | bytes | Path, name: str) -> tuple[bytes, str]:
+    """Return the bytes of a source and what locations call it.
+
+    Raises:
+        ParseError: it cannot be read, or is text with characters that are none.
+    """
     if isinstance(source, Path):
-        source, name = _read(source), str(source)
+        return _read(source), str(source)
     try:
-        data = source.encode() if isinstance(source, str) else source
+        return source.encode() if isinstance(source, str) else source, name
     except UnicodeEncodeError as error:
         raise ParseError(Diagnostic("malformed-module", f"the text is no valid Unicode: {error}", name)) from None
+
+
+def parse(source: str | bytes | Path, name: str) -> ir.Module:
+    """Return the module in a text, in bytecode or in a file; see `parse_module`."""
+    data, name = content(source, name)
+    if data.startswith(BYTECODE) and has_bad_strings(data):
+        # As text it shows which of its strings are names.
+        data = parse_apart(data, name=name).content
+    return parse_here(data, name)
+
+
+def parse_here(data: bytes, name: str) -> ir.Module:
+    """Return the module in text or in bytecode, parsed in this process whatever is in it."""
     if is_portable_artifact(data):
         return module_of_bytecode(data, name)
     if is_serialized_export(data):
         return module_of_serialized(data, name)
     if not data.startswith(BYTECODE):
         _check_text(data, name)
+        refuse_bad_names(data, name)
     try:
         return ir.Module.parse(data, make_context())
     except ir.MLIRError as error:
@@ -122,18 +147,32 @@ def _read(path: Path) -> bytes:
 
 
 def _check_text(data: bytes, name: str) -> None:
-    """Refuse text that would make MLIR's parser overflow the stack."""
+    """Refuse text that would make MLIR's parser overflow the stack, or busy for hours."""
+    if _MANY_DIGITS.search(data):
+        _refuse_long_numbers(data, name)
     if _unmatched(data) <= _MAX_BRACKETS:
         return
     # Strings and comments may hold unbalanced brackets, so only the exact scan may refuse.
     position = _too_deep(data)
     if position is None:
         return
-    line = data.count(b"\n", 0, position) + 1
-    column = position - data.rfind(b"\n", 0, position)
     message = f"brackets are nested more than {_MAX_BRACKETS} deep"
     hint = "move what is inside to functions, and call them"
-    raise ParseError(Diagnostic("nested-too-deeply", message, f"{name}:{line}:{column}", hint=hint))
+    raise ParseError(Diagnostic("nested-too-deeply", message, _position(data, position, name), hint=hint))
+
+
+def _refuse_long_numbers(data: bytes, name: str) -> None:
+    """Refuse numbers of very many digits, which take MLIR's parser the square of their length; not those in strings."""
+    for match in _TOKEN_OR_NUMBER.finditer(data):
+        if match.group()[:1].isdigit():
+            message = f"a number has more than {_MAX_DIGITS} digits"
+            raise ParseError(Diagnostic("malformed-module", message, _position(data, match.start(), name)))
+
+
+def _position(data: bytes, offset: int, name: str) -> str:
+    line = data.count(b"\n", 0, offset) + 1
+    column = offset - data.rfind(b"\n", 0, offset)
+    return f"{name}:{line}:{column}"
 
 
 def _unmatched(data: bytes) -> int:
