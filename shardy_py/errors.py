@@ -138,6 +138,6 @@ def read_text_file(path: str | Path, *, code: str, what: str, hint: str) -> str:
     """
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise OptionError(Diagnostic(code, f"{what} cannot be read: {reason}", str(path), hint=hint)) from None

@@ -17,8 +17,10 @@ from shardy_py.analysis.rows import Comparison, Measure, choose_measure, make_co
 from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.api.schedules import ScheduleLike
+from shardy_py.arguments import checked
 
 
+@checked
 def compare_schedules(
     module: Any,
     schedules: Iterable[ScheduleLike | NamedSchedule] | None = None,

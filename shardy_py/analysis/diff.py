@@ -10,6 +10,7 @@ from attrs import frozen
 from shardy_py.analysis.changes import changed_slots
 from shardy_py.analysis.orderings import NamedSchedule
 from shardy_py.analysis.session import Session
+from shardy_py.arguments import checked
 from shardy_py.explain.labels import Labels, capture_labels, program_names
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Value
@@ -115,6 +116,7 @@ class Difference:
         return not self.values
 
 
+@checked
 def diff_schedules(session: Session, first: NamedSchedule, second: NamedSchedule) -> Difference:
     """Compare the runs of two schedules on one program, decision by decision.
 

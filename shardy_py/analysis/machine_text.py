@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.analysis.machine import TOPOLOGIES, Link, Machine
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.ir.passes import unknown_name
 from shardy_py.layout.element_types import mlir_element_bits
@@ -54,6 +55,7 @@ def machine_names() -> tuple[str, ...]:
     return tuple(sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml")))
 
 
+@checked
 def get_machine(given: MachineLike) -> Machine:
     """Return the machine that a caller means.
 
@@ -75,6 +77,7 @@ def get_machine(given: MachineLike) -> Machine:
     return parse_machine(resource.read_text(encoding="utf-8"), source=f"{given}.toml")
 
 
+@checked
 def read_machine(path: str | Path) -> Machine:
     """Return the machine in a TOML file.
 

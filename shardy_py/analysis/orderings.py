@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from attrs import frozen
 
 from shardy_py.api.schedules import ScheduleLike, make_schedule
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces import Trait
 from shardy_py.ir.schedule import Entry, Level, Schedule, Selector
@@ -110,7 +112,8 @@ def named_schedules(
 
 
 def _named(item: ScheduleLike, number: int, registry: Registry) -> NamedSchedule:
-    name = f"schedule {number}" if isinstance(item, Schedule) else str(item)
+    text = str(item) if isinstance(item, (str, Path)) else shown(item)
+    name = f"schedule {number}" if isinstance(item, Schedule) else text
     # The default schedule is the one that runs where none is given.
     given = None if name == "default" and not isinstance(item, Schedule) else item
     schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)

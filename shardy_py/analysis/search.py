@@ -19,6 +19,7 @@ from shardy_py.analysis.rows import Comparison, Measure, Outcome, Row, choose_me
 from shardy_py.analysis.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.analysis.workers import require_joblib
 from shardy_py.api.given_shardings import InShardings, OutShardings
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.schedule import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.propagation.schedules import BUILTIN
@@ -121,6 +122,7 @@ class SearchResult:
         return make_comparison(self.trials, first=self.default.name, sorted_by=self.minimise, warnings=self.warnings)
 
 
+@checked
 def search_schedule(
     module: Any,
     mesh: Any = None,
@@ -164,6 +166,10 @@ def search_schedule(
     Raises:
         ShardyError: the module or an option is not valid, or optuna is missing.
     """
+    if not 0 <= seed < 2**32:
+        raise OptionError(Diagnostic("invalid-seed", f"the seed is {seed}", hint="give a number of 32 bits"))
+    if jobs == 0 or (jobs is not None and jobs < -1):
+        raise OptionError(Diagnostic("invalid-jobs", f"jobs is {jobs}", hint="give 1, 2, ..., or -1 for all cores"))
     if budget < 1:
         raise OptionError(Diagnostic("invalid-budget", f"the budget is {budget}", hint="allow at least one trial"))
     measure = choose_measure(minimise, machine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 from attrs import define, evolve, frozen
@@ -22,7 +23,9 @@ from shardy_py.api.plugin_passes import with_plugin_passes
 from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
-from shardy_py.errors import Diagnostic
+from shardy_py.arguments import checked, shown
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.integers import as_integer
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
@@ -79,6 +82,7 @@ class Session:
     copies: CopyLog | None = None
 
     @classmethod
+    @checked
     def open(
         cls,
         module: Any,
@@ -144,6 +148,7 @@ class Session:
         told = (*context.warnings, *program.plugin_problems.values())
         return cls(program, find_main(program), problem, semantics, strategy, told, finisher, copies)
 
+    @checked
     def solve(
         self,
         schedule: ScheduleLike | None = None,
@@ -189,6 +194,7 @@ class Session:
             plugin_traits=self.registry.trait_names,
         )
 
+    @checked
     def with_shardings(self, shardings: Mapping[int, TensorSharding | None]) -> Session:
         """Return a session that starts with other shardings.
 
@@ -198,9 +204,15 @@ class Session:
         problem = copy(self.problem)
         problem.initial = list(problem.initial)
         for slot, sharding in shardings.items():
+            if as_integer(slot) is None or not isinstance(sharding, (TensorSharding, NoneType)):
+                message = f"{shown(slot)}: {shown(sharding)} is no slot with its sharding"
+                raise OptionError(Diagnostic("invalid-argument", message))
+            if not 0 <= slot < len(problem.initial):
+                raise OptionError(Diagnostic("invalid-argument", f"there is no slot {shown(slot)}"))
             problem.initial[slot] = problem.table.intern(sharding)
         return evolve(self, problem=problem)
 
+    @checked
     def finish(self, solution: Solution, *, last_pass: str = "") -> Program:
         """Return a copy of the program with a solution's shardings and all communication as collectives.
 
@@ -217,6 +229,7 @@ class Session:
         with no_garbage_collection(), refuse_deep_nesting(self.main):
             return self._finisher.finish(solution, last_pass=last_pass)
 
+    @checked
     def evaluate(
         self,
         schedule: ScheduleLike | None = None,
@@ -240,6 +253,7 @@ class Session:
         """
         return self.price(self.solve(schedule, op_priorities=op_priorities), machine, axes=axes, layout=layout)
 
+    @checked
     def price(
         self,
         solution: Solution,

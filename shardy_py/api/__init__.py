@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shardy_py.arguments import checked
+
 if TYPE_CHECKING:
     from shardy_py.ir.graph import Program
     from shardy_py.plugins import Registry
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 
+@checked
 def read(module: Any, *, untrusted: bool = False, registry: Registry | None = None) -> Program:
     """Return the op graph of a module, which `propagate` and all other functions take in its place.
 

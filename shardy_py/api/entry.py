@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.integers import as_integer, parse_integer
@@ -39,12 +40,12 @@ def arguments_of(function: Op) -> list[Value]:
 
 def argument_name(index: int) -> str:
     """Return the name MLIR prints for an argument, without the percent sign."""
-    return f"arg{index}"
+    return f"arg{shown(index)}"
 
 
 def result_name(index: int) -> str:
     """Return the name of a result of a function."""
-    return f"result{index}"
+    return f"result{shown(index)}"
 
 
 def find_argument(function: Op, key: int | str) -> Value:
@@ -97,7 +98,7 @@ def _find(
     raise OptionError(
         Diagnostic(
             f"unknown-{kind}",
-            f"@{function.attributes.get('sym_name')} has {what} {key!r}",
+            f"@{function.attributes.get('sym_name')} has {what} {shown(key)}",
             location=function.location,
             op=function.name,
             hint=f"its {kind}s are {known}{f', called {called}' if called else ''}",

@@ -8,8 +8,10 @@ from typing import Any
 from attrs import frozen
 
 from shardy_py.api.entry import find_argument
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
+from shardy_py.integers import as_integer
 from shardy_py.ir.graph import Op, Program, Value
 
 
@@ -49,8 +51,9 @@ class ValueNames:
         Raises:
             OptionError: there is none.
         """
-        if isinstance(key, int):
-            return find_argument(self.main, key)
+        number = as_integer(key)
+        if number is not None:
+            return find_argument(self.main, number)
         if isinstance(key, str):
             found = self.by_name.get(key.strip().removeprefix("%"))
         else:
@@ -59,7 +62,7 @@ class ValueNames:
             raise OptionError(
                 Diagnostic(
                     "unknown-value",
-                    f"the module has no value {key}",
+                    f"the module has no value {key if isinstance(key, str) else shown(key)}",
                     hint="give the number of an argument, or a name as the result's text prints it, such as %5",
                 )
             )

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 from attrs import evolve, frozen
 
 from shardy_py.api.schedules import OpPriorities, ScheduleLike, make_schedule
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
@@ -46,9 +47,11 @@ def propagation_options(
     Raises:
         OptionError: the strategy is unknown, or it has no levels that a schedule could replace.
     """
-    if strategy not in STRATEGIES:
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise OptionError(
-            Diagnostic("unknown-strategy", f"unknown strategy {strategy!r}", hint=f"use one of {', '.join(STRATEGIES)}")
+            Diagnostic(
+                "unknown-strategy", f"unknown strategy {shown(strategy)}", hint=f"use one of {', '.join(STRATEGIES)}"
+            )
         )
     has_levels = strategy in _WITH_LEVELS
     if not (has_levels or schedule is op_priorities is None):

@@ -23,6 +23,7 @@ from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.api.written import write_verified
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.copies import CopyLog
 from shardy_py.ir.garbage import no_garbage_collection
@@ -45,6 +46,7 @@ PassCallback = Callable[[str, Program], None]
 """Called after each pass with its name and the program as it is then."""
 
 
+@checked
 @no_garbage_collection(keep=True)
 def propagate(
     module: Any,

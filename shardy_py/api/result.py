@@ -12,6 +12,7 @@ from shardy_py.api.coverage import Coverage, report_coverage
 from shardy_py.api.entry import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.copies import ConstantCopy
@@ -163,6 +164,7 @@ class Result:
                 return value
         return self._names.find(value)
 
+    @checked
     def explain(
         self, value: Any, dim: int | None = None, *, names: Literal["result", "input"] = "result"
     ) -> ValueExplanation:
@@ -197,6 +199,7 @@ class Result:
 
         return unsettled_places(self, names="result")
 
+    @checked
     def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
         """Return what propagated through an op and what did not; ``str`` of it is readable.
 
@@ -212,6 +215,7 @@ class Result:
 
         return explain_result_op(self, op, names=names)
 
+    @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:
         """Return what the inputs and outputs take on one device, with padding.
 

@@ -10,6 +10,7 @@ from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import read_program
 from shardy_py.api.summary import is_counted
+from shardy_py.arguments import checked
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.sharding.rule import OpShardingRule
 
@@ -31,6 +32,7 @@ class OpRule:
     data_flow: bool
 
 
+@checked
 def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]:
     """Return the rule of each op that computes something, in program order.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.api.meshes import as_mesh
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, ParseError
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
@@ -46,7 +47,7 @@ def as_sharding(spec: Any, *, rank: int, mesh_name: str, mesh: Mesh) -> TensorSh
         spec = spec.spec
     entries = _entries(spec)
     if not isinstance(entries, Sequence):
-        raise OptionError(Diagnostic("invalid-sharding", f"{spec!r} is not a sharding", hint=_HINT))
+        raise OptionError(Diagnostic("invalid-sharding", f"{shown(spec)} is not a sharding", hint=_HINT))
     dims = [_dimension(entry) for entry in entries]
     dims += [CLOSED] * (rank - len(dims))
     unreduced = [AxisRef(name) for name in getattr(spec, "unreduced", None) or ()]
@@ -119,4 +120,4 @@ def _dimension(entry: Any) -> DimensionSharding:
         return DimensionSharding((AxisRef(entry),))
     if isinstance(entry, Sequence) and all(isinstance(name, str) for name in entry):
         return DimensionSharding(tuple(AxisRef(name) for name in entry))
-    raise OptionError(Diagnostic("invalid-sharding", f"{entry!r} is not the sharding of a dimension", hint=_HINT))
+    raise OptionError(Diagnostic("invalid-sharding", f"{shown(entry)} is not the sharding of a dimension", hint=_HINT))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.describe import Describer
 from shardy_py.explain.explanation import DimensionExplanation, MissingAxis, ValueExplanation, WhyNot
@@ -53,7 +54,7 @@ def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | Non
     rank = getattr(carrier.type, "rank", 0)
     if dim is not None and not 0 <= dim < rank:
         hint = f"its dimensions are 0 to {rank - 1}" if rank else "it is a scalar"
-        raise OptionError(Diagnostic("unknown-dimension", f"{subject.name} has no dimension {dim}", hint=hint))
+        raise OptionError(Diagnostic("unknown-dimension", f"{subject.name} has no dimension {shown(dim)}", hint=hint))
     mesh = _mesh(trace, sharding)
     describer = Describer(trace, labels)
     dimensions = [describer.dimension(slot, index, mesh) for index in (range(rank) if dim is None else (dim,))]

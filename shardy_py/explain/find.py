@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.labels import EDGE_SUFFIX, Labels
-from shardy_py.integers import parse_integer
+from shardy_py.integers import as_integer, parse_integer
 
 _NUMBERED = re.compile(r"([\w.-]+)#(\d+)$")
 
@@ -26,7 +27,10 @@ def find_slot(labels: Labels, key: int | str) -> int:
     Raises:
         OptionError: there is no such value, or several.
     """
-    text = f"arg{key}" if isinstance(key, int) else key.strip()
+    number = as_integer(key)
+    if number is None and not isinstance(key, str):
+        raise _unknown(shown(key), "value", labels.slots)
+    text = f"arg{shown(number)}" if number is not None else str(key).strip()
     unseen = {one for one in labels.unseen if not any(name.startswith(f"{one} for ") for name in labels.slots)}
     function, colon, name = text.rpartition(":") if text.startswith("@") else ("", "", text)
     for candidate in (name, f"%{name.removeprefix('%')}"):
@@ -60,6 +64,8 @@ def find_step(labels: Labels, key: str) -> int:
     Raises:
         OptionError: there is no such op, or several.
     """
+    if not isinstance(key, str):
+        raise _unknown(shown(key), "op", [str(label) for label in labels.of_step.values()])
     step = _find_step(labels, key.strip())
     if step is None:
         slot = labels.slots.get(f"%{key.strip().removeprefix('%')}", labels.slots.get(key.strip()))
@@ -100,4 +106,8 @@ def _unseen(key: object) -> OptionError:
 def _unknown(key: object, what: str, known: Iterable[str]) -> OptionError:
     names = list(known)
     hint = f"known are {', '.join(names[:12])}{' ...' if len(names) > 12 else ''}"
-    return OptionError(Diagnostic(f"unknown-{what}", f"the program has no {what} {key}", hint=hint))
+    return OptionError(
+        Diagnostic(
+            f"unknown-{what}", f"the program has no {what} {key if isinstance(key, str) else shown(key)}", hint=hint
+        )
+    )

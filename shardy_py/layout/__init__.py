@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import FunctionType
+
+from shardy_py.arguments import checked
 from shardy_py.layout.drawing import draw_svg, draw_text
 from shardy_py.layout.element_types import ELEMENT_TYPES, bit_width, storage_bits, xla_element_type
 from shardy_py.layout.image import from_image, image, padding_mask
@@ -74,3 +77,9 @@ __all__ = [
     "draw_svg",
     "draw_text",
 ]
+
+for _name in __all__:
+    # Callers from outside get functions that check what they are given; inside each other they need not.
+    if isinstance(globals()[_name], FunctionType):
+        globals()[_name] = checked(globals()[_name])
+del _name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from shardy_py.arguments import shown
+from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.integers import parse_integer
 
 _BITS = {
@@ -34,6 +36,14 @@ _QUANTIZED = re.compile(r"^!quant\.uniform<([^:<]+)")
 _COMPLEX = re.compile(r"^complex<(.*)>$")
 
 
+def _bits(element_type: str) -> int:
+    try:
+        return _BITS[element_type]
+    except (KeyError, TypeError):
+        message = f"there is no element type {shown(element_type)}"
+        raise VerificationError(Diagnostic("unknown-element-type", message)) from None
+
+
 def bit_width(element_type: str) -> int:
     """Return the bits of information in one element of an XLA element type.
 
@@ -41,9 +51,9 @@ def bit_width(element_type: str) -> int:
     (1, 4, 64)
 
     Raises:
-        KeyError: there is no such element type.
+        VerificationError: there is no such element type.
     """
-    return _BITS[element_type]
+    return _bits(element_type)
 
 
 def storage_bits(element_type: str) -> int:
@@ -53,9 +63,9 @@ def storage_bits(element_type: str) -> int:
     (8, 8, 16)
 
     Raises:
-        KeyError: there is no such element type.
+        VerificationError: there is no such element type.
     """
-    return -(-_BITS[element_type] // 8) * 8
+    return -(-_bits(element_type) // 8) * 8
 
 
 def packed_bits(element_type: str) -> int:
@@ -65,7 +75,7 @@ def packed_bits(element_type: str) -> int:
     (8, 4, 16)
 
     Raises:
-        KeyError: there is no such element type.
+        VerificationError: there is no such element type.
     """
     return 8 if element_type == "pred" else _BITS[element_type]
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.arguments import shown
+from shardy_py.integers import as_integer
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.values import COMBINE, Tile, invalid
 
@@ -165,6 +167,7 @@ def multi_indices(shape: Shape, positions: Any) -> tuple[tuple[Any, ...], Any]:
     Raises:
         VerificationError: a dimension is unbounded.
     """
+    _check_integers(positions)
     sizes = expanded_sizes(shape)
     inside: Any = positions < prod(sizes)
     current = _unravel(positions, sizes)
@@ -233,13 +236,23 @@ def _level(sizes: Sequence[int], tile: Tile) -> _Level:
 
 
 def _check(shape: Shape, index: Sequence[Any]) -> None:
+    if isinstance(index, (str, bytes)) or not (isinstance(index, Sequence) or hasattr(index, "__array__")):
+        raise invalid("invalid-argument", f"the index is {shown(index)}, not a sequence of integers")
     if len(index) != shape.rank:
         raise invalid("rank-mismatch", f"the index has {len(index)} numbers, {shape} has {shape.rank} dimensions")
     for number, (value, size) in enumerate(zip(index, shape.static_bounds, strict=True)):
+        _check_integers(value)
         good = (value >= 0) & (value < size)
         if not (good if isinstance(good, bool) else good.all()):
             message = f"the index is not inside dimension {number} of {shape}, which has size {size}"
             raise invalid("index-out-of-range", message)
+
+
+def _check_integers(value: Any) -> None:
+    """Check that a part of an index is an integer, or an array of them."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if as_integer(value) is None and kind not in ("i", "u"):
+        raise invalid("invalid-argument", f"{shown(value)} is neither an integer nor an array of integers")
 
 
 def _linear(index: Sequence[Any], sizes: Sequence[int]) -> Any:

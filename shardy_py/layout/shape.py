@@ -8,19 +8,34 @@ from typing import Any
 
 from attrs import Factory, evolve, field, frozen
 
+from shardy_py.arguments import shown
 from shardy_py.layout.element_types import ELEMENT_TYPES, storage_bits
-from shardy_py.layout.values import Layout, Split, default_layout, invalid, row_of
+from shardy_py.layout.values import (
+    Layout,
+    Split,
+    as_tuple,
+    default_layout,
+    instance,
+    integer,
+    invalid,
+    row_of,
+    tuple_of,
+)
 
 _LETTERS = {2: "yx", 3: "zyx", 4: "pzyx"}
 _COMMENT_EVERY = 5
 _MAX_BYTES = 2**63 - 1
 
 
+def _default(sizes: Any) -> Layout:
+    return default_layout(len(sizes) if isinstance(sizes, tuple) else 0)
+
+
 @frozen(cache_hash=True)
 class Bounded:
     """A dynamic size that has a bound; memory is laid out for the bound."""
 
-    bound: int
+    bound: int = field(validator=integer)
 
     def __attrs_post_init__(self) -> None:
         if self.bound < 0:
@@ -47,9 +62,9 @@ class Shape:
     'f32[2,<=4,?]{2,1,0}'
     """
 
-    element_type: str
-    sizes: tuple[Size, ...]
-    layout: Layout = field(default=Factory(lambda self: default_layout(len(self.sizes)), takes_self=True))
+    element_type: str = field(validator=instance(str))
+    sizes: tuple[Size, ...] = field(converter=as_tuple, validator=tuple_of(int, Bounded, type(None)))
+    layout: Layout = field(default=Factory(lambda self: _default(self.sizes), takes_self=True))
 
     def __attrs_post_init__(self) -> None:
         if self.element_type not in ELEMENT_TYPES:
@@ -57,6 +72,8 @@ class Shape:
         for size in self.sizes:
             if isinstance(size, int) and size < 0:
                 raise invalid("invalid-size", f"the size {size} is negative")
+        if not isinstance(self.layout, Layout):
+            raise invalid("invalid-argument", f"Shape: layout is {shown(self.layout)}, not a Layout")
         if self.layout.rank != self.rank:
             numbers = f"{self.layout.rank} dimension{'s' * (self.layout.rank != 1)}"
             raise invalid("rank-mismatch", f"the layout {self.layout} has {numbers}, the shape {self.rank}")

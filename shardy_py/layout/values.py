@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.integers import INT64_MAX, as_integer
 
 COMBINE = None
 """In a tile: this dimension is merged into the next more minor one before tiling; ``*`` in the text."""
@@ -20,6 +23,58 @@ def invalid(code: str, message: str, hint: str = "") -> VerificationError:
     return VerificationError(Diagnostic(code, message, hint=hint))
 
 
+def integer(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+    """Check that a field is an integer; for attrs.
+
+    Raises:
+        VerificationError: it is not.
+    """
+    number = as_integer(value)
+    if number is None or abs(number) > INT64_MAX:
+        message = f"{type(instance).__name__}: {attribute.name} is {shown(value)}, not an integer of 64 bits"
+        raise invalid("invalid-argument", message)
+
+
+def tuple_of(*classes: type) -> Any:
+    """Return what checks that a field is a tuple of integers, or of instances of some classes; for attrs."""
+
+    def check(instance: Any, attribute: Attribute[Any], value: Any) -> None:
+        fits = isinstance(value, tuple) and all(
+            isinstance(item, classes) or (int in classes and _is_integer(item)) for item in value
+        )
+        if not fits:
+            names = " or ".join("None" if item is type(None) else item.__name__ for item in classes)
+            message = f"{type(instance).__name__}: {attribute.name} is {shown(value)}, not a tuple of {names}"
+            raise invalid("invalid-argument", message)
+
+    return check
+
+
+def instance(class_: type) -> Any:
+    """Return what checks that a field is an instance of a class; for attrs."""
+
+    def check(owner: Any, attribute: Attribute[Any], value: Any) -> None:
+        if not isinstance(value, class_):
+            message = f"{type(owner).__name__}: {attribute.name} is {shown(value)}, not a {class_.__name__}"
+            raise invalid("invalid-argument", message)
+
+    return check
+
+
+def as_tuple(value: Any) -> Any:
+    """Return a list as a tuple, anything else as it is."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _is_integer(value: object) -> bool:
+    number = as_integer(value)
+    return number is not None and abs(number) <= INT64_MAX
+
+
+def _integers() -> Any:
+    return field(converter=as_tuple, validator=tuple_of(int))
+
+
 @frozen(cache_hash=True)
 class Tile:
     """One level of tiling, applied to the most minor physical dimensions.
@@ -31,7 +86,7 @@ class Tile:
     ('(8,128)', '(*,2)')
     """
 
-    sizes: tuple[int | None, ...]
+    sizes: tuple[int | None, ...] = field(converter=as_tuple, validator=tuple_of(int, type(None)))
 
     def __attrs_post_init__(self) -> None:
         if not self.sizes:
@@ -58,8 +113,8 @@ class Split:
     '(1:128,256)'
     """
 
-    dimension: int
-    indices: tuple[int, ...]
+    dimension: int = field(validator=integer)
+    indices: tuple[int, ...] = _integers()
 
     def __attrs_post_init__(self) -> None:
         if self.dimension < 0:
@@ -85,7 +140,7 @@ class MemorySpace:
     ('VMEM', 'device-specific 7', 'S(5)')
     """
 
-    number: int
+    number: int = field(validator=integer)
 
     def __attrs_post_init__(self) -> None:
         if not 0 <= self.number <= _MAX_SPACE:
@@ -121,12 +176,12 @@ class Layout:
     '{1,0:T(8,128)(2,1)S(1)}'
     """
 
-    minor_to_major: tuple[int, ...]
-    tiles: tuple[Tile, ...] = ()
-    tail_padding: int = field(default=1, kw_only=True)
-    element_bits: int = field(default=0, kw_only=True)
-    memory_space: MemorySpace = field(default=HBM, kw_only=True)
-    splits: tuple[Split, ...] = field(default=(), kw_only=True)
+    minor_to_major: tuple[int, ...] = _integers()
+    tiles: tuple[Tile, ...] = field(default=(), converter=as_tuple, validator=tuple_of(Tile))
+    tail_padding: int = field(default=1, kw_only=True, validator=integer)
+    element_bits: int = field(default=0, kw_only=True, validator=integer)
+    memory_space: MemorySpace = field(default=HBM, kw_only=True, validator=instance(MemorySpace))
+    splits: tuple[Split, ...] = field(default=(), kw_only=True, converter=as_tuple, validator=tuple_of(Split))
 
     def __attrs_post_init__(self) -> None:
         if sorted(self.minor_to_major) != list(range(self.rank)):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import evolve
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, PluginError
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import Trait
@@ -30,6 +31,10 @@ def order_ops(op_priorities: Sequence[Sequence[Choice] | Level], *, rest: Schedu
     Raises:
         OptionError: a level is something else.
     """
+    if isinstance(op_priorities, str) or not isinstance(op_priorities, Iterable):
+        message = f"op_priorities is {shown(op_priorities)}, not a list of lists"
+        hint = 'give one list per level: [["toy.add"], ["toy.matmul"]]'
+        raise OptionError(Diagnostic("invalid-schedule", message, hint=hint))
     levels = tuple(_level(index, given) for index, given in enumerate(op_priorities))
     return evolve(rest, levels=(*levels, *rest.levels))
 
@@ -71,7 +76,7 @@ def _level(index: int, given: Sequence[Choice] | Level) -> Level:
         raise OptionError(
             Diagnostic(
                 "invalid-schedule",
-                f"op_priorities: level {index} is {given!r}, not a list",
+                f"op_priorities: level {index} is {shown(given)}, not a list",
                 hint='give one list per level: [["toy.add"], ["toy.matmul"]]',
             )
         )
@@ -93,7 +98,7 @@ def _entry(index: int, item: Choice) -> Entry:
     raise OptionError(
         Diagnostic(
             "invalid-schedule",
-            f"op_priorities: {item!r} in level {index} chooses no ops",
+            f"op_priorities: {shown(item)} in level {index} chooses no ops",
             hint="give op names, globs, traits, selectors, entries or functions of the op",
         )
     )

@@ -46,7 +46,7 @@ def load(source: str | Path, name: str) -> HloModule:
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None
 

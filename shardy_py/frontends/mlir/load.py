@@ -141,8 +141,8 @@ def _hint(data: bytes) -> str:
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None
 
 

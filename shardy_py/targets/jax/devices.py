@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 
@@ -61,7 +62,7 @@ def choose_devices(count: int, devices: Sequence[Any] | None, meshes: Mapping[st
     available = list(jax.devices() if devices is None else numpy.asarray(devices, dtype=object).ravel())
     wrong = next((item for item in available if not isinstance(item, jax.Device)), None)
     if wrong is not None:
-        message = f"{wrong!r} is no device of JAX"
+        message = f"{shown(wrong)} is no device of JAX"
         raise OptionError(Diagnostic("no-device", message, hint="give some of jax.devices()"))
     if len(available) < count:
         meant = next((f"the mesh {mesh}" for mesh in meshes.values() if mesh.total_size == count), "the module")
