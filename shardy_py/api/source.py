@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
-from shardy_py.frontends.mlir.apart import ParsedModule, parse_apart
 from shardy_py.frontends.select import find_frontend, frontend_of
 from shardy_py.ir.graph import Program
 from shardy_py.ir.verify import verify
@@ -15,9 +15,11 @@ from shardy_py.plugins.installed import installed_registry
 
 def source_name(module: Any) -> str:
     """Return the file a module is read from, or ""."""
-    if isinstance(module, ParsedModule):
-        return module.name if module.name != "-" else ""
-    return str(module) if isinstance(module, Path) else ""
+    if isinstance(module, Path):
+        return str(module)
+    parsed = sys.modules.get("shardy_py.frontends.mlir.apart")
+    is_parsed = parsed is not None and isinstance(module, parsed.ParsedModule)
+    return module.name if is_parsed and module.name != "-" else ""
 
 
 def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None) -> Any:
@@ -35,8 +37,12 @@ def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None
         ShardyError: the module is not valid, or ends the process that parses it.
     """
     known = installed_registry(skip_broken=True) if registry is None else registry
+    if isinstance(module, bytearray):
+        module = bytes(module)
     if not isinstance(module, (str, bytes, Path)) or find_frontend(module, known).name != "mlir":
         return module
+    from shardy_py.frontends.mlir.apart import parse_apart
+
     return parse_apart(module, name=name)
 
 
