@@ -177,7 +177,8 @@ def _part(text: str, known: Mapping[str, Any]) -> _Check | None:
     if generic is not None:
         _, classes, what = generic
         return lambda value: isinstance(value, classes) and not isinstance(value, (str, bytes)), what
-    found: Any = None if text == "Any" else known.get(text)
+    # What a function takes in many forms it explains better itself.
+    found: Any = None if text == "Any" or text.endswith("Like") else known.get(text)
     is_union = isinstance(found, UnionType) and all(isinstance(item, type) for item in found.__args__)
     if is_union or (isinstance(found, type) and not getattr(found, "_is_protocol", False)):
         return lambda value: isinstance(value, found), f"a {text}"
