@@ -9,7 +9,6 @@ from attrs import define
 
 from shardy_py.sharding.hlo.digits import Digits
 from shardy_py.sharding.hlo.sharding import HloSharding
-from shardy_py.sharding.hlo.tiles import TileAssignment
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 
 
@@ -28,14 +27,16 @@ def derive_meshes(shardings: Iterable[HloSharding], *, device_count: int | None 
     (Mesh('<["_axis_0"=2, "_axis_1"=2, "_axis_2"=2]>'),)
     """
     orders: list[_Order] = []
-    for sharding in dict.fromkeys(leaf for item in shardings for leaf in _leaves(item)):
-        if sharding.tiles is None:
+    # Those that say most about the order of the devices come first.
+    for sharding in sorted(dict.fromkeys(leaf for item in shardings for leaf in _leaves(item)), key=_width):
+        tiles = sharding.tiles
+        if tiles is None or any(order.take(sharding) for order in orders):
             continue
-        found = next((order for order in orders if order.take(sharding)), None)
-        if found is None:
-            orders.append(_new_order(sharding, sharding.tiles))
+        plain = _Order((), tiles.size, [])
+        order = plain if plain.take(sharding) else _Order(_sorted_devices([sharding]), tiles.size, [sharding])
+        orders.append(order)
     if not orders and device_count is not None:
-        orders.append(_Order((), device_count, set()))
+        orders.append(_Order((), device_count, []))
     return tuple(order.mesh() for order in orders)
 
 
@@ -48,44 +49,55 @@ def _leaves(sharding: HloSharding) -> Iterator[HloSharding]:
 
 @define
 class _Order:
-    """An order of devices, and where the digits of their positions begin and end.
+    """An order of devices, with shardings that can be said by digits of positions in it.
 
     Args:
         devices: The devices by position; () for 0, 1, 2...
         count: Their number.
-        ends: The strides and ends of all digits.
+        members: The shardings.
     """
 
     devices: tuple[int, ...]
     count: int
-    ends: set[int]
+    members: list[HloSharding]
 
     def take(self, sharding: HloSharding) -> bool:
-        """Add the digits of a sharding; return False if it cannot be said by digits in this order."""
+        """Add a sharding, if need be by another order of devices that the members leave open; return if that can be."""
         if sharding.tiles is None or sharding.tiles.size != self.count:
             return False
-        digits = sharding.digits(self.devices)
-        if digits is None:
-            return False
-        self.ends.update(_ends(digits, sharding))
+        members = [*self.members, sharding]
+        if sharding.digits(self.devices) is None:
+            devices = _sorted_devices(members)
+            if not self.devices or any(member.digits(devices) is None for member in members):
+                return False
+            self.devices = devices
+        self.members = members
         return True
 
     def mesh(self) -> Mesh:
-        """Return the mesh whose axes are the parts between those ends that fit to all others."""
-        ends = self.ends | {1, self.count}
+        """Return the mesh whose axes are the parts of positions that fit to those of all members."""
+        ends = {1, self.count}
+        for member in self.members:
+            ends.update(_ends(member.digits(self.devices) or (), member))
         fitting = sorted(end for end in ends if all(end % other == 0 or other % end == 0 for other in ends))
         sizes = [after // before for before, after in pairwise(fitting)][::-1] or [1]
         return Mesh(tuple(MeshAxis(f"_axis_{number}", size) for number, size in enumerate(sizes)), self.devices)
 
 
-def _new_order(sharding: HloSharding, tiles: TileAssignment) -> _Order:
-    """Return the order 0, 1, 2... if a sharding can be said in it, else the order of its tiles."""
-    plain = _Order((), tiles.size, set())
-    if plain.take(sharding):
-        return plain
-    own = _Order(tiles.devices, tiles.size, set())
-    own.take(sharding)
-    return own
+def _width(sharding: HloSharding) -> int:
+    """Return how many devices have the same data, and are in no order."""
+    tiles = sharding.tiles
+    return tiles.dims[-1] if tiles is not None and "replicated" in sharding.subgroups else 1
+
+
+def _sorted_devices(shardings: Sequence[HloSharding]) -> tuple[int, ...]:
+    """Return the devices by their tiles in several shardings, the first of which counts most."""
+    places: dict[int, list[int]] = {}
+    for sharding in shardings:
+        width = _width(sharding)
+        for place, device in enumerate(sharding.tiles.devices if sharding.tiles is not None else ()):
+            places.setdefault(device, []).append(place // width)
+    return tuple(sorted(places, key=lambda device: (places[device], device)))
 
 
 def _ends(digits: Sequence[Digits], sharding: HloSharding) -> Iterator[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from shardy_py.errors import Diagnostic, ParseError, VerificationError
@@ -10,6 +11,7 @@ from shardy_py.sharding.hlo.tiles import TileAssignment
 from shardy_py.sharding.lexer import Cursor
 
 _KINDS = ("replicated", "manual", "unreduced", "unknown")
+_COMMENT = re.compile(r"/\*[^*]*\*/")
 _REPLICATE = "last_tile_dim_replicate"
 
 
@@ -22,7 +24,7 @@ def parse_hlo_sharding(text: str) -> HloSharding:
     Raises:
         ParseError: it is no sharding, or one of a form that is not known here.
     """
-    cursor = Cursor(text)
+    cursor = Cursor(_COMMENT.sub(lambda match: " " * len(match[0]), text))
     found = _sharding(cursor)
     cursor.end()
     return found

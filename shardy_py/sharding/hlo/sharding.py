@@ -136,7 +136,9 @@ class HloSharding:
 
     def __str__(self) -> str:
         if self.kind == "tuple":
-            return "{" + ", ".join(map(str, self.elements)) + "}"
+            # XLA counts the elements of long tuples.
+            marks = [f"/*index={index}*/" if index and index % 5 == 0 else "" for index in range(len(self.elements))]
+            return "{" + ", ".join(f"{mark}{item}" for mark, item in zip(marks, self.elements, strict=True)) + "}"
         parts = [self._head()]
         if self.subgroups == ("replicated",):
             parts.append("last_tile_dim_replicate")

@@ -80,6 +80,9 @@ def test_tuples() -> None:
     assert str(found) == text == str(xla_client.HloSharding.from_string(text))
     assert [item.kind for item in found.elements] == ["replicated", "tiled"]
     assert parse_hlo_sharding("{}") == HloSharding.tuple_of(())
+    many = HloSharding.tuple_of([HloSharding.replicated(), HloSharding.manual()] * 6)
+    assert str(many) == str(xla_client.HloSharding.from_string(str(many)))
+    assert parse_hlo_sharding(str(many)) == many
 
 
 @pytest.mark.parametrize(
@@ -154,6 +157,19 @@ def test_orders_of_devices_without_common_digits_are_several_meshes() -> None:
     assert [mesh.device_ids for mesh in derive_meshes(shardings)] == [(), (0, 3, 1, 2), (1, 0, 2, 3)]
     assert derive_meshes([HloSharding.replicated()]) == ()
     assert derive_meshes([HloSharding.replicated()], device_count=4) == (Mesh.of(_axis_0=4),)
+
+
+def test_the_order_of_devices_is_put_together() -> None:
+    """Devices of one tile are in no order; that of the mesh follows from all shardings together."""
+    mesh = Mesh(Mesh.of(x=2, y=2, z=2).axes, (7, 6, 5, 4, 3, 2, 1, 0))
+    sharded = [parse_tensor_sharding(f'<@mesh, [{{"{axis}"}}]>') for axis in "yzx"]
+    hlos = [to_hlo_sharding(sharding, mesh) for sharding in sharded]
+    assert str(hlos[0]) == "{devices=[2,4]2,3,6,7,0,1,4,5 last_tile_dim_replicate}"
+    (derived,) = derive_meshes(hlos)
+    assert sorted(axis.size for axis in derived.axes) == [2, 2, 2]
+    assert {str(to_hlo_sharding(from_hlo_sharding(hlo, derived, rank=1), derived)) for hlo in hlos} == set(
+        map(str, hlos)
+    )
 
 
 def test_sub_axes_where_tiles_have_no_common_factors() -> None:
