@@ -49,7 +49,7 @@ def _plain(type_: TensorType) -> str:
     return TensorType(type_.shape, type_.element_type).text
 
 
-def place(number: int, value: Any, type_: ArrayType, sharding: Any) -> Any:
+def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donated: bool = False) -> Any:
     """Return an argument as a JAX array that is distributed as the module wants it.
 
     Args:
@@ -57,11 +57,13 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any) -> Any:
         value: A numpy array, a JAX array (distributed or not), a key of `jax.random`, or a number for a scalar.
         type_: What the module wants.
         sharding: The `NamedSharding` it wants.
+        is_donated: Whether results may take its memory; only an array that is distributed so already gives its own.
 
     Raises:
         OptionError: the array has another shape or dtype, or belongs to other processes' devices.
     """
     import jax
+    import numpy
 
     array = _as_array(value, type_)
     found = ArrayType(tuple(array.shape), array.dtype)
@@ -71,6 +73,9 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any) -> Any:
     if isinstance(array, jax.Array) and array.is_deleted():
         message = f"argument {number} is an array that was deleted, or donated to a call before"
         raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
+    if is_donated and not (isinstance(array, jax.Array) and array.sharding == sharding):
+        # On host devices JAX would share the memory of the given array.
+        array = numpy.array(array)
     return jax.device_put(array, sharding)
 
 

@@ -13,6 +13,7 @@ from shardy_py.targets.jax.arguments import array_types
 from shardy_py.targets.jax.compiled import CompiledModule
 from shardy_py.targets.jax.devices import choose_devices, device_count
 from shardy_py.targets.jax.form import for_xla
+from shardy_py.targets.jax.form.donate_arguments import donated_arguments
 from shardy_py.targets.jax.kernels import register_kernels
 from shardy_py.targets.jax.named_shardings import to_named_sharding
 from shardy_py.targets.jax.refusals import refuse_what_cannot_run
@@ -56,7 +57,9 @@ def to_jax(
         return tuple(to_named_sharding(sharding, meshes, chosen) for sharding in found)
 
     in_shardings, out_shardings = placed(arguments), placed(results)
-    return CompiledModule(tuple(chosen), _compile(program, chosen), in_shardings, out_shardings, *types)
+    return CompiledModule(
+        tuple(chosen), _compile(program, chosen), in_shardings, out_shardings, *types, donated_arguments(main)
+    )
 
 
 def _main(program: Program) -> Op:

@@ -21,6 +21,7 @@ class CompiledModule:
         out_shardings: The `jax.sharding.NamedSharding` of every result.
         in_types: The global shape and the dtype of every argument.
         out_types: The global shape and the dtype of every result.
+        donated: The numbers of the arguments whose memory the results may take.
     """
 
     devices: tuple[Any, ...]
@@ -29,6 +30,7 @@ class CompiledModule:
     out_shardings: tuple[Any, ...]
     in_types: tuple[ArrayType, ...]
     out_types: tuple[ArrayType, ...]
+    donated: frozenset[int] = frozenset()
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Run it.
@@ -51,7 +53,7 @@ class CompiledModule:
         # Without it JAX turns 64-bit arrays into 32-bit ones on the way.
         with jax.enable_x64(True):
             placed = [
-                place(number, value, type_, sharding)
+                place(number, value, type_, sharding, is_donated=number in self.donated)
                 for number, (value, type_, sharding) in enumerate(
                     zip(arguments, self.in_types, self.in_shardings, strict=True)
                 )

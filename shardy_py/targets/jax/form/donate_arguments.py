@@ -42,6 +42,12 @@ class DonateArgumentsPass:
         main.attributes["arg_attrs"] = tuple(changed)
 
 
+def donated_arguments(main: Op) -> frozenset[int]:
+    """Return the numbers of the arguments of a function that are donated."""
+    dictionaries = main.attributes.get("arg_attrs") or ()
+    return frozenset(number for number, item in enumerate(dictionaries) if _ALIAS in item or item.get(_DONOR))
+
+
 def _fits(program: Program, main: Op, argument: Value, index: Any) -> bool:
     if not 0 <= index < len(main.function_results):
         return False

@@ -1,0 +1,83 @@
+"""Every program runs: on as many host devices as its meshes have it computes what it computes on one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="running programs needs jax")
+
+from tests.conformance.conformance_data import DATA, need
+
+need("programs")
+
+SCRIPT = Path(__file__).with_name("run_program.py")
+NAMES = sorted(path.name.removesuffix(".mlir.gz") for path in (DATA / "programs").glob("*.mlir.gz"))
+MORE_DEVICES = {"big_mesh_64_5d": 64}
+"""Programs for more than 16 devices."""
+AT_A_TIME = 2
+SECONDS = 400
+
+REFUSED_BY_XLA = {
+    "custom_partitioning_rule": "No registered implementation for untyped custom call to CustomSPMDPartitioning",
+    "hand_dynamic_conv": "'stablehlo.dynamic_conv' op can't be translated to XLA HLO",
+    "hand_sdy_custom_sharding_rule_on_op": "No registered implementation for untyped custom call to mm for Host",
+    "hand_unary_einsum": "'stablehlo.unary_einsum' op can't be translated to XLA HLO",
+    "linalg_svd_cuda": "No FFI handler registered for cusolver_gesvdj_ffi",
+    "moe_ragged_tpu": "HLO opcode `ragged-dot` is not supported by XLA:CPU",
+}
+"""Programs that XLA does not compile for one host device either, with its words."""
+
+NEVER_ENDING = {
+    "hand_tokens": "waits for data that nothing hands over",
+    "unordered_effects_in_loop": "calls a Python function of the process that wrote the module",
+}
+"""Programs that XLA compiles, but that wait for ever or end the process when they run on one device, with ours."""
+
+
+def run(name: str) -> dict[str, Any]:
+    """Return what a process of its own says about a program."""
+    count = MORE_DEVICES.get(name, 16)
+    flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={count}"
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(DATA / "programs" / f"{name}.mlir.gz")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, f"{name} ended with {done.returncode}: {done.stderr[-2000:]}"
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+@pytest.fixture(scope="module")
+def answers() -> Iterator[dict[str, Future[dict[str, Any]]]]:
+    """What becomes of every program, two at a time."""
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        yield {name: pool.submit(run, name) for name in NAMES}
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_compute_the_same_on_devices(name: str, answers: dict[str, Future[dict[str, Any]]]) -> None:
+    """Results are those of one device, within the tolerance of their dtype, and have no other NaNs."""
+    answer = answers[name].result()
+    if name in REFUSED_BY_XLA:
+        assert REFUSED_BY_XLA[name] in answer["refused_on_one_device"]
+        return
+    if name in NEVER_ENDING:
+        assert NEVER_ENDING[name] in answer["refused"]
+        return
+    assert "refused" not in answer, answer
+    assert answer["results"] > 0
+    assert answer["apart"] == []
