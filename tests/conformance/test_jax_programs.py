@@ -1,4 +1,4 @@
-"""Programs lowered by JAX run: sharded by us, compiled by XLA for eight host devices, they compute what JAX computes."""
+"""Programs lowered by JAX, sharded by us and compiled by XLA for eight host devices, compute what JAX computes."""
 
 from __future__ import annotations
 
