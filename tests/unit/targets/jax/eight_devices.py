@@ -1,0 +1,349 @@
+"""Tests that need eight devices; test_eight_devices.py runs them in a process of their own."""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import shardy_py as sdy
+from shardy_py.errors import OptionError, ShardyError, UnsupportedError
+
+MESH = 'sdy.mesh @mesh = <["a"=4, "b"=2]>\n'
+X = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def module(body: str, arguments: str = "%x: tensor<8x8xf32> {A}", results: str = "tensor<8x8xf32>") -> str:
+    """Return a program; ``{A}`` and ``{B}`` stand for shardings along the first axis and along the second."""
+    text = MESH + f"func.func @main({arguments}) -> ({results}) {{\n{body}\n}}"
+    for mark, dims in (("{A}", '[{"a"}, {}]'), ("{B}", '[{}, {"b"}]')):
+        text = text.replace(mark, f"{{sdy.sharding = #sdy.sharding<@mesh, {dims}>}}")
+    return text
+
+
+DONATED = "main(%x: tensor<8x8xf32> {tf.aliasing_output = 0 : i32, "
+NEGATE = module("%0 = stablehlo.negate %x : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>")
+
+
+def test_results_are_a_list_of_global_arrays() -> None:
+    """Global arrays come out, distributed as the result says."""
+    run = sdy.propagate(NEGATE).to_jax()
+    results = run(X)
+    assert isinstance(results, list)
+    assert results[0].sharding == run.out_shardings[0] == NamedSharding(run.in_shardings[0].mesh, P("a", None))
+    np.testing.assert_array_equal(results[0], -X)
+
+
+@pytest.mark.parametrize(
+    ("array", "named"),
+    [
+        (X.astype(np.int32), r"argument 0 is float32\[8,8\], given is int32\[8,8\]"),
+        (X.astype(np.float64), r"float64\[8,8\]"),
+        (X[:4], r"given is float32\[4,8\]"),
+        (X.ravel(), r"given is float32\[64\]"),
+        (3.0, r"given is float64\[\]"),
+        ([[1, 2]], r"given is int64\[1,2\]"),
+        ("text", "given is <U4"),
+        (None, "given is object"),
+    ],
+)
+def test_other_arrays_are_refused(array: object, named: str) -> None:
+    """An array of another dtype or shape is refused, with both named."""
+    with pytest.raises(OptionError, match=named):
+        sdy.propagate(NEGATE).to_jax()(array)
+
+
+def test_other_numbers_of_arguments_are_refused() -> None:
+    """One array per argument is needed."""
+    with pytest.raises(OptionError, match="has 1 arguments, 2 were given"):
+        sdy.propagate(NEGATE).to_jax()(X, X)
+
+
+def test_distributed_arguments() -> None:
+    """An array that is distributed already, in the same way or another, or over fewer devices, is as good as any."""
+    run = sdy.propagate(NEGATE).to_jax()
+    mesh = run.in_shardings[0].mesh
+    for spec in (P("a", None), P(None, "b"), P(("a", "b")), P()):
+        (result,) = run(jax.device_put(X, NamedSharding(mesh, spec)))
+        np.testing.assert_array_equal(result, -X)
+    np.testing.assert_array_equal(run(jnp.asarray(X))[0], -X)
+    np.testing.assert_array_equal(run(run(X)[0])[0], X)
+
+
+def test_numbers_are_scalars() -> None:
+    """A Python number is a scalar of any dtype of its kind that holds it; no other."""
+    text = module(
+        "return %i, %f, %p, %c : tensor<i8>, tensor<bf16>, tensor<i1>, tensor<complex<f32>>",
+        "%i: tensor<i8>, %f: tensor<bf16>, %p: tensor<i1>, %c: tensor<complex<f32>>",
+        "tensor<i8>, tensor<bf16>, tensor<i1>, tensor<complex<f32>>",
+    )
+    run = sdy.propagate(text).to_jax()
+    assert [array.item() for array in run(3, 2, True, 1.5)] == [3, 2.0, True, 1.5]
+    for numbers in ((300, 2, True, 1), (3.0, 2, True, 1), (3, 1j, True, 1), (3, 2, 1, 1), (True, 2, True, 1)):
+        with pytest.raises(OptionError, match="given is"):
+            run(*numbers)
+
+
+def test_every_dtype() -> None:
+    """Arrays of every dtype that JAX has go through unchanged, with 64 bits too."""
+    types = {
+        "i1": bool,
+        "i4": ml_dtypes.int4,
+        "ui4": ml_dtypes.uint4,
+        "i8": np.int8,
+        "ui8": np.uint8,
+        "i16": np.int16,
+        "ui16": np.uint16,
+        "i32": np.int32,
+        "ui32": np.uint32,
+        "i64": np.int64,
+        "ui64": np.uint64,
+        "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+        "f8E5M2": ml_dtypes.float8_e5m2,
+        "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
+        "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+        "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+        "bf16": ml_dtypes.bfloat16,
+        "f16": np.float16,
+        "f32": np.float32,
+        "f64": np.float64,
+        "complex<f32>": np.complex64,
+        "complex<f64>": np.complex128,
+    }
+    for name, dtype in types.items():
+        type_ = f"tensor<8x8x{name}>"
+        text = module(
+            f"%0 = stablehlo.transpose %x, dims = [1, 0] : ({type_}) -> {type_}\nreturn %0 : {type_}",
+            f"%x: {type_} {{A}}",
+            type_,
+        )
+        given = np.arange(64).reshape(8, 8).__mod__(3).astype(dtype)
+        if name in ("i64", "f64"):
+            given[0, 1] = 2**33 + 1
+        (result,) = sdy.propagate(text).to_jax()(given)
+        assert result.dtype == given.dtype
+        assert np.asarray(result).tobytes() == given.T.copy().tobytes(), name
+
+
+def test_keys_are_numbers() -> None:
+    """A key of jax.random stands for its numbers."""
+    text = module("return %k : tensor<2xui32>", "%k: tensor<2xui32>", "tensor<2xui32>")
+    key = jax.random.key(7)
+    assert sdy.propagate(text).to_jax()(key)[0].tolist() == jax.random.key_data(key).tolist()
+
+
+def test_empty_arrays_and_no_results() -> None:
+    """Arrays without elements, functions without results, and without arguments run."""
+    empty = module("return %x : tensor<0x8xf32>", "%x: tensor<0x8xf32>", "tensor<0x8xf32>")
+    assert sdy.propagate(empty).to_jax()(np.zeros((0, 8), np.float32))[0].shape == (0, 8)
+    assert sdy.propagate(module("return", results="")).to_jax()(X) == []
+    assert sdy.propagate(module("return", "", "")).to_jax()() == []
+
+
+def test_donated_arguments() -> None:
+    """A donated array whose place a result takes is gone afterwards; every other array stays as it was."""
+    for results, is_gone in (("tensor<8x8xf32> {A}", True), ("tensor<8x8xf32> {B}", False)):
+        text = module("%0 = stablehlo.negate %x : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>", results=results)
+        run = sdy.propagate(text.replace("main(%x: tensor<8x8xf32> {", DONATED)).to_jax()
+        assert run.donated == {0}
+        given = X.copy()
+        kept, gone = jnp.asarray(X), jax.device_put(X, run.in_shardings[0])
+        for array in (given, kept, gone):
+            np.testing.assert_array_equal(run(array)[0], -X)
+        np.testing.assert_array_equal(given, X)
+        np.testing.assert_array_equal(kept, X)
+        assert gone.is_deleted() == is_gone
+        if is_gone:
+            with pytest.raises(OptionError, match="was deleted"):
+                run(gone)
+
+
+def test_orders_of_devices() -> None:
+    """Meshes with device_ids, several of them, smaller ones, and devices in another order place what they say."""
+    text = """
+sdy.mesh @mesh = <["a"=4, "b"=2]>
+sdy.mesh @turned = <["a"=4, "b"=2], device_ids=[7, 3, 5, 1, 6, 2, 4, 0]>
+sdy.mesh @small = <["x"=2], device_ids=[1, 0]>
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>},
+                %y: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@turned, [{"a"}, {"b"}]>},
+                %z: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@small, [{}, {"x"}]>})
+    -> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0 = stablehlo.negate %x : tensor<8x8xf32>
+  %1 = stablehlo.negate %y : tensor<8x8xf32>
+  %2 = stablehlo.negate %z : tensor<8x8xf32>
+  return %0, %1, %2 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+}"""
+    devices = jax.devices()[::-1]
+    for order in (None, devices, np.array(devices).reshape(2, 4)):
+        chosen = jax.devices() if order is None else devices
+        run = sdy.propagate(text).to_jax(order)
+        results = run(X, X + 1, X + 2)
+        for number, result in enumerate(results):
+            np.testing.assert_array_equal(result, -X - number)
+        shards = {shard.device: shard.index for shard in results[1].addressable_shards}
+        assert shards[chosen[7]] == (slice(0, 2), slice(0, 4))
+        assert shards[chosen[0]] == (slice(6, 8), slice(4, 8))
+        assert {shard.device: shard.index for shard in results[2].addressable_shards}[chosen[1]][1] == slice(0, 4)
+
+
+def test_sub_axes_at_the_interface() -> None:
+    """Arguments may use different parts of one axis."""
+    text = module(
+        "%0 = stablehlo.add %x, %y : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>",
+        '%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a":(1)2}, {}]>},'
+        '%y: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {"a":(2)2}]>}',
+    )
+    np.testing.assert_array_equal(sdy.propagate(text).to_jax()(X, X)[0], 2 * X)
+
+
+def test_modules_that_do_not_run() -> None:
+    """What XLA does not take, would wait for for ever, or would die of is an error, and no end of the process."""
+    infeed = """
+func.func @main(%t: !stablehlo.token) -> tensor<8xf32> {
+  %0:2 = "stablehlo.infeed"(%t) {infeed_config = "", layout = [[0]]} : (!stablehlo.token)
+      -> (tensor<8xf32>, !stablehlo.token)
+  return %0#0 : tensor<8xf32>
+}"""
+    callback = module(
+        "stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) {has_side_effect = true} : (tensor<8x8xf32>) -> ()\n"
+        "return",
+        results="",
+    )
+    unknown = module(
+        "%0 = stablehlo.custom_call @nobody(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>"
+    )
+    token = module(
+        '%t = "stablehlo.create_token"() : () -> !stablehlo.token\nreturn %t : !stablehlo.token', "", "!stablehlo.token"
+    )
+    dynamic = module("return %x : tensor<?xf32>", "%x: tensor<?xf32>", "tensor<?xf32>")
+    for text, code in (
+        (infeed, "waits-for-ever"),
+        (callback, "python-callback"),
+        (unknown, "refused-by-xla"),
+        (token, "no-array-type"),
+        (dynamic, "unsupported-type"),
+        (NEGATE.replace('"a"=4', '"a"=16'), "too-few-devices"),
+    ):
+        with pytest.raises(ShardyError) as caught:
+            sdy.propagate(text).to_jax()
+        assert caught.value.diagnostics[0].code == code
+
+
+def test_sizes_that_are_set() -> None:
+    """A size that is set is left out where only elementwise ops follow, and refused before a reduction."""
+    head = (
+        '%i = stablehlo.constant dense<5> : tensor<i32>\n%0 = "stablehlo.set_dimension_size"(%x, %i)'
+        " {dimension = 0 : i64} : (tensor<8x8xf32>, tensor<i32>) -> tensor<8x8xf32>\n"
+    )
+    (result,) = sdy.propagate(
+        module(head + "%1 = stablehlo.negate %0 : tensor<8x8xf32>\nreturn %1 : tensor<8x8xf32>")
+    ).to_jax()(X)
+    np.testing.assert_array_equal(np.asarray(result)[:5], -X[:5])
+    reduction = (
+        "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%1 = stablehlo.reduce(%0 init: %z) applies"
+        " stablehlo.add across dimensions = [0] : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>\n"
+        "return %1 : tensor<8xf32>"
+    )
+    with pytest.raises(UnsupportedError, match=r"stablehlo\.reduce would have to know"):
+        sdy.propagate(module(head + reduction, results="tensor<8xf32>")).to_jax()
+
+
+@pytest.mark.parametrize(("window", "stride"), [(2, 1), (3, 1), (4, 2), (3, 2), (2, 2)])
+def test_select_and_scatter_along_a_sharded_dimension(window: int, stride: int) -> None:
+    """Windows that overlap by half and more are scattered as on one device; XLA's partitioner alone gets them wrong."""
+    count = (8 - window) // stride + 1
+    text = module(
+        f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = "stablehlo.select_and_scatter"(%x, %y, %z) <{{padding = dense<0> : tensor<2x2xi64>,
+        window_dimensions = array<i64: {window}, 1>, window_strides = array<i64: {stride}, 1>}}> ({{
+    ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+      %1 = stablehlo.compare GE, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }}, {{
+    ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+      %1 = stablehlo.add %l, %r : tensor<f32>
+      stablehlo.return %1 : tensor<f32>
+    }}) : (tensor<8x8xf32>, tensor<{count}x8xf32>, tensor<f32>) -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>""",
+        f"%x: tensor<8x8xf32> {{A}}, %y: tensor<{count}x8xf32>",
+    )
+    source = np.random.default_rng(0).standard_normal((count, 8)).astype(np.float32)
+    values = np.random.default_rng(1).permutation(X.ravel()).reshape(8, 8)
+    wanted = np.zeros_like(X)
+    for row in range(count):
+        chosen = row * stride + values[row * stride : row * stride + window].argmax(0)
+        wanted[chosen, np.arange(8)] += source[row]
+    np.testing.assert_allclose(sdy.propagate(text).to_jax()(values, source)[0], wanted, rtol=1e-6)
+
+
+# Behind a barrier nothing is sharded, unless XLA propagates on its own.
+ALONE = "%v = sdy.propagation_barrier %x allowed_direction=NONE : tensor<8x8xf32>\n"
+LEFT_ALONE = {
+    "tanh": "%0 = stablehlo.tanh %v : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>",
+    "dot": "%0 = stablehlo.dot_general %v, %v, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>)"
+    " -> tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>",
+    "cosine": """%z = stablehlo.constant dense<0> : tensor<i32>
+    %0:3 = stablehlo.while(%i = %z, %w = %v, %u = %v) : tensor<i32>, tensor<8x8xf32>, tensor<8x8xf32>
+    cond {
+      %n = stablehlo.constant dense<3> : tensor<i32>
+      %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %n = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %n : tensor<i32>
+      %2 = stablehlo.cosine %w : tensor<8x8xf32>
+      %3 = stablehlo.add %2, %u : tensor<8x8xf32>
+      stablehlo.return %1, %3, %u : tensor<i32>, tensor<8x8xf32>, tensor<8x8xf32>
+    }
+    return %0#1 : tensor<8x8xf32>""",
+    "sine": """%s = stablehlo.slice %x [0:1, 0:1] : (tensor<8x8xf32>) -> tensor<1x1xf32>
+    %r = stablehlo.reshape %s : (tensor<1x1xf32>) -> tensor<f32>
+    %i = stablehlo.convert %r : (tensor<f32>) -> tensor<i32>
+    %0 = "stablehlo.case"(%i) ({
+      %1 = stablehlo.sine %v : tensor<8x8xf32>
+      stablehlo.return %1 : tensor<8x8xf32>
+    }, {
+      stablehlo.return %v : tensor<8x8xf32>
+    }) : (tensor<i32>) -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>""",
+    "sort": """%0 = "stablehlo.sort"(%v) <{dimension = 1 : i64}> ({
+    ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+      %1 = stablehlo.compare LT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>""",
+    "exponential": """%0 = func.call @f(%v) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>
+  }
+  func.func private @f(%y: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %1 = stablehlo.exponential %y : tensor<8x8xf32>
+    return %1 : tensor<8x8xf32>""",
+}
+
+
+@pytest.mark.parametrize("opcode", LEFT_ALONE)
+def test_values_that_propagation_left_alone_stay_replicated(opcode: str) -> None:
+    """In XLA's final HLO an op that propagation left alone works on the whole tensor, unless it is left open."""
+    result = sdy.propagate(module(ALONE + LEFT_ALONE[opcode]))
+
+    def shapes(**options: bool) -> set[str]:
+        (final,) = result.to_jax(**options).executable.hlo_modules()
+        return set(re.findall(rf"= f32\[([\d,]+)\]\S* {opcode}\(", final.to_string()))
+
+    assert shapes() == {"8,8"}
+    assert shapes(leave_open=True) == {"2,8"}
+
+
+def test_sharded_values_are_sharded_as_decided() -> None:
+    """In XLA's final HLO every device computes the part that propagation decided, and no other."""
+    text = module(
+        "%0 = stablehlo.tanh %x : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>", results="tensor<8x8xf32> {B}"
+    )
+    (final,) = sdy.propagate(text).to_jax().executable.hlo_modules()
+    assert re.findall(r"= f32\[([\d,]+)\]\S* tanh\(", final.to_string()) == ["2,4"]

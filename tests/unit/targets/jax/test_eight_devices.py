@@ -1,0 +1,29 @@
+"""Running on eight host devices: in a process of its own, since JAX counts its devices once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax", reason="running programs needs jax")
+
+TESTS = Path(__file__).with_name("eight_devices.py")
+
+
+def test_on_eight_devices() -> None:
+    """All tests in eight_devices.py pass."""
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(TESTS)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        check=False,
+        timeout=600,
+        cwd=TESTS.parents[4],
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
