@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.api.check_constants import check_constants
+from shardy_py.api.check_traits import check_traits
 from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.given_shardings import (
     InShardings,
@@ -89,7 +89,7 @@ def give_shardings(
     warnings = import_gspmd(program, may_add_meshes=given is None)
     mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
     check_data_flows(program, semantics)
-    check_constants(program, semantics)
+    check_traits(program, semantics)
     # A program that was built has its shardings in the table already.
     built = dict(program.shardings)
     check_shardings(program)

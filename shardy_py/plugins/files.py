@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -195,11 +196,13 @@ def _siblings(home: Path) -> Iterator[None]:
         file = getattr(other, "__file__", None)
         if file and not hasattr(other, _NAME) and Path(file).parent != home and Path(file).parent in homes:
             del sys.modules[path.stem]
-    was_there = str(home) in sys.path
+    was_there, here = str(home) in sys.path, os.getcwd()
     sys.path.insert(0, str(home))
     try:
         yield
     finally:
+        # Files that a command names later are where they were.
+        os.chdir(here)
         sys.path.remove(str(home))
         if not was_there:
             sys.path.append(str(home))

@@ -17,7 +17,7 @@ from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.guard import Guard
+from shardy_py.ir.guard import Guard, describe_error
 from shardy_py.ir.interfaces import (
     Contraction,
     Elementwise,
@@ -63,7 +63,7 @@ from shardy_py.sharding.rule_from_op_maps import rule_from_op_maps
 
 DEFAULT_OPTIONS = RuleOptions()
 _MANY_NAMES = 10_000
-_FRAME = frozenset(("builtin", "func"))
+_FRAME = frozenset(("builtin", "func", "sdy"))
 _T = TypeVar("_T")
 
 IndexingOf = Callable[[Op], tuple[IndexingMap, ...] | None]
@@ -445,7 +445,16 @@ class Registry:
             raise guard.refusal("changed its op", op, hint="a rule function looks at its op only; a pass may change it")
         if isinstance(rule, RuleSpec):
             rule = evolve(guard, function=rule).call(op)
-        return None if rule is None else checked_rule(guard, rule, op, any_sizes=resolved.any_sizes)
+        if rule is None:
+            return None
+        try:
+            return checked_rule(guard, rule, op, any_sizes=resolved.any_sizes)
+        except ShardyError:
+            raise
+        except Exception as error:
+            # The parts of a rule that is made by hand can be anything.
+            message = f"made a rule that cannot be checked: {describe_error(error)}"
+            raise guard.refusal(message, op, hint="use sdy.rule(...) or the builder") from error
 
     def _guard(self, name: str, rule: Any) -> Guard:
         """Return the guard of the rule of the ops of a name."""

@@ -421,6 +421,11 @@ HOSTILE = {
         flow("get_op_result_edge_owner_shardings", "", "return [sdy.TensorSharding.fully_open('mesh', 5)]"),
         "for result 0 of type",
     ),
+    "a rule of nothing": (rule("return sdy.OpShardingRule(None, None, None)"), "made a rule that cannot be checked"),
+    "a rule of texts": (rule("return sdy.OpShardingRule('ab', 'cd', 'ef')"), "made a rule that cannot be checked"),
+    "a factor of 5000 digits": (build("b.add_factor([0], [0], 10**5000)"), ""),
+    "a terminator in the middle": ("toy.op('toy.f', traits=[sdy.IsTerminator])", "but other ops follow it"),
+    "all ops are constants": ("toy.op('*', traits=[sdy.ConstantLike])", "trait ConstantLike, but 1 operands"),
     "an owner twice": (
         flow("get_op_result_edge_owners", "", "return list(op.results) * 2"),
         "for 2 owners",
