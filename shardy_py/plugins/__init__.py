@@ -44,6 +44,7 @@ from shardy_py.ir.schedule import Direction, Entry, Level, OpPriority, Schedule,
 from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.costs import BranchCost, CountedLoopCost
 from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefinition, Rule, TraitsOf
+from shardy_py.plugins.files import load_plugin_file
 from shardy_py.plugins.loops import BranchDataFlow, LoopDataFlow
 from shardy_py.plugins.registry import Registry
 from shardy_py.plugins.specs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
@@ -117,5 +118,6 @@ __all__ = [
     "UnitedByMlir",
     "hookimpl",
     "hookspec",
+    "load_plugin_file",
     "rule",
 ]

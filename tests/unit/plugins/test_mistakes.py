@@ -111,9 +111,9 @@ def test_a_forgotten_return_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"plugins": "toy.py"}, "not a list of plugins"),
+        ({"plugins": "toy.py"}, "not a list"),
         ({"plugins": ["toy.py"]}, "'toy.py' is no plugin"),
-        ({"plugins": sdy}, "not a list of plugins"),
+        ({"plugins": sdy}, "not a list"),
         ({"plugins": [sdy.Dialect("toy")]}, "it is the dialect 'toy', not a plugin"),
         ({"plugins": [None]}, "None is no plugin"),
         ({"plugins": [type("Plugin", (), {})]}, "it is the class Plugin, not an object"),
