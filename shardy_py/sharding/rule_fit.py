@@ -11,7 +11,7 @@ from math import prod
 
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
+from shardy_py.sharding.rule import FactorKind, OpShardingRule, TensorMapping, factor_symbol
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 
 Shape = tuple[int | None, ...]
@@ -38,9 +38,15 @@ def rule_problems(
         result_shapes: The sizes of each result.
         any_sizes: Whether the factors may have other sizes than their dimensions.
     """
-    shapes = operand_shapes + result_shapes
     if _is_plain(rule, operand_shapes, result_shapes):
         return ()
+    return _all_problems(rule, operand_shapes, result_shapes, any_sizes=any_sizes)
+
+
+def _all_problems(
+    rule: OpShardingRule, operand_shapes: tuple[Shape, ...], result_shapes: tuple[Shape, ...], *, any_sizes: bool
+) -> tuple[Diagnostic, ...]:
+    shapes = operand_shapes + result_shapes
     malformed = tuple(_malformed(rule))
     if malformed:
         return malformed
@@ -95,37 +101,57 @@ def _shown(shapes: Sequence[Shape]) -> str:
 
 
 def _is_plain(rule: OpShardingRule, operand_shapes: tuple[Shape, ...], result_shapes: tuple[Shape, ...]) -> bool:
-    """Return whether a rule without special factors, with one factor per dimension of its size, clearly fits.
+    """Return whether a rule clearly fits: the factors of each dimension make up its size, and nothing is amiss.
 
     Most rules are so, and this is much faster than to look for problems.
     """
     sizes = rule.factor_sizes
-    if (
-        rule.reduction_factors
-        or rule.need_replication_factors
-        or rule.permutation_factors
-        or rule.blocked_propagation_factors
-        or rule.initial_operands
-        or rule.combiners
-        or len(rule.operand_mappings) != len(operand_shapes)
-        or len(rule.result_mappings) != len(result_shapes)
-    ):
+    if rule.initial_operands or rule.combiners:
         return False
-    used = set()
-    count = len(sizes)
-    for mapping, shape in zip(rule.mappings, operand_shapes + result_shapes, strict=True):
-        if len(mapping) != len(shape):
+    if len(rule.operand_mappings) != len(operand_shapes) or len(rule.result_mappings) != len(result_shapes):
+        return False
+    used: set[int] = set()
+    for mapping, shape in zip(rule.operand_mappings, operand_shapes, strict=True):
+        if not _fill_dims(mapping, shape, sizes, used):
             return False
-        for dim, size in zip(mapping, shape, strict=True):
-            if len(dim) != 1:
-                return False
-            factor = dim[0]
-            if type(factor) is not int or not 0 <= factor < count or sizes[factor] != size or type(size) is not int:
-                return False
-            used.add(factor)
-        if len(set(mapping)) != len(mapping):
+    in_results: set[int] = set()
+    for mapping, shape in zip(rule.result_mappings, result_shapes, strict=True):
+        if not _fill_dims(mapping, shape, sizes, in_results):
             return False
-    return len(used) == count
+    used |= in_results
+    # All of them are integers from 0 on if each is used, as the dimensions were looked at.
+    if len(used) != len(sizes) or not in_results.isdisjoint(rule.reduction_factors):
+        return False
+    kinds = (rule.reduction_factors, rule.need_replication_factors, rule.permutation_factors)
+    special = (*kinds, rule.blocked_propagation_factors)
+    if not any(special):
+        return True
+    if any(not used.issuperset(factors) or list(factors) != sorted(set(factors)) for factors in special):
+        return False
+    return len({*kinds[0], *kinds[1], *kinds[2]}) == sum(map(len, kinds))
+
+
+def _fill_dims(mapping: TensorMapping, shape: Shape, sizes: tuple[int, ...], used: set[int]) -> bool:
+    """Return whether the factors of a tensor, each once, make up the sizes of its dimensions; add them to ``used``."""
+    if len(mapping) != len(shape):
+        return False
+    own: set[int] = set()
+    occurrences = 0
+    for dim, size in zip(mapping, shape, strict=True):
+        made = 1
+        for factor in dim:
+            if type(factor) is not int or not 0 <= factor < len(sizes):
+                return False
+            factor_size = sizes[factor]
+            if type(factor_size) is not int or (factor_size == 1 and len(dim) > 1):
+                return False
+            made *= factor_size
+            own.add(factor)
+        if made != size or not dim or made < 0:
+            return False
+        occurrences += len(dim)
+    used |= own
+    return len(own) == occurrences
 
 
 def _malformed(rule: OpShardingRule) -> Iterator[Diagnostic]:
