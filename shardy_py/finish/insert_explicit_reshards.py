@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 from typing import ClassVar
 
@@ -62,6 +62,7 @@ class InsertExplicitReshardsPass:
         semantics = semantics.with_options(evolve(semantics.options, conservative=False))
         resharder = Resharder.of(program, semantics)
         resharder.survey.open_partial_shardings(program.shardings)
+        replicate_captures(resharder, semantics)
         run = _Run(resharder, semantics, full=self.enable_full_version, without_rule=self.reshard_ops_without_rule)
         everything = self.enable_full_version or _has_unreduced_axes(program)
         functions = resharder.functions.values()
@@ -71,7 +72,6 @@ class InsertExplicitReshardsPass:
         else:
             visits = visits_named(program, _names_of_interest(program, semantics), semantics)
         for function in functions:
-            run.replicate_captures(visits.get(function, ()))
             for visit in visits.get(function, ()):
                 run.visit(visit)
             reshard_returns(resharder, function, full=self.enable_full_version)
@@ -144,13 +144,6 @@ class _Run:
         self._planner = _Planner(resharder.meshes)
         self._full = full
         self._without_rule = full and without_rule
-
-    def replicate_captures(self, visits: Iterable[Visit]) -> None:
-        """Make the tensors whole that regions of ops with a rule capture, before the ops in these see them."""
-        for visit in visits if self._full else ():
-            op = visit.op
-            if op.regions and visit.data_flow is None and self._semantics.get_sharding_rule(op) is not None:
-                replicate_captures(self._resharder, op)
 
     def visit(self, visit: Visit) -> None:
         """Insert what one op needs."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.finish.reshards.insertion import Place, Resharder, rank_of
+from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -14,13 +16,11 @@ def captured_tensors(op: Op) -> list[Value]:
 
     What ops inside other ops use counts, too. Operands of the op count only where the regions use them themselves.
     """
+    read = [value for inner in _inside(op) for value in inner.operands if rank_of(value)]
+    if not read:
+        return []
     inside = {id(inner) for inner in op.walk()}
-    found: dict[int, Value] = {}
-    for inner in _inside(op):
-        for value in inner.operands:
-            if rank_of(value) and id(value.owning_op) not in inside:
-                found.setdefault(value.id, value)
-    return list(found.values())
+    return list({value.id: value for value in read if id(value.owning_op) not in inside}.values())
 
 
 def _inside(op: Op) -> Iterator[Op]:
@@ -29,14 +29,24 @@ def _inside(op: Op) -> Iterator[Op]:
             yield from block.walk()
 
 
-def replicate_captures(resharder: Resharder, op: Op) -> None:
-    """Reshard the sharded tensors that the region of an op captures, so that every device has all of their elements.
+def replicate_captures(resharder: Resharder, semantics: OpSemantics) -> None:
+    """Reshard the sharded tensors that regions of ops with a rule capture, so that every device has all of them.
+
+    Such an op runs its region for the elements of its shards, and the region counts the elements of the whole tensor.
+    The reference does not look into regions; those of StableHLO capture no tensors with dimensions.
 
     Args:
         resharder: The program.
-        op: An op with a sharding rule: it runs its region for the elements of its shards.
+        semantics: What is known about ops.
     """
-    for value in captured_tensors(op):
+    for op in all_ops(resharder.program):
+        if op.regions and op.parent is not None and semantics.get_data_flow(op) is None:
+            _replicate(resharder, semantics, op)
+
+
+def _replicate(resharder: Resharder, semantics: OpSemantics, op: Op) -> None:
+    # Functions have no rule, and are not searched.
+    for value in captured_tensors(op) if semantics.get_sharding_rule(op) is not None else ():
         sharding = resharder.sharding(value)
         if sharding is None or (sharding.is_fully_replicated and not sharding.unreduced_axes):
             continue

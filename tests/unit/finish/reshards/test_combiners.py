@@ -108,6 +108,9 @@ def test_a_tensor_that_a_region_captures_is_whole_on_every_device():
     result = sdy.propagate(CAPTURED, registry=registry_of(toy), explicit_collectives=True)
     assert 'sdy.all_gather [{"b"}] %arg1 out_sharding=<@mesh, [{}]>' in result.text
     assert '"toy.take"(%0,' in result.text
+    partitioned = sdy.propagate(CAPTURED, registry=registry_of(toy)).text
+    assert "sdy.reshard %arg1 <@mesh, [{}]>" in partitioned
+    assert '"toy.take"(%0,' in partitioned
 
 
 REDUCE = """sdy.mesh @mesh = <["a"=2]>
