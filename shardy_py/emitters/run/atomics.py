@@ -1,0 +1,121 @@
+"""Atomic updates: made later, one after the other in the order of the threads, so that chunks change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from xdsl.ir import Region, SSAValue
+
+from shardy_py.emitters.dialect.ops import AtomicRMWOp
+from shardy_py.emitters.run.frame import Chunk, Frame, Handler
+from shardy_py.emitters.run.memory import Buffer, Value
+from shardy_py.emitters.run.tensors import places
+from shardy_py.emitters.run.threads import Threads
+from shardy_py.emitters.run.values import from_words, rank_of, to_words
+
+
+@frozen(eq=False)
+class Update:
+    """Atomic updates of some threads by one op.
+
+    Args:
+        op: The op.
+        buffer: The tensor.
+        words: The places of the elements, one per thread.
+        threads: The threads.
+        values: What the body uses from outside, per thread or for all.
+    """
+
+    op: AtomicRMWOp
+    buffer: Buffer
+    words: Any
+    threads: Threads
+    values: Mapping[SSAValue, Value]
+
+
+def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
+    """Record that active threads update an element.
+
+    Shared memory is updated at the next barrier, other memory when all threads are done: what is read before is
+    undefined on a device.
+    """
+    buffer: Buffer = frame.get(op.dest)
+    at = places(frame, op, buffer, op.indices)
+    active = np.arange(frame.threads.count) if at.threads is None else at.threads
+    words = np.broadcast_to(at.words, (len(active),))
+    if not buffer.memory.is_writable:
+        raise frame.error(int(active[0]), op, "read-only", f"writes to {buffer.memory.name}")
+    races = buffer.memory.note_atomic(words, at.stamps)
+    if races.any():
+        message = f"updates an element of {buffer.memory.name} that another thread accesses with no barrier between"
+        raise frame.error(int(active[np.argmax(races)]), op, "race", message)
+    values = {value: _taken(frame.get(value), active, value) for value in _outer_values(op.body)}
+    frame.chunk.atomics.append(Update(op, buffer, words, frame.threads.taken(active), values))
+    return [buffer]
+
+
+def _taken(found: Value, positions: Any, typed: SSAValue) -> Value:
+    if isinstance(found, Buffer) or np.ndim(found) == rank_of(typed.type):
+        return found
+    return found[positions]
+
+
+def _outer_values(body: Region) -> Sequence[SSAValue]:
+    """Return the values that a region uses and does not compute itself."""
+    found: dict[SSAValue, None] = {}
+    for op in body.walk():
+        for value in op.operands:
+            block = value.owner.parent if not hasattr(value.owner, "args") else value.owner
+            if block is None or not body.is_ancestor(block):
+                found[value] = None
+    return list(found)
+
+
+def run_atomics(chunk: Chunk, *, shared: bool) -> None:
+    """Make the recorded updates of shared memory, or of other memory.
+
+    Args:
+        chunk: The blocks that run.
+        shared: Which.
+    """
+    due = [update for update in chunk.atomics if update.buffer.memory.is_shared == shared]
+    chunk.atomics[:] = [update for update in chunk.atomics if update.buffer.memory.is_shared != shared]
+    memories = {id(update.buffer.memory): update.buffer.memory for update in due}
+    for memory in memories.values():
+        _run_in_order(chunk, [update for update in due if update.buffer.memory is memory])
+
+
+def _run_in_order(chunk: Chunk, updates: Sequence[Update]) -> None:
+    """Make updates of one memory: in each round the next one of every element."""
+    words = np.concatenate([update.words for update in updates])
+    numbers = np.concatenate([update.threads.numbers for update in updates])
+    sources = np.repeat(np.arange(len(updates)), [len(update.words) for update in updates])
+    own = np.concatenate([np.arange(len(update.words)) for update in updates])
+    order = np.lexsort((sources, numbers, words))
+    ordered = words[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    ranks = np.arange(len(ordered)) - np.repeat(begins, np.diff(np.r_[begins, len(ordered)]))
+    by_round = np.argsort(ranks, kind="stable")
+    ends = np.cumsum(np.bincount(ranks))
+    for first, last in zip(np.r_[0, ends[:-1]], ends, strict=True):
+        chosen = order[by_round[first:last]]
+        for source in np.unique(sources[chosen]):
+            _update(chunk, updates[source], own[chosen[sources[chosen] == source]])
+
+
+def _update(chunk: Chunk, update: Update, positions: Any) -> None:
+    """Make the updates of some threads of one op; their elements differ."""
+    frame = Frame(chunk, update.threads.taken(positions))
+    for value, found in update.values.items():
+        frame.bind(value, _taken(found, positions, value))
+    words = update.words[positions]
+    memory, type_ = update.buffer.memory, update.buffer.type_
+    (new,) = frame.run(update.op.body, [from_words(memory.words[words], type_)])
+    memory.words[words] = to_words(np.asarray(new), type_)
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType({"xla_gpu.atomic_rmw": atomic_rmw})

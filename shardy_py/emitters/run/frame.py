@@ -1,0 +1,263 @@
+"""An activation of a function: the values of its threads, and which of them are active."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, final
+
+import numpy as np
+from attrs import field, frozen
+from xdsl.dialects import func
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from shardy_py.emitters.run.memory import Buffer, Value
+from shardy_py.emitters.run.threads import Threads
+from shardy_py.emitters.run.values import chosen, rank_of
+from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
+
+Handler = Callable[["Frame", Any], Sequence[Value]]
+"""What runs an op: the values of its results from a frame and the op."""
+
+
+@frozen(eq=False)
+class Kernel:
+    """A module that is run.
+
+    Args:
+        functions: Its functions by name.
+        handlers: What runs each op, by its name.
+        stage: The stage that the module is of, for errors.
+        constants: The values of constants that were met.
+    """
+
+    functions: Mapping[str, func.FuncOp]
+    handlers: Mapping[str, Handler]
+    stage: str
+    constants: dict[Operation, Value] = field(factory=dict)
+
+
+@frozen(eq=False)
+class Chunk:
+    """Blocks that run at once.
+
+    Args:
+        kernel: The kernel.
+        blocks: The number of blocks.
+        shared: The memory that each op allocated.
+        atomics: Atomic updates that are still to be made.
+    """
+
+    kernel: Kernel
+    blocks: int
+    shared: dict[Operation, Buffer] = field(factory=dict)
+    atomics: list[Any] = field(factory=list)
+
+
+@final
+class Frame:
+    """Values of one activation, for all threads at once.
+
+    Args:
+        chunk: The blocks that run.
+        threads: The threads of this frame.
+        mask: Which are active, or None for all.
+    """
+
+    def __init__(self, chunk: Chunk, threads: Threads, mask: Any = None) -> None:
+        self.chunk = chunk
+        self.threads = threads
+        self.mask = mask
+        self._values: dict[SSAValue, Value] = {}
+        self._merges = False
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.chunk.kernel
+
+    def get(self, value: SSAValue) -> Any:
+        """Return the value of all threads, or the one that they have in common."""
+        return self._values[value]
+
+    def gets(self, values: Sequence[SSAValue]) -> list[Any]:
+        """Return several values."""
+        return [self._values[value] for value in values]
+
+    def bind(self, value: SSAValue, found: Value) -> None:
+        """Give active threads a value."""
+        if self._merges and self.mask is not None and value in self._values:
+            found = self.merged(self.mask, found, self._values[value], value)
+        self._values[value] = found
+
+    def merged(self, condition: Any, then: Value, otherwise: Value, typed: SSAValue) -> Value:
+        """Return one of two values by a condition per thread.
+
+        Raises:
+            UnsupportedError: they are different tensors.
+        """
+        if not isinstance(then, Buffer) and not isinstance(otherwise, Buffer):
+            return chosen(condition, then, otherwise, rank_of(typed.type))
+        if isinstance(then, Buffer) and isinstance(otherwise, Buffer) and then.memory is otherwise.memory:
+            return then
+        message = "threads choose between tensors in different memory"
+        raise UnsupportedError(Diagnostic("run-tensor-choice", message, self.kernel.stage))
+
+    def active(self, condition: Any = True) -> Any:
+        """Return active threads for which a condition holds: a mask, or None for all threads."""
+        if np.ndim(condition) == 0:
+            return self.mask if condition else np.zeros(self.threads.count, bool)
+        found = condition if self.mask is None else self.mask & condition
+        return None if found.all() else found
+
+    def is_any(self, mask: Any) -> bool:
+        """Return whether a mask has a thread."""
+        return mask is None or bool(mask.any())
+
+    @contextmanager
+    def under(self, mask: Any) -> Iterator[None]:
+        """Let only some threads be active."""
+        outer, self.mask = self.mask, mask
+        try:
+            yield
+        finally:
+            self.mask = outer
+
+    def execute(self, op: Operation) -> None:
+        """Run an op and bind its results."""
+        handler = self.kernel.handlers.get(op.name)
+        if handler is None:
+            hint = "stages before the lowering to LLVM can be run"
+            message = "the interpreter of kernels does not know the op"
+            raise UnsupportedError(Diagnostic("run-unknown-op", message, self.kernel.stage, op.name, hint))
+        for result, found in zip(op.results, handler(self, op), strict=True):
+            self.bind(result, found)
+
+    def run(self, region: Region, arguments: Sequence[Value] = ()) -> list[Value]:
+        """Run a region and return what its terminator gives."""
+        blocks = list(region.blocks)
+        if len(blocks) == 1:
+            terminator = self._run_block(blocks[0], arguments)
+            return self.gets(terminator.operands)
+        return _run_branches(self, blocks, arguments)
+
+    def _run_block(self, block: Block, arguments: Sequence[Value]) -> Operation:
+        for argument, found in zip(block.args, arguments, strict=True):
+            self.bind(argument, found)
+        terminator = block.last_op
+        assert terminator is not None
+        for op in block.ops:
+            if op is not terminator:
+                self.execute(op)
+        return terminator
+
+    def call(self, name: str, arguments: Sequence[Value], op: Operation) -> list[Value]:
+        """Run a function.
+
+        Raises:
+            VerificationError: the module has no such function.
+        """
+        function = self.kernel.functions.get(name)
+        if function is None:
+            message = f"the module has no function {name!r}"
+            raise VerificationError(Diagnostic("run-unknown-function", message, self.kernel.stage, op.name))
+        return Frame(self.chunk, self.threads, self.mask).run(function.body, arguments)
+
+    def require(self, condition: Any, op: Operation, code: str, message: str | Callable[[int], str]) -> None:
+        """Check that a condition holds for all active threads.
+
+        Args:
+            condition: The condition, per thread or for all.
+            op: The op.
+            code: The code of the error.
+            message: What is wrong, or a function that says it of the thread at a position.
+
+        Raises:
+            VerificationError: it does not; the error names thread, op and stage.
+        """
+        if np.all(condition):
+            return
+        wrong = ~np.broadcast_to(condition, (self.threads.count,))
+        if self.mask is not None:
+            wrong = wrong & self.mask
+        if wrong.any():
+            position = int(np.argmax(wrong))
+            raise self.error(position, op, code, message if isinstance(message, str) else message(position))
+
+    def error(self, position: int, op: Operation, code: str, message: str) -> VerificationError:
+        """Return the error of a thread: it names thread, op and stage."""
+        stage = self.kernel.stage
+        text = f"{self.threads.name(position)}: {message}" + (f", at stage {stage}" if stage else "")
+        return VerificationError(Diagnostic(code, text, stage, op.name))
+
+
+def _run_branches(frame: Frame, blocks: list[Block], arguments: Sequence[Value]) -> list[Value]:
+    """Run blocks that branch to each other; threads meet again where their paths do.
+
+    Of the blocks that threads wait for, the first in the order of the region is run: loops run until no thread is in
+    them, and a block after two branches waits for both.
+    """
+    everyone = frame.mask
+    order = {block: number for number, block in enumerate(_reverse_post_order(blocks[0]))}
+    waiting: dict[Block, tuple[Any, list[Value]]] = {blocks[0]: (everyone, list(arguments))}
+    returned: list[Value] | None = None
+    outer, frame._merges = frame._merges, True
+    while waiting:
+        block = min(waiting, key=order.__getitem__)
+        mask, values = waiting.pop(block)
+        with frame.under(mask):
+            terminator = frame._run_block(block, values)
+            if not terminator.successors:
+                found = frame.gets(terminator.operands)
+                returned = found if returned is None else _joined(frame, mask, found, returned, terminator.operands)
+                continue
+            from shardy_py.emitters.run.branches import branch_targets
+
+            for target, going, passed in branch_targets(frame, terminator):
+                if not frame.is_any(going):
+                    continue
+                if target not in waiting:
+                    waiting[target] = (going, passed)
+                    continue
+                there, before = waiting[target]
+                joined = _joined(frame, going, passed, before, target.args)
+                waiting[target] = (_either(going, there), joined)
+    frame._merges = outer
+    return returned or []
+
+
+def _either(one: Any, other: Any) -> Any:
+    if one is None or other is None:
+        return None
+    both = one | other
+    return None if both.all() else both
+
+
+def _joined(
+    frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], typed: Sequence[SSAValue]
+) -> list[Value]:
+    if mask is None:
+        return list(new)
+    return [frame.merged(mask, one, other, value) for one, other, value in zip(new, old, typed, strict=True)]
+
+
+def _reverse_post_order(entry: Block) -> list[Block]:
+    """Return the blocks that can be reached, each before those that it leads to, but for loops."""
+    found: list[Block] = []
+    seen = {entry}
+    pending: list[tuple[Block, Iterator[Block]]] = [(entry, iter(_successors(entry)))]
+    while pending:
+        block, following = pending[-1]
+        target = next((item for item in following if item not in seen), None)
+        if target is None:
+            found.append(block)
+            pending.pop()
+            continue
+        seen.add(target)
+        pending.append((target, iter(_successors(target))))
+    return found[::-1]
+
+
+def _successors(block: Block) -> Sequence[Block]:
+    """Return where a block leads to, the last one first: so a loop's body stands before what follows the loop."""
+    return block.last_op.successors[::-1] if block.last_op is not None else ()

@@ -1,0 +1,30 @@
+"""What runs each op, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from shardy_py.emitters.run import (
+    atomics,
+    blocks,
+    casts,
+    complex_numbers,
+    control,
+    floats,
+    functions,
+    indices,
+    integers,
+    tensors,
+    vectors,
+)
+from shardy_py.emitters.run.frame import Handler
+
+FAMILIES = (
+    *(atomics, blocks, casts, complex_numbers, control, floats),
+    *(functions, indices, integers, tensors, vectors),
+)
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {name: handler for family in FAMILIES for name, handler in family.HANDLERS.items()}
+)

@@ -1,0 +1,186 @@
+"""Running a kernel: from arrays to arrays, over all threads of its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import builtin, func
+from xdsl.ir import Attribute
+
+from shardy_py.emitters.entry.arguments import ENTRY, SLICE
+from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.run.atomics import run_atomics
+from shardy_py.emitters.run.frame import Chunk, Frame, Kernel
+from shardy_py.emitters.run.handlers import HANDLERS
+from shardy_py.emitters.run.memory import Buffer, Memory
+from shardy_py.emitters.run.threads import Threads, block_size
+from shardy_py.emitters.run.values import word_dtype
+from shardy_py.errors import Diagnostic, VerificationError
+
+# Threads that run at once, at most: as many as caches hold arrays of, and so few that all values fit 256 MiB.
+MOST_THREADS = 1 << 16
+_MOST_VALUES = 1 << 25
+
+Output = tuple[Sequence[int], Any]
+"""Shape and dtype of a result."""
+
+
+def run_kernel(
+    module: builtin.ModuleOp,
+    launch: Launch,
+    inputs: Sequence[Any],
+    outputs: Sequence[Output],
+    *,
+    stage: str = "",
+    chunk: int | None = None,
+    slices: Sequence[int] | None = None,
+) -> list[Any]:
+    """Return what a kernel writes, by running all threads of its grid.
+
+    Args:
+        module: The module of any stage before the lowering to LLVM.
+        launch: The grid.
+        inputs: An array of numpy per parameter, in row-major order. Booleans are ``bool``, ``bf16`` is that of
+            ml_dtypes.
+        outputs: Shape and dtype of every result.
+        stage: The name of the stage, for errors.
+        chunk: The most threads that run at once; the result does not depend on it.
+        slices: The number of the buffer of every input and output; by default what the arguments of the entry
+            function say. Equal numbers are the same memory.
+
+    Raises:
+        VerificationError: arrays that do not fit the entry function, an access outside of a tensor, a race, a barrier
+            that not all threads of a block reach, an element of a result that no thread writes.
+        UnsupportedError: an op or type that the interpreter does not know.
+    """
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    entry = _entry(functions, stage)
+    if slices is None:
+        slices = _slices(entry, len(inputs) + len(outputs))
+    kernel = Kernel(functions, HANDLERS, stage)
+    buffers = _buffers(entry, launch, inputs, outputs, slices, stage)
+    size = block_size(launch)
+    blocks = int(np.prod(launch.blocks, dtype=np.int64))
+    step = max(1, (chunk or _threads_at_once(module)) // size)
+    arguments = [buffers[number] for number in _argument_slices(entry, slices)]
+    with np.errstate(all="ignore"):
+        for first in range(0, blocks, step):
+            threads = Threads.of_blocks(launch, first, min(blocks, first + step))
+            part = Chunk(kernel, len(threads.phases))
+            Frame(part, threads).run(entry.body, arguments)
+            run_atomics(part, shared=True)
+            run_atomics(part, shared=False)
+    _check_written(buffers, slices[: len(inputs)], entry, stage)
+    found = zip(slices[len(inputs) :], outputs, strict=True)
+    return [_array(buffers[number], shape, dtype) for number, (shape, dtype) in found]
+
+
+def _threads_at_once(module: builtin.ModuleOp) -> int:
+    values = sum(len(op.results) for op in module.walk())
+    return min(MOST_THREADS, max(1, _MOST_VALUES // max(1, values)))
+
+
+def _entry(functions: dict[str, func.FuncOp], stage: str) -> func.FuncOp:
+    """Return the entry function: the one that is marked, else the only one that is not private."""
+    marked = [function for function in functions.values() if ENTRY in function.attributes]
+    public = [item for item in functions.values() if not item.sym_visibility or item.sym_visibility.data != "private"]
+    found = marked or public
+    if len(found) != 1:
+        message = f"a kernel has one entry function, the module has {len(found)}"
+        raise VerificationError(Diagnostic("run-entry", message, stage))
+    return found[0]
+
+
+def _argument_slice(entry: func.FuncOp, number: int) -> int | None:
+    attributes = entry.arg_attrs.data[number] if entry.arg_attrs is not None else None
+    found = attributes.data.get(SLICE) if isinstance(attributes, builtin.DictionaryAttr) else None
+    return found.value.data if isinstance(found, builtin.IntegerAttr) else None
+
+
+def _slices(entry: func.FuncOp, count: int) -> list[int]:
+    """Return the buffer of every array, as the arguments of the entry function say.
+
+    Raises:
+        VerificationError: there are not as many arrays as arguments.
+    """
+    arguments = len(entry.body.blocks[0].args)
+    if arguments != count:
+        message = f"the entry function takes {arguments} tensors, there are {count} inputs and outputs"
+        hint = "give an input per parameter and an output per result; slices= where arguments were merged"
+        raise VerificationError(Diagnostic("run-arguments", message, op=entry.sym_name.data, hint=hint))
+    found = [_argument_slice(entry, number) for number in range(count)]
+    return [number if slice_ is None else slice_ for number, slice_ in enumerate(found)]
+
+
+def _argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
+    """Return the buffer of every argument."""
+    count = len(entry.body.blocks[0].args)
+    if count == len(slices):
+        return list(slices)
+    merged = list(dict.fromkeys(slices))
+    found = [_argument_slice(entry, number) for number in range(count)]
+    return [merged[number] if slice_ is None else slice_ for number, slice_ in enumerate(found)]
+
+
+def _buffers(
+    entry: func.FuncOp,
+    launch: Launch,
+    inputs: Sequence[Any],
+    outputs: Sequence[Output],
+    slices: Sequence[int],
+    stage: str,
+) -> dict[int, Buffer]:
+    """Return the memory of every slice: that of inputs is copied where something writes to it."""
+    types = {
+        number: argument.type
+        for number, argument in zip(_argument_slices(entry, slices), entry.body.blocks[0].args, strict=True)
+    }
+    written = set(slices[len(inputs) :])
+    threads = block_size(launch)
+    found: dict[int, Buffer] = {}
+    for position, number in enumerate(slices):
+        type_ = types[number]
+        assert isinstance(type_, builtin.TensorType)
+        element, shape = type_.element_type, tuple(type_.get_shape())
+        count = int(np.prod(shape, dtype=np.int64))
+        is_input = position < len(inputs)
+        given = inputs[position] if is_input else np.empty(0, outputs[position - len(inputs)][1])
+        size = given.size if is_input else int(np.prod(outputs[position - len(inputs)][0], dtype=np.int64))
+        _check_fits(given, size, element, count, f"{'input' if is_input else 'output'} {position}", entry, stage)
+        if number in found:
+            continue
+        name = f"argument {number}"
+        if is_input:
+            words = np.ascontiguousarray(given).reshape(-1).view(word_dtype(element))
+            is_written = number in written
+            memory = Memory(words.copy() if is_written else words, name, threads, is_writable=is_written)
+        else:
+            memory = Memory.undefined(element, count, name, threads, is_shared=False)
+        found[number] = Buffer(memory, element, shape)
+    return found
+
+
+def _check_fits(
+    given: Any, size: int, element: Attribute, count: int, name: str, entry: func.FuncOp, stage: str
+) -> None:
+    if size == count and given.dtype.itemsize == np.dtype(word_dtype(element)).itemsize:
+        return
+    message = f"{name} has {size} elements of {given.dtype}, the entry function takes {count} of {element}"
+    raise VerificationError(Diagnostic("run-arguments", message, stage, entry.sym_name.data))
+
+
+def _check_written(buffers: dict[int, Buffer], inputs: Sequence[int], entry: func.FuncOp, stage: str) -> None:
+    """Check that every element of memory that is no input was written."""
+    for number, buffer in buffers.items():
+        writers = buffer.memory.writers
+        if number in inputs or writers is None or writers.all():
+            continue
+        place = int(np.argmin(writers != 0))
+        message = f"no thread writes element {place} of {buffer.memory.name}"
+        raise VerificationError(Diagnostic("unwritten-element", message, stage, entry.sym_name.data))
+
+
+def _array(buffer: Buffer, shape: Sequence[int], dtype: Any) -> Any:
+    return buffer.memory.words.view(dtype).reshape(tuple(shape))

@@ -1,0 +1,117 @@
+"""How values of kernels are held: an array over threads, or one value where all threads have the same.
+
+Elements of ``bf16`` are held as ``f32`` whose lower half is zero; every operation rounds them by integers, so that no
+result depends on the processor. Integers have a sign, as the ops that read them without one say so by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import builtin
+from xdsl.ir import Attribute
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+
+Array = Any
+"""An array of numpy, or a scalar of numpy."""
+
+_FLOATS: dict[type[Attribute], tuple[Any, Any]] = {
+    builtin.BFloat16Type: (np.float32, np.uint16),
+    builtin.Float16Type: (np.float16, np.uint16),
+    builtin.Float32Type: (np.float32, np.uint32),
+    builtin.Float64Type: (np.float64, np.uint64),
+}
+_INTEGERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def element_type(type_: Attribute) -> Attribute:
+    """Return the type of a scalar, or of the elements of a vector or tensor."""
+    return type_.element_type if isinstance(type_, builtin.VectorType | builtin.TensorType) else type_
+
+
+def rank_of(type_: Attribute) -> int:
+    """Return the number of dimensions that one thread's value has."""
+    return len(type_.get_shape()) if isinstance(type_, builtin.VectorType) else 0
+
+
+def array_dtype(type_: Attribute) -> Any:
+    """Return the dtype of the arrays that hold values of a type.
+
+    Raises:
+        UnsupportedError: no array holds them.
+    """
+    element = element_type(type_)
+    if isinstance(element, builtin.IndexType):
+        return np.int64
+    if type(element) in _FLOATS:
+        return _FLOATS[type(element)][0]
+    if isinstance(element, builtin.IntegerType) and element.width.data in _INTEGERS:
+        return _INTEGERS[element.width.data]
+    if isinstance(element, builtin.ComplexType) and isinstance(element.element_type, builtin.Float32Type):
+        return np.complex64
+    raise UnsupportedError(Diagnostic("run-element-type", f"no kernel with elements of type {element} can be run here"))
+
+
+def word_dtype(type_: Attribute) -> Any:
+    """Return the dtype of an element in memory, as bits."""
+    element = element_type(type_)
+    if type(element) in _FLOATS:
+        return _FLOATS[type(element)][1]
+    return _WORDS[np.dtype(array_dtype(element)).itemsize]
+
+
+def is_bfloat16(type_: Attribute) -> bool:
+    """Return whether elements are of type ``bf16``."""
+    return isinstance(element_type(type_), builtin.BFloat16Type)
+
+
+def is_float(type_: Attribute) -> bool:
+    """Return whether elements are floating-point numbers."""
+    return type(element_type(type_)) in _FLOATS
+
+
+def round_to_bfloat16(x: Array) -> Array:
+    """Round ``f32`` to the nearest ``bf16``, halves to even, in integers; NaNs become quiet and keep their upper bits.
+
+    >>> [float(round_to_bfloat16(np.float32(x))) for x in (1.00390625, 1.01171875, 3.4e38)]
+    [1.0, 1.015625, inf]
+    """
+    bits = x.view(np.uint32)
+    last = (bits >> np.uint32(16)) & np.uint32(1)
+    rounded = (bits + np.uint32(0x7FFF) + last) & np.uint32(0xFFFF0000)
+    is_nan = np.isnan(x)
+    if is_nan.any():
+        rounded = np.where(is_nan, (bits | np.uint32(0x00400000)) & np.uint32(0xFFFF0000), rounded)
+    return rounded.view(np.float32)
+
+
+def rounded(x: Array, type_: Attribute) -> Array:
+    """Return floats as the arrays of a type hold them: those of 16 bits are rounded from ``f32``."""
+    if is_bfloat16(type_):
+        return round_to_bfloat16(x.astype(np.float32))
+    dtype = array_dtype(type_)
+    return x.astype(np.float32).astype(dtype) if dtype is np.float16 else x.astype(dtype)
+
+
+def to_words(x: Array, type_: Attribute) -> Array:
+    """Return values as bits in memory."""
+    if is_bfloat16(type_):
+        return (x.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    return x.view(word_dtype(type_))
+
+
+def from_words(words: Array, type_: Attribute) -> Array:
+    """Return values from their bits in memory."""
+    if is_bfloat16(type_):
+        return (words.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return words.view(array_dtype(type_))
+
+
+def chosen(condition: Array, then: Array, otherwise: Array, rank: int = 0) -> Array:
+    """Return one of two values by a condition per thread; vectors are taken whole."""
+    if np.ndim(condition) == 0:
+        return then if condition else otherwise
+    return np.where(np.reshape(condition, np.shape(condition) + (1,) * rank), then, otherwise)
