@@ -110,20 +110,14 @@ def test_derived_meshes_say_the_same(data: st.DataObject) -> None:
 
 
 def _owners(hlo: HloSharding) -> Any:
-    """Return which devices have each tile; what replicated ones are called in order does not matter."""
+    """Return which devices have each tile: sets of those that have the same, in no order where they are summands."""
     tiles = hlo.tiles
     if tiles is None:
         return hlo
-    kept = [size for size, kind in zip(tiles.dims, _kinds(hlo), strict=True) if kind != "replicated"]
-    width = tiles.size
-    for size in kept:
-        width //= size
-    return kept, [sorted(tiles.devices[start : start + width]) for start in range(0, tiles.size, width)]
-
-
-def _kinds(hlo: HloSharding) -> list[str]:
-    subgroups = list(hlo.subgroups)
-    return ["dim"] * (len(hlo.tiles.dims) - len(subgroups)) + subgroups
+    sizes = dict(zip(hlo.subgroups, tiles.dims[len(tiles.dims) - len(hlo.subgroups) :], strict=True))
+    width, summands = sizes.get("replicated", 1), sizes.get("unreduced", 1)
+    same = [sorted(tiles.devices[start : start + width]) for start in range(0, tiles.size, width)]
+    return hlo.tile_dims, [sorted(same[start : start + summands]) for start in range(0, len(same), summands)]
 
 
 @settings(deadline=None)
