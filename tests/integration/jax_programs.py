@@ -193,3 +193,32 @@ def replicated(x):
 def indices(x, i):
     """Gathers and sorts."""
     return x[i], jnp.sort(x, 1), jax.lax.top_k(x, 3)
+
+
+@program(array(16, 32, by=over("x")), array(32, 32, by=over(None, "y")))
+def gradients_of_shards_on_one_axis(a, b):
+    """Both passes through a function over shards with a free axis that is used inside."""
+
+    def function(u, v):
+        return jax.lax.psum(jnp.tanh(u @ v), "x")
+
+    shards = jax.shard_map(function, mesh=MESH, in_specs=(spec("x"), spec()), out_specs=spec(None), axis_names={"x"})
+    return jax.grad(lambda a, b: shards(a, b).sum(), argnums=(0, 1))(a, b)
+
+
+@program(array(4, 16, 32, by=over("x")))
+def batched_constraint(a):
+    """A constraint under vmap, with an axis for the batch."""
+    return jax.vmap(lambda u: constrain(u * 2, over("y")), spmd_axis_name="x")(a)
+
+
+@program(array(8, 16, 32, by=over("x")), array(32, 96, by=over(None, "y")), array(32, 32, by=over("y")))
+def attention(x, qkv, out):
+    """A block of a transformer with constraints on heads, rematerialised in its gradient."""
+
+    def block(x):
+        parts = jnp.split((x @ qkv).reshape(8, 16, 3, 4, 8), 3, axis=2)
+        query, key, value = (constrain(part[:, :, 0], over("x", None, "y", OPEN)) for part in parts)
+        return x + jax.nn.dot_product_attention(query, key, value, is_causal=True).reshape(8, 16, 32) @ out
+
+    return jax.grad(lambda x: jax.checkpoint(block)(constrain(x, over("x", OPEN, OPEN))).sum())(x)

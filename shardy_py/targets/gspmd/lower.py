@@ -63,8 +63,11 @@ def lower_shardy_ops(program: Program, texts: Texts) -> None:
 
 
 def _replace(op: Op, values: Sequence[Value]) -> None:
-    """Let users of an op use other values, and erase the op."""
+    """Let users of an op use other values, which have its shardings if they have none, and erase the op."""
+    table = op.program.shardings
     for result, value in zip(op.results, values, strict=False):
+        if result.id in table:
+            table.setdefault(value.id, table[result.id])
         result.replace_all_uses_with(value)
     op.erase()
 
@@ -102,22 +105,25 @@ def _inline(op: Op) -> None:
 def _lower_manual_computation(op: Op, texts: Texts, symbols: SymbolTable) -> None:
     """Cut the operands, call the body as a function, and put its results together, as JAX does it."""
     body = op.regions[0].block
-    inputs = [_cut(op, number, body, texts) for number in range(len(op.operands))]
-    *_, terminator = body.ops
-    returned = list(terminator.operands)
-    inside = [texts.of_value(value, body) for value in returned]
-    arguments = [str(texts.of_value(value, body)) for value in body.arguments]
-    name = symbols.insert(_outlined(op, body, arguments, list(map(str, inside)), is_silent=texts.is_all_manual(body)))
+    terminator = body.last
+    returned = [] if terminator is None else list(terminator.operands)
+    entering = _inside(op, "in_shardings", body.arguments, body, texts)
+    leaving = _inside(op, "out_shardings", returned, body, texts)
+    inputs = [_cut(op, number, sharding, texts) for number, sharding in enumerate(entering)]
+    name = symbols.insert(_outlined(op, body, entering, leaving, is_silent=texts.is_all_manual(body)))
     attributes = {"callee": SymbolRef(name)}
     call = Op(op.program, "func.call", inputs, [value.type for value in returned], attributes)
     if returned and not texts.is_all_manual(body):
-        call.attributes[SHARDING] = str(inside[0] if len(inside) == 1 else HloSharding.tuple_of(inside))
+        call.attributes[SHARDING] = str(leaving[0] if len(leaving) == 1 else HloSharding.tuple_of(leaving))
     _block(op).insert_before(op, call)
-    outputs = [_put_together(op, *item, texts) for item in enumerate(zip(call.results, inside, strict=True))]
+    shards = zip(call.results, leaving, strict=True)
+    outputs = [_put_together(op, number, value, sharding, texts) for number, (value, sharding) in enumerate(shards)]
     _replace(op, outputs)
 
 
-def _outlined(op: Op, body: Block, arguments: Sequence[str], results: Sequence[str], *, is_silent: bool) -> Op:
+def _outlined(
+    op: Op, body: Block, arguments: Sequence[HloSharding], results: Sequence[HloSharding], *, is_silent: bool
+) -> Op:
     """Return a function with the ops of a body."""
     program, block = op.program, Block(op.program, [value.type for value in body.arguments])
     for old, new in zip(body.arguments, block.arguments, strict=True):
@@ -140,23 +146,28 @@ def _outlined(op: Op, body: Block, arguments: Sequence[str], results: Sequence[s
     )
     function.add_region(Region([block]))
     program.new_function_results(function, types)
-    for name, texts in (("arg_attrs", arguments), ("res_attrs", results)):
-        if texts and not is_silent:
-            function.attributes[name] = tuple({SHARDING: text} for text in texts)
+    for name, shardings in (("arg_attrs", arguments), ("res_attrs", results)):
+        if shardings and not is_silent:
+            function.attributes[name] = tuple({SHARDING: str(sharding)} for sharding in shardings)
     return function
 
 
-def _cut(op: Op, number: int, body: Block, texts: Texts) -> Value:
+def _inside(op: Op, attribute: str, values: Sequence[Value], body: Block, texts: Texts) -> list[HloSharding]:
+    """Return the shardings at a border of a manual computation as they are inside."""
+    shardings = op.attributes[attribute].shardings
+    return [texts.of(sharding, value, body) for sharding, value in zip(shardings, values, strict=True)]
+
+
+def _cut(op: Op, number: int, inside: HloSharding, texts: Texts) -> Value:
     """Return the shards of an operand."""
-    operand, argument = op.operands[number], body.arguments[number]
+    operand, argument = op.operands[number], op.regions[0].block.arguments[number]
     whole = texts.of(op.attributes["in_shardings"].shardings[number], operand, op.parent)
     cut = _call(op, SHARDING_CALL, operand, operand.type, whole)
-    return _call(op, FULL_TO_SHARD, cut, argument.type, texts.of_value(argument, body))
+    return _call(op, FULL_TO_SHARD, cut, argument.type, inside)
 
 
-def _put_together(op: Op, number: int, shards_inside: tuple[Value, HloSharding], texts: Texts) -> Value:
-    """Return the whole value of the shards that leave a body, given with their sharding there."""
-    value, inside = shards_inside
+def _put_together(op: Op, number: int, value: Value, inside: HloSharding, texts: Texts) -> Value:
+    """Return the whole value of the shards that leave a body."""
     result = op.results[number]
     shards = _call(op, SHARDING_CALL, value, value.type, inside)
     whole = texts.of(op.attributes["out_shardings"].shardings[number], result, op.parent)
