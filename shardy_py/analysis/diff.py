@@ -193,7 +193,7 @@ def _divergence(run: _Run, other: _Run, labels: Labels) -> Divergence | None:
     """Return the first decision of a run that another one does not end with."""
     for place in run.places():
         final = other.sharding(other.solution.problem.slot_of[place.value.id])
-        ends_with = final.dim_shardings[place.dim].axes if final is not None else ()
+        ends_with = final.of_dimension(place.dim).axes if final is not None else ()
         if ends_with == place.axes or is_strict_prefix(place.axes, ends_with):
             continue
         theirs = tuple(_decision(other, item, labels) for item in other.places() if item.value is place.value)
@@ -219,6 +219,6 @@ def _decision(run: _Run, place: _Place, labels: Labels) -> Decision:
 def _new_axes(change: Change) -> Iterator[tuple[int, tuple[AxisRef, ...]]]:
     """Yield the dimensions that a change gave axes, with all their axes."""
     for dim, sharding in enumerate(change.new.dim_shardings):
-        before = change.old.dim_shardings[dim].axes if change.old is not None else ()
+        before = change.old.of_dimension(dim).axes if change.old is not None else ()
         if sharding.axes != before:
             yield dim, sharding.axes

@@ -183,8 +183,8 @@ class _Survey:
             return
         mesh = self.trace.problem.table.mesh_of(after)
         for dimension, dim in enumerate(after.dim_shardings):
-            had = before.dim_shardings[dimension].axes if before else ()
-            own = sharding.dim_shardings[dimension].axes if sharding and dimension < sharding.rank else ()
+            had = before.of_dimension(dimension).axes if before else ()
+            own = sharding.of_dimension(dimension).axes if sharding and dimension < sharding.rank else ()
             if had == dim.axes:
                 continue
             gone = _within(axis_set_difference(had, dim.axes, mesh), own)
@@ -259,7 +259,7 @@ class _Survey:
 
     def _axes(self, slot: int, dimension: int) -> tuple[AxisRef, ...]:
         sharding = self.trace.history.last(slot)
-        return () if sharding is None else sharding.dim_shardings[dimension].axes
+        return () if sharding is None else sharding.of_dimension(dimension).axes
 
     def _reasons(self, dimension: int, axes: Iterable[AxisRef]) -> Iterator[WhyNot]:
         if self.one.slot < 0:

@@ -105,7 +105,7 @@ def _at_spots(annotations: Mapping[int, Annotation], spots: Iterable[Spot]) -> I
         annotation = annotations.get(slot)
         if annotation is None or dimension >= annotation.sharding.rank:
             continue
-        dim = annotation.sharding.dim_shardings[dimension]
+        dim = annotation.sharding.of_dimension(dimension)
         where = f"dimension {dimension} of the {annotation.text}"
         for kind, what, new in _variants(dim):
             owner = slot if annotation.owner < 0 else annotation.owner

@@ -8,6 +8,7 @@ from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.integers import as_integer, parse_integer
+from shardy_py.ir.branches import refuse_branches
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program, Value
 
@@ -22,8 +23,10 @@ def find_main(program: Program, *, source: str = "") -> Op:
         source: The file it was read from, for the error.
 
     Raises:
-        UnsupportedError: the module has no function, or several and none of them is the main one.
+        UnsupportedError: the module has no function, or several and none of them is the main one, or a function has
+            several blocks.
     """
+    refuse_branches(program)
     main = main_function(program)
     if main is None:
         raise UnsupportedError(

@@ -17,6 +17,7 @@ from shardy_py.api.guarded_pass import guard_pass
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.files import write_atomically
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.branches import refuse_branches
 from shardy_py.ir.garbage import no_garbage_collection
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
@@ -205,6 +206,7 @@ def _malformed(text: str, message: str) -> OptionError:
 @refuse_deep_nesting()
 def run_pipeline(program: Program, passes: Iterable[Pass], context: PassContext) -> None:
     """Run passes over a program: shardings from its attributes into the table, and back at the end."""
+    refuse_branches(program)
     load_shardings(program, context.semantics)
     if context.dump is None:
         context = evolve(context, dump=snapshot_writer(context.semantics))

@@ -154,7 +154,7 @@ class _Finder:
 
     def _start(self, slot: int, dimension: int, axis: AxisRef) -> Chain:
         annotation = self.trace.annotations[slot]
-        priority = annotation.sharding.dim_shardings[dimension].priority_or_default
+        priority = annotation.sharding.of_dimension(dimension).priority_or_default
         return Chain(axis, (), slot, dimension, annotation, priority)
 
 
@@ -171,7 +171,7 @@ def _unroll(links: _Links) -> tuple[Link, ...]:
 
 
 def _axes(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, ...]:
-    return () if sharding is None else sharding.dim_shardings[dimension].axes
+    return () if sharding is None else sharding.of_dimension(dimension).axes
 
 
 def _common(first: tuple[AxisRef, ...], second: tuple[AxisRef, ...], mesh: Mesh) -> tuple[AxisRef, ...]:

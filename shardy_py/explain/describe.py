@@ -39,7 +39,7 @@ class Describer:
     def dimension(self, slot: int, dimension: int, mesh: Mesh) -> DimensionExplanation:
         """Explain one dimension of a tensor."""
         sharding = self.trace.history.last(slot)
-        dim = None if sharding is None else sharding.dim_shardings[dimension]
+        dim = None if sharding is None else sharding.of_dimension(dimension)
         shape = static_shape(self.trace.problem.slot_values[slot].type)
         present = [chain for axis in (dim.axes if dim else ()) for chain in self.chains((slot, dimension), axis)]
         missing = [
@@ -131,7 +131,7 @@ class Describer:
         if sharding is None:
             return []
         mesh = self.trace.problem.table.mesh_of(sharding)
-        present = sharding.dim_shardings[spot[1]].axes
+        present = sharding.of_dimension(spot[1]).axes
         parts = axis_set_difference((axis,), axis_set_difference((axis,), present, mesh), mesh)
         end = None if time is None else time + 1
         return [chain for part in parts for chain in find_chains(self.trace, *spot, part, end)]

@@ -100,7 +100,7 @@ def _with_final(
         if final is None or sharding is None or final.rank != sharding.rank:
             yield one
             continue
-        pairs = sharding.dim_shardings[one.dimension].axes, final.dim_shardings[one.dimension].axes
+        pairs = sharding.of_dimension(one.dimension).axes, final.of_dimension(one.dimension).axes
         gone = [MissingAxis(str(axis), (_gone(subject, one, str(axis)),)) for axis in axis_set_difference(*pairs, mesh)]
         yield evolve(one, missing=(*gone, *one.missing))
 

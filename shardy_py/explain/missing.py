@@ -62,7 +62,7 @@ class Search:
         for code, axes in ((Code.REPLICATED, sharding.replicated_axes), (Code.UNREDUCED, sharding.unreduced_axes)):
             if any_overlap((axis,), axes):
                 yield Reason(code, axis, spot, by=overlapping(axis, axes))
-        if sharding.dim_shardings[dimension].is_closed:
+        if sharding.of_dimension(dimension).is_closed:
             yield Reason(Code.CLOSED, axis, spot)
         for other, dim in enumerate(sharding.dim_shardings):
             if other != dimension and any_overlap((axis,), dim.axes):

@@ -75,7 +75,7 @@ def spots_with(slots: Sequence[int], mappings: Sequence[TensorMapping], factor: 
 
 def axes_of(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, ...]:
     """Return the axes of a dimension; none without a sharding."""
-    return () if sharding is None else sharding.dim_shardings[dimension].axes
+    return () if sharding is None else sharding.of_dimension(dimension).axes
 
 
 def overlapping(axis: AxisRef, axes: Sequence[AxisRef]) -> tuple[AxisRef, ...]:

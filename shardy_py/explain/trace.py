@@ -156,7 +156,7 @@ class Trace:
         if start is None or not self.log.user_priorities or refusal.code not in (Code.CLOSED, Code.REPLICATED):
             return refusal
         if refusal.code is Code.CLOSED:
-            own = start.dim_shardings[dimension_of(explanation, position, refusal.factor)]
+            own = start.of_dimension(dimension_of(explanation, position, refusal.factor))
             is_later = own.priority_or_default > priority
         else:
             later = [dim for dim in start.dim_shardings if dim.priority_or_default > priority]

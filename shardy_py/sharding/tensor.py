@@ -106,6 +106,10 @@ class TensorSharding:
         """Whether every dimension is closed."""
         return all(dim.is_closed for dim in self.dim_shardings)
 
+    def of_dimension(self, dimension: int) -> DimensionSharding:
+        """Return the sharding of a dimension; a maximal sharding has none, whose dimensions are closed."""
+        return self.dim_shardings[dimension] if self.dim_shardings else CLOSED
+
     @property
     def is_fully_open(self) -> bool:
         """Whether no axis is mentioned and every dimension is open."""

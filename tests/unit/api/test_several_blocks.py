@@ -1,0 +1,60 @@
+"""Programs that propagation refuses, or explains though they are unusual: several blocks, maximal shardings."""
+
+from __future__ import annotations
+
+import pytest
+
+import shardy_py as sdy
+from shardy_py.analysis.session import Session
+from shardy_py.cli import opt
+from shardy_py.errors import UnsupportedError
+
+pytest.importorskip("jaxlib")
+
+BRANCH = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  cf.br ^bb1
+^bb1:
+  %1 = stablehlo.negate %a : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+"""
+MAXIMAL = """sdy.mesh @mesh = <["x"=2]>
+sdy.mesh @one = <[], device_ids=[0]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@one, []>},
+                %b: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.add %a, %b : tensor<8xf32>
+  %1 = stablehlo.custom_call @f(%0) {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>}
+    : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = stablehlo.negate %1 : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("option", ["trace", "dedup_functions_fully", "explicit_collectives", "strict"])
+def test_branches_are_refused(option: str) -> None:
+    """A function of several blocks is an error with its place, whatever is asked for."""
+    with pytest.raises(UnsupportedError, match="has 2 blocks") as error:
+        sdy.propagate(BRANCH, **{option: True})
+    assert error.value.diagnostics[0].location == "-:2:1"
+
+
+def test_branches_are_refused_everywhere(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+    """Sessions and single passes refuse them, too; a command without passes prints the module."""
+    with pytest.raises(UnsupportedError, match="has 2 blocks"):
+        Session.open(BRANCH)
+    path = tmp_path / "m.mlir"
+    path.write_text(BRANCH)
+    assert opt.main(["-sdy-propagation-pipeline", str(path)]) == 1
+    assert "has 2 blocks" in capsys.readouterr().err
+    assert opt.main([str(path)]) == 0
+
+
+@pytest.mark.parametrize("value", ["arg0", "arg1", "%0", "%1", "%2", "result0"])
+def test_maximal_shardings_are_explained(value: str) -> None:
+    """Tensors on one device, and those beside them, have an explanation for each dimension."""
+    result = sdy.propagate(MAXIMAL, trace=True)
+    explanation = result.explain(value, names="input")
+    assert len(explanation.dimensions) == 1
+    assert str(explanation)
