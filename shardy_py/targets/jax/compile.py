@@ -16,6 +16,7 @@ from shardy_py.targets.jax.form import for_xla
 from shardy_py.targets.jax.form.donate_arguments import donated_arguments
 from shardy_py.targets.jax.kernels import register_kernels
 from shardy_py.targets.jax.named_shardings import to_named_sharding
+from shardy_py.targets.jax.probe import probe
 from shardy_py.targets.jax.refusals import refuse_what_cannot_run
 
 _PATIENCE = (
@@ -57,9 +58,11 @@ def to_jax(
         return tuple(to_named_sharding(sharding, meshes, chosen) for sharding in found)
 
     in_shardings, out_shardings = placed(arguments), placed(results)
-    return CompiledModule(
-        tuple(chosen), _compile(program, chosen), in_shardings, out_shardings, *types, donated_arguments(main)
-    )
+    bytecode = BytesIO()
+    program.origin.module.operation.write_bytecode(bytecode)
+    probe(program, bytecode.getvalue(), len(chosen))
+    executable, donated = compile_bytecode(bytecode.getvalue(), chosen), donated_arguments(main)
+    return CompiledModule(tuple(chosen), executable, in_shardings, out_shardings, *types, donated)
 
 
 def _main(program: Program) -> Op:
@@ -69,8 +72,12 @@ def _main(program: Program) -> Op:
     return main
 
 
-def _compile(program: Program, devices: Sequence[Any]) -> Any:
-    """Return XLA's loaded executable of a module in the form for XLA."""
+def compile_bytecode(bytecode: bytes, devices: Sequence[Any]) -> Any:
+    """Return XLA's loaded executable of a module in the form for XLA.
+
+    Raises:
+        UnsupportedError: XLA refuses the module.
+    """
     import jax
     import numpy
     from jaxlib import xla_client
@@ -87,10 +94,8 @@ def _compile(program: Program, devices: Sequence[Any]) -> Any:
     build.use_shardy_partitioner = True
     build.num_partitions = count
     build.device_assignment = options.device_assignment
-    bytecode = BytesIO()
-    program.origin.module.operation.write_bytecode(bytecode)
     try:
-        return _load(bytecode.getvalue(), devices, options)
+        return _load(bytecode, devices, options)
     except jax.errors.JaxRuntimeError as error:
         raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {_words(error)}")) from error
 

@@ -29,7 +29,7 @@ def to_named_sharding(sharding: TensorSharding | None, meshes: Mapping[str, Mesh
     ordered = numpy.array([devices[index] for index in mesh.device_ids or range(len(devices))], dtype=object)
     sizes = [part.size for axis in mesh.axes for part in parts[axis.name]]
     names = [part.name for axis in mesh.axes for part in parts[axis.name]]
-    spec = jax.sharding.PartitionSpec(*partition_spec(sharding, parts), **_unreduced(sharding, parts))
+    spec = jax.sharding.PartitionSpec(*partition_spec(sharding, parts))
     return jax.sharding.NamedSharding(jax.sharding.Mesh(ordered.reshape(sizes), names), spec)
 
 
@@ -81,12 +81,6 @@ def partition_spec(sharding: TensorSharding | None, parts: Mapping[str, Sequence
         names = tuple(part.name for axis in dim.axes for part in _parts_in(axis, parts[axis.name]))
         entries.append(names[0] if len(names) == 1 else names or None)
     return entries
-
-
-def _unreduced(sharding: TensorSharding | None, parts: Mapping[str, Sequence[Part]]) -> dict[str, Any]:
-    axes = sharding.unreduced_axes if sharding is not None else ()
-    names = {part.name for axis in axes for part in _parts_in(axis, parts[axis.name])}
-    return {"unreduced": names} if names else {}
 
 
 def _parts_in(axis: AxisRef, parts: Sequence[Part]) -> Sequence[Part]:

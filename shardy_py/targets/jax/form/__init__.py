@@ -19,6 +19,7 @@ from shardy_py.targets.jax.form.extend_meshes import ExtendMeshesPass
 from shardy_py.targets.jax.form.forget_dynamic_sizes import ForgetDynamicSizesPass
 from shardy_py.targets.jax.form.gather_operands import GatherOperandsPass
 from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevicesPass
+from shardy_py.targets.jax.form.reduce_uneven_values import ReduceUnevenValuesPass
 from shardy_py.targets.jax.form.remove_barriers import RemoveBarriersPass
 from shardy_py.targets.jax.form.reshards_to_constraints import ReshardsToConstraintsPass
 
@@ -28,6 +29,7 @@ def form_passes(*, leave_open: bool = False) -> tuple[Pass, ...]:
     return (
         NumberGlobalDevicesPass(),
         ForgetDynamicSizesPass(),
+        ReduceUnevenValuesPass(),
         ReshardsToConstraintsPass(),
         GatherOperandsPass(),
         ConstrainValuesPass(leave_open=leave_open),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -94,7 +94,8 @@ class _Constrainer:
         for value in (*arguments, *function.function_results):
             sharding = self._wanted(value)
             if is_main and sharding is not None:
-                table[value.id] = sharding
+                # Arrays that go in and out are whole: nobody outside would add up the parts.
+                table[value.id] = evolve(sharding, unreduced_axes=())
         for block in function.regions[0].blocks:
             self._visit_block(block, () if is_main else arguments)
         if not is_main:

@@ -71,6 +71,23 @@ def test_the_interface_is_closed() -> None:
     assert "?" not in header
 
 
+def test_the_interface_is_reduced() -> None:
+    """Results come out whole: what is unreduced inside is added up."""
+    text = """
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}]>})
+    -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={"a"}>}) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1]
+      {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}], unreduced={"a"}>]>}
+      : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}"""
+    lines = form(MESH + text)
+    assert any("sharding_constraint" in line and 'unreduced={"a"}' in line for line in lines)
+    (header,) = [line for line in lines if "@main" in line]
+    assert "unreduced" not in header
+
+
 def test_pass_through_operands_are_hidden() -> None:
     """A loop yields no argument as it is: XLA would drop the operand."""
     (returned,) = [line for line in form(LOOP) if line.startswith("stablehlo.return") and line.count("tensor") == 4]
@@ -139,3 +156,18 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@small, [{"x"}]>
     assert any('@small = <["x"=2, "rest"=2], device_ids=[1, 2, 0, 3]>' in line for line in form(text))
     with pytest.raises(UnsupportedError, match="cannot be repeated"):
         form(text.replace('"a"=4', '"a"=5').replace('[{"a"}]', "[{}]"))
+
+
+def test_uneven_partial_results_are_added_up_at_once() -> None:
+    """Where a value is unreduced and sharded unevenly nothing stays unreduced: XLA would end the process."""
+    text = """
+func.func @main(%x: tensor<SIZEx8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}]>}) -> tensor<SIZExf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1]
+      {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"b"}], unreduced={"a"}>]>}
+      : (tensor<SIZEx8xf32>, tensor<f32>) -> tensor<SIZExf32>
+  return %0 : tensor<SIZExf32>
+}"""
+    even, uneven = ("\n".join(form(MESH + text.replace("SIZE", size))) for size in ("8", "7"))
+    assert 'unreduced={"a"}' in even
+    assert "unreduced" not in uneven
