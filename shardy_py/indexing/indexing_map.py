@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.indexing.expressions import Expression, Variable, VariableKind, evaluate, variables_of
 from shardy_py.indexing.text import MapParser, Spelling, print_expression, unique_names
+from shardy_py.texts import refuse_bad_text, require_text
 
 KNOWN_EMPTY: Final = "KNOWN EMPTY"
 UNDEFINED: Final = "UNDEFINED"
@@ -107,6 +108,12 @@ class IndexingMap:
         Raises:
             ParseError: the text is no indexing map; the error shows the place.
         """
+        require_text(text, "the indexing map", code="malformed-indexing-map")
+        with refuse_bad_text("the indexing map", code="malformed-indexing-map"):
+            return cls._parse(text)
+
+    @classmethod
+    def _parse(cls, text: str) -> IndexingMap:
         if text.strip() in (KNOWN_EMPTY, UNDEFINED):
             return cls.undefined() if text.strip() == UNDEFINED else cls((), (Bound(Interval(0, -1)),))
         parser = MapParser(text)

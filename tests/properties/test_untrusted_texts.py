@@ -17,9 +17,11 @@ from shardy_py.analysis.machine_text import parse_machine
 from shardy_py.api.pipeline import parse_pipeline
 from shardy_py.api.specs import parse_spec
 from shardy_py.errors import ShardyError
+from shardy_py.indexing import IndexingMap
 from shardy_py.propagation.schedule_text import format_schedule, parse_schedule
 from shardy_py.sharding import parse
 from shardy_py.sharding.affine import parse_indexing_map
+from shardy_py.sharding.hlo.parse import parse_hlo_sharding
 
 PIECES = [
     '"',
@@ -110,6 +112,14 @@ KINDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
             'name = "two"\n[device]\nmemory_bytes = 16e9\nmemory_bandwidth = 8e9\n[device.flops]\ndefault = 5e13\n'
             '[[link]]\nname = "node"\nsize = 2\ntopology = "ring"\nbandwidth = 25e9\n'
         ],
+    ),
+    "hlo sharding": (
+        parse_hlo_sharding,
+        ["{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}", "{devices=[2,1]0,1}", "{{replicated}, {manual}}"],
+    ),
+    "indexing map": (
+        IndexingMap.parse,
+        ["(d0)[s0] -> (d0 * 2 + s0), domain: d0 in [0, 3], s0 in [0, 1], d0 in [0, 2]"],
     ),
     "spec": (parse_spec, ["x,None", "(x,y),None", '[{"x"}, {?}]']),
     "pipeline": (parse_pipeline, ["builtin.module(sdy-basic-propagate{keep-sharding-rules=true},sdy-close-shardings)"]),

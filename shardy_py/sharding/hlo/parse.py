@@ -9,6 +9,7 @@ from shardy_py.errors import Diagnostic, ParseError, VerificationError
 from shardy_py.sharding.hlo.sharding import SUBGROUPS, HloSharding, ShardGroup, Subgroup
 from shardy_py.sharding.hlo.tiles import TileAssignment
 from shardy_py.sharding.lexer import Cursor
+from shardy_py.texts import refuse_bad_text, require_text
 
 _KINDS = ("replicated", "manual", "unreduced", "unknown")
 _COMMENT = re.compile(r"/\*[^*]*\*/")
@@ -24,10 +25,12 @@ def parse_hlo_sharding(text: str) -> HloSharding:
     Raises:
         ParseError: it is no sharding, or one of a form that is not known here.
     """
-    cursor = Cursor(_COMMENT.sub(lambda match: " " * len(match[0]), text))
-    found = _sharding(cursor)
-    cursor.end()
-    return found
+    require_text(text, "the sharding", code="syntax")
+    with refuse_bad_text("the sharding", code="syntax"):
+        cursor = Cursor(_COMMENT.sub(lambda match: " " * len(match[0]), text))
+        found = _sharding(cursor)
+        cursor.end()
+        return found
 
 
 def _sharding(cursor: Cursor) -> HloSharding:

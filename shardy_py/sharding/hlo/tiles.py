@@ -67,7 +67,7 @@ class TileAssignment:
             VerificationError: not every device from 0 has one tile.
         """
         _check_sizes(dims)
-        if sorted(devices) != list(range(prod(dims))):
+        if len(devices) != prod(dims) or sorted(devices) != list(range(len(devices))):
             raise _invalid(f"the devices of {prod(dims)} tiles are not 0 to {prod(dims) - 1}, each once")
         return cls(tuple(dims), listed=tuple(devices))
 
