@@ -62,7 +62,10 @@ def capture_reductions(problem: Problem, semantics: OpSemantics) -> dict[int, di
     found: dict[int, dict[int, str]] = {}
     for step, rule in enumerate(problem.step_rules):
         if rule is not None and rule.reduction_factors:
-            combiners = semantics.get_reductions(problem.step_ops[step]).combiners
+            op = problem.step_ops[step]
+            # The engine erased it if nobody uses it; what is left of it tells nothing.
+            is_there = op.parent is not None and len(op.operands) == len(rule.operand_mappings)
+            combiners = semantics.get_reductions(op).combiners if is_there else rule.reductions
             found[step] = {factor: own.value if own else NOT for factor, own in combiners.items()}
     return found
 

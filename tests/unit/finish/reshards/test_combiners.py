@@ -164,3 +164,12 @@ def test_rules_in_a_module_say_how_they_combine():
         sdy.propagate(module.replace('"max"', '"maximal"'), registry=registry)
     with pytest.raises(sdy.RuleError, match="i, which is no reduction factor"):
         sdy.propagate(module.replace('{j = "max"}', '{i = "max"}'), registry=registry)
+
+
+def test_explaining_a_run_survives_reductions_that_nobody_uses():
+    """An op that the engine erases is not asked how it combines."""
+    dead = REDUCE.replace("return %0 : tensor<8xf32>", "return %s : tensor<8xf32>").replace(
+        "%init =", "%s = stablehlo.slice %y [0:8] : (tensor<8xf32>) -> tensor<8xf32>\n  %init ="
+    )
+    module = dead.replace(") -> tensor<8xf32> {\n", ", %y: tensor<8xf32>) -> tensor<8xf32> {\n", 1)
+    assert "stablehlo.reduce" not in sdy.propagate(module, trace=True).text
