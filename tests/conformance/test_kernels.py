@@ -22,6 +22,7 @@ from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.launch.grid import loop_map
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.partition import partition
+from shardy_py.emitters.passes.pipeline import run_passes
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.plugins import Registry
 
@@ -140,3 +141,43 @@ def test_ops_of_loop_kernels() -> None:
         if sorted(map(sorted, map(dict.items, ours))) != sorted(map(sorted, map(dict.items, theirs))):
             wrong[name_of(kernel)] = (ours, theirs)
     assert len(wrong) <= (1 - REQUIRED) * seen, wrong
+
+
+# The stages of the reference by the number of our pass after which they stand; the last one is what decides.
+STAGES = {5: "after_inline", 8: "after_loops_to_scf", 9: "after_flatten", 15: "after_unroll"}
+COUNTED = ("scf.for", "scf.if", "tensor.extract", "tensor.insert", "vector.transfer_read", "vector.transfer_write")
+
+
+def test_stages_of_loop_kernels() -> None:
+    """After inlining, lowering loops, flattening and unrolling, loop kernels branch, read and write as XLA's do.
+
+    Reads and writes and their vectors are equal in 98 % of the kernels; how many index maps are left is not compared.
+    """
+    wrong: Counter[str] = Counter()
+    vectors, seen = {}, 0
+    for kernel, fusion, choice in kernels():
+        if kernel["emitter"] != "loop":
+            continue
+        seen += 1
+        functions = FunctionEmitter(fusion, partition(fusion, choice))
+        module = builtin.ModuleOp([loop_entry(functions, launch_of(fusion, choice, H100)), *functions.functions()])
+
+        def compare(number: int, step: object, current: builtin.ModuleOp, kernel: Mapping[str, Any] = kernel) -> None:
+            stage = STAGES.get(number)
+            if stage is not None:
+                ours = Counter(op.name for op in current.walk() if op.name in COUNTED)
+                theirs = {name: count for name, count in kernel["stages"][stage].items() if name in COUNTED}
+                wrong[stage] += dict(ours) != theirs
+            if number == 13:
+                ours = Counter(
+                    str(op.results[0].type if op.name.endswith("read") else op.operands[0].type)
+                    for op in current.walk()
+                    if op.name.startswith("vector.transfer")
+                )
+                if sorted(map(list, ours.items())) != sorted(kernel["stages"]["after_vectorize"]["vectors"]):
+                    vectors[name_of(kernel)] = (ours, kernel["stages"]["after_vectorize"]["vectors"])
+
+        run_passes(module, after_pass=compare)
+        module.verify()
+    assert len(vectors) <= (1 - REQUIRED) * seen, vectors
+    assert all(count <= (1 - REQUIRED) * seen for count in wrong.values()), (wrong, seen)

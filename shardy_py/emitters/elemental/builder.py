@@ -24,7 +24,9 @@ from shardy_py.indexing import (
     VariableKind,
     rescale_symbols,
     simplify,
+    without_variables,
 )
+from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import ElementBuilder, Registry
 
@@ -139,14 +141,22 @@ class Scope:
         total = self.add(arith.ConstantOp(builtin.IntegerAttr(1, builtin.i1)))
         conditions: list[SSAValue] = []
         for expression, interval in map_.constraints:
-            single = IndexingMap((expression,), map_.dims, map_.ranges, map_.runtimes)
-            (value,) = self.apply(single, indices, symbols)
-            conditions += self.within(value, interval)
+            conditions += self.within(self._constrained(map_, expression, (*indices, *symbols)), interval)
         for bound, value in zip(map_.dims, indices, strict=True):
             conditions += self.within(value, bound.interval)
         for condition in conditions:
             total = self.add(arith.AndIOp(total, condition))
         return total
+
+    def _constrained(self, map_: IndexingMap, expression: Expression, operands: Sequence[SSAValue]) -> SSAValue:
+        """Return a constrained expression, by a map of those variables alone that it names."""
+        used = variables_of(expression)
+        gone = [variable for variable in map_.variables if variable not in used]
+        single = without_variables(IndexingMap((expression,), map_.dims, map_.ranges, map_.runtimes), gone, {})
+        kept = [value for value, item in zip(operands, map_.variables, strict=True) if item in used]
+        count = len(single.dims)
+        (value,) = self.apply(single, kept[:count], kept[count:])
+        return value
 
     @contextmanager
     def block(self, argument_types: Sequence[Any] = ()) -> Iterator[tuple[Scope, Block]]:

@@ -1,0 +1,86 @@
+"""Canonicalization: index maps folded, loops without what they do not need, dead ops gone."""
+
+from __future__ import annotations
+
+from attrs import frozen
+from xdsl.dialects import builtin, scf
+from xdsl.ir import Block, Region, SSAValue
+
+from shardy_py.emitters.dialect.ops import INDEX, ApplyIndexingOp, LoopOp
+from shardy_py.emitters.passes.apply_indexing import fold_apply
+from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, index_before, replace, walk_ops
+from shardy_py.emitters.passes.simplify_arith import fold_branch
+from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify, without_variables
+
+
+@frozen
+class Canonicalize:
+    """Fold maps and branches, shorten loops, erase what nothing uses."""
+
+    name: str = "canonicalize"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in walk_ops(module.body):
+            if isinstance(op, LoopOp):
+                shorten_loop(op)
+        for op in walk_ops(module.body):
+            if isinstance(op, ApplyIndexingOp):
+                fold_apply(op)
+            elif isinstance(op, scf.IfOp):
+                fold_branch(op)
+        erase_dead_ops(module.body)
+
+
+def shorten_loop(loop: LoopOp) -> LoopOp:
+    """Simplify the map of a loop and drop its dimensions and symbols of one value, and those that it does not use."""
+    map_ = simplify(loop.map)
+    if map_.is_known_empty or map_.is_undefined:
+        return loop
+    gone: dict[Variable, Expression] = {}
+    for variable, bound in map_.variables.items():
+        is_needed = variable in map_.used
+        if variable.kind is VariableKind.DIM:
+            if bound.interval.is_point or not is_needed:
+                gone[variable] = Constant(bound.interval.lower)
+        elif bound.interval.is_point:
+            gone[variable] = Constant(bound.interval.lower)
+    short = simplify(without_variables(map_, gone, gone)) if gone else map_
+    if short == loop.map:
+        return loop
+    dims = [operand for number, operand in enumerate(loop.dims) if Variable(VariableKind.DIM, number) not in gone]
+    symbols = [
+        Variable(kind, number)
+        for kind in (VariableKind.RANGE, VariableKind.RUNTIME)
+        for number in range(len(map_.bounds(kind)))
+    ]
+    return _rebuilt(loop, short, dims, symbols, gone)
+
+
+def _rebuilt(
+    loop: LoopOp, map_: IndexingMap, dims: list[SSAValue], symbols: list[Variable], gone: dict[Variable, Expression]
+) -> LoopOp:
+    """Return a loop with another map in the place of one; its body takes the arguments that are left."""
+    kept = [variable for variable in symbols if variable not in gone]
+    types = [INDEX] * (len(kept) + len(map_.results))
+    block = Block(arg_types=[*types, *(value.type for value in loop.inits)])
+    old = loop.body.block
+    following = iter(block.args)
+    for variable, argument in zip(symbols, old.args, strict=False):
+        if variable in gone:
+            value = gone[variable]
+            assert isinstance(value, Constant)
+            argument.replace_all_uses_with(index_before(loop, value.value))
+        else:
+            argument.replace_all_uses_with(next(following))
+    for argument in old.args[len(symbols) :]:
+        argument.replace_all_uses_with(next(following))
+    for op in list(old.ops):
+        op.detach()
+        block.add_op(op)
+    made = LoopOp(map_, dims, list(loop.inits), Region(block))
+    parent = loop.parent
+    assert parent is not None
+    parent.insert_op_before(made, loop)
+    replace(loop, list(made.outputs))
+    return made
