@@ -24,7 +24,10 @@ NAMES = sorted(path.name.removesuffix(".mlir.gz") for path in (DATA / "programs"
 MORE_DEVICES = {"big_mesh_64_5d": 64}
 """Programs for more than 16 devices."""
 AT_A_TIME = 2
-SECONDS = 400
+SECONDS = 900
+LARGE = 20_000
+"""Bytes of a compressed program above which XLA compiles it without optimizations, as these take most of the time."""
+UNOPTIMIZED = " --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 REFUSED_BY_XLA = {
     "custom_partitioning_rule": "No registered implementation for untyped custom call to CustomSPMDPartitioning",
@@ -46,9 +49,12 @@ NEVER_ENDING = {
 def run(name: str) -> dict[str, Any]:
     """Return what a process of its own says about a program."""
     count = MORE_DEVICES.get(name, 16)
+    path = DATA / "programs" / f"{name}.mlir.gz"
     flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={count}"
+    if path.stat().st_size > LARGE:
+        flags += UNOPTIMIZED
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(DATA / "programs" / f"{name}.mlir.gz")],
+        [sys.executable, str(SCRIPT), str(path)],
         capture_output=True,
         text=True,
         env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
