@@ -132,7 +132,9 @@ class Session:
         copies = None if on_given is None else CopyLog(semantics)
         context = PassContext(semantics, problems, copies=copies)
         pipeline = PropagationPipeline(
-            dedup_functions_fully=dedup_functions_fully, enable_insert_explicit_collectives=True
+            dedup_functions_fully=dedup_functions_fully,
+            enable_insert_explicit_collectives=True,
+            reshard_ops_without_rule=True,
         )
         before, rest = split_at_propagation(
             with_plugin_passes(with_inlining(pipeline.passes, inline_calls=inline_calls), semantics)
