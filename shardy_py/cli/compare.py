@@ -15,6 +15,7 @@ from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import default_jobs, joblib_backend, stoppable, sweep_progress
+from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.report.comparison import comparison_json, print_comparison
 from shardy_py.report.plots import draw_comparison, plot_format, require_matplotlib
 
@@ -48,7 +49,7 @@ def run_compare(
     with (
         stoppable(store),
         joblib_backend(backend, dask_address),
-        sweep_progress("Comparing") as progress,
+        sweep_progress("Comparing", total=(len(schedules) or len(BUILTIN)) + random) as progress,
     ):
         comparison = compare_schedules(
             program.module,

@@ -44,7 +44,7 @@ def run_search(
     with (
         stoppable(store),
         joblib_backend(backend, dask_address),
-        sweep_progress("Searching") as progress,
+        sweep_progress("Searching", total=budget) as progress,
     ):
         result = search_schedule(
             program.module,

@@ -64,8 +64,13 @@ def default_jobs(backend: str | None) -> int | None:
 
 
 @contextmanager
-def sweep_progress(label: str) -> Iterator[Progress]:
-    """Show a bar with the time that is left; on a terminal only."""
+def sweep_progress(label: str, *, total: int | None = None) -> Iterator[Progress]:
+    """Show a bar with the time that is left; on a terminal only.
+
+    Args:
+        label: What is done.
+        total: How many outcomes there will be, where that is known before the first.
+    """
     if not sys.stderr.isatty():
         yield no_progress
         return
@@ -74,7 +79,7 @@ def sweep_progress(label: str) -> Iterator[Progress]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(label, total=total)
 
         def show(done: int, total: int, outcome: Outcome) -> None:
             bar.update(task, completed=done, total=total, description=f"{label}: {outcome.name}")

@@ -81,7 +81,7 @@ def _table(comparison: Comparison, groups: Sequence[Sequence[Row]]) -> Table:
         caption=f"* {comparison.first}, with which the others are compared",
         caption_justify="left",
     )
-    table.add_column("schedule", no_wrap=True)
+    table.add_column("schedule", overflow="fold")
     kinds = sorted({item.kind for row in comparison.rows for item in row.collectives})
     headings = ("time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
     for heading in (*headings, *(kind.replace("_", "\n") for kind in kinds), "tensors\nchanged"):

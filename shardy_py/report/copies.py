@@ -42,7 +42,7 @@ def print_copies(copies: Sequence[ConstantCopy], *, file: IO[str] | None = None)
         return
     table = Table(box=box.SIMPLE_HEAD, title="Copies per use", title_justify="left")
     for title in ("op, and who got a copy", "where", "why, and the sharding", "in the end"):
-        table.add_column(title, no_wrap=title == "in the end")
+        table.add_column(title, no_wrap=title == "in the end", overflow="fold")
     for _, group in groupby(copies, key=lambda item: item.original):
         own = list(group)
         left = sum(item.outcome == "kept" for item in own)

@@ -87,7 +87,7 @@ def print_reshard(explanation: ReshardExplanation, *, file: IO[str] | None = Non
     console.print(Text(format_reshard(explanation)), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, title="What another annotation would change", title_justify="left")
     for column in ("annotation", "removes it", "communication", "tensors changed"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for trial in explanation.trials:
         table.add_row(*map(Text, _cells(trial)))
     if explanation.trials:

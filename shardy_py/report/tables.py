@@ -27,7 +27,9 @@ def print_report(result: Result, *, file: IO[str] | None = None) -> None:
 def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
     """Print the plugins of a registry, and what is wrong with the broken ones."""
     console = Console(file=file)
-    table = Table("plugin", "from", "status", "dialects", "ops", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("plugin", "from", "status", "dialects", "ops"):
+        table.add_column(heading, overflow="fold")
     for plugin in registry.plugins:
         cells = (plugin.name, plugin.origin or plugin.source, plugin.status, ", ".join(plugin.dialects))
         table.add_row(*map(Text, (*cells, str(plugin.ops))))
@@ -69,10 +71,11 @@ def _summary_table(summary: Summary, coverage: Coverage) -> Table:
 
 def _coverage_table(coverage: Coverage) -> Table:
     table = Table(box=box.SIMPLE_HEAD, title="Ops without a sharding rule", title_justify="left")
-    table.add_column("op")
+    # A name or a place that is cut cannot be looked for.
+    table.add_column("op", overflow="fold")
     table.add_column("times", justify="right")
     table.add_column("tensors left unsharded", justify="right")
-    table.add_column("first at")
+    table.add_column("first at", overflow="fold")
     for item in coverage.missing:
         table.add_row(*map(Text, (item.name, str(item.count), str(item.unsharded), item.location)))
     return table
