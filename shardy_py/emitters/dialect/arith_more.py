@@ -28,6 +28,14 @@ class IndexCastUIOp(IRDLOperation):
         super().__init__(operands=[input], result_types=[type_])
 
 
+@irdl_op_definition
+class RemFOp(arith.FloatingPointLikeBinaryOperation):
+    """The remainder of floats, with the sign of the dividend."""
+
+    name = "arith.remf"
+    traits = traits_def(Pure())
+
+
 _KNOWN = {op.name for op in arith.Arith.operations}
-_MISSING = [op for op in (IndexCastUIOp,) if op.name not in _KNOWN]
+_MISSING = [op for op in (IndexCastUIOp, RemFOp) if op.name not in _KNOWN]
 ARITH = Dialect("arith", [*arith.Arith.operations, *_MISSING], [*arith.Arith.attributes])

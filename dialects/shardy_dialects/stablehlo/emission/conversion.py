@@ -31,11 +31,13 @@ def convert(b: ElementBuilder, op: Op) -> Scalar:
     if is_complex(target):
         return _to_complex(b, op, x)
     if is_complex(source):
+        # Of a complex number the real part is converted, to booleans too.
         x = b.op("complex.re", x, dtype=element_type(source)[len("complex<") : -1])
-        return x if x.dtype == dtype else _between_floats(b, x, dtype)
+        if x.dtype == dtype:
+            return x
     if is_boolean(target):
         return _to_boolean(b, op, x)
-    if is_float(source):
+    if is_float(source) or is_complex(source):
         return _between_floats(b, x, dtype) if is_float(target) else _to_integer(b, op, x)
     if is_float(target):
         # A boolean is 0 or 1, so that its sign is never seen.
@@ -60,7 +62,7 @@ def _to_complex(b: ElementBuilder, op: Op, x: Scalar) -> Scalar:
 
 def _to_boolean(b: ElementBuilder, op: Op, x: Scalar) -> Scalar:
     zero = b.constant(0, x.dtype)
-    if is_float(op.operands[0]):
+    if is_float(op.operands[0]) or is_complex(op.operands[0]):
         return as_boolean(b, b.op("arith.cmpf", x, zero, dtype="i1", predicate="une"))
     return as_boolean(b, b.op("arith.cmpi", x, zero, dtype="i1", predicate="ne"))
 

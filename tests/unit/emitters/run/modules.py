@@ -18,7 +18,7 @@ def entry(types: str, body: str, *, result: str, returned: str = "%o", functions
 
     Args:
         types: The arguments before it, each with a comma: ``%x: tensor<32xf32>,``.
-        body: The ops; ``%t`` is the thread, ``%b`` the block.
+        body: The ops; ``%t`` is the thread, ``%block`` its block.
         result: The type of the result.
         returned: The value that is returned.
         functions: More functions.
@@ -26,7 +26,7 @@ def entry(types: str, body: str, *, result: str, returned: str = "%o", functions
     module = parse_kernel_module(f"""
 func.func @main({types} %o: {result}) -> {result} attributes {{xla.entry}} {{
   %t = gpu.thread_id x
-  %b = gpu.block_id x
+  %block = gpu.block_id x
   {body}
   func.return {returned} : {result}
 }}

@@ -82,7 +82,7 @@ def test_two_threads_write_one_element() -> None:
 def test_race_between_chunks() -> None:
     """A race between blocks is found, whatever runs at once."""
     body = """
-  %f = arith.index_castui %b : index to i32
+  %f = arith.index_castui %block : index to i32
   %g = arith.sitofp %f : i32 to f32
   %r = tensor.insert %g into %o[%t] : tensor<32xf32>"""
     for chunk in (32, 64):
@@ -134,7 +134,7 @@ def test_barrier_that_not_all_threads_reach() -> None:
   %v = tensor.extract %x[%t] : tensor<32xf32>
   %r = tensor.insert %v into %o[%t] : tensor<32xf32>"""
     assert code_of(body.format(id="%t")) == "non-uniform-barrier"
-    module = entry(X, body.format(id="%b"), result=SHARED)
+    module = entry(X, body.format(id="%block"), result=SHARED)
     launch = Launch((2, 1, 1), (32, 1, 1))
     np.testing.assert_array_equal(run_one(module, [values()], OUT, launch=launch), values())
 
