@@ -1,0 +1,74 @@
+"""Every stage of a loop kernel computes the same bits as the kernel before any pass."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from xdsl.dialects import builtin
+
+from shardy_py.emitters.device import H100
+from shardy_py.emitters.dialect.text import print_kernel_module
+from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.emitters.launch.launches import launch_of
+from shardy_py.emitters.passes.base import KernelPass
+from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
+from shardy_py.emitters.run.kernel import run_kernel
+from shardy_py.errors import ShardyError
+from tests.conformance.test_kernel_runs import loop_kernels, loop_module
+from tests.conformance.test_kernels import FILE
+from tests.conformance.xla_cpu import DTYPES, is_equal, random_array
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(not FILE.exists(), reason="the reference's kernels are not beside the project"),
+]
+
+# Kernels of more elements run after the last pass only, and those beyond the second bound not at all: what stages do
+# to a kernel does not depend on how many blocks it has. A pass that changes nothing needs no run.
+MOST_FOR_ALL_STAGES, MOST_ELEMENTS = 1 << 19, 1 << 24
+
+
+def problems(fusion: Fusion, choice: object, name: str, *, all_stages: bool) -> list[str]:
+    """The stages that compute something else, or nothing."""
+    launch = launch_of(fusion, choice, H100)  # type: ignore[arg-type]
+    rng = np.random.default_rng(len(name))
+    arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
+    outputs = [(shape_of(root), np.dtype(DTYPES[element_type_of(root)])) for root in fusion.roots]
+    module = loop_module(fusion, choice)
+    wanted = run_kernel(module, launch, arrays, outputs)
+    found: list[str] = []
+    before = print_kernel_module(module)
+
+    def check(number: int, pass_: KernelPass, module: builtin.ModuleOp) -> None:
+        nonlocal before
+        text = print_kernel_module(module)
+        is_due = text != before if all_stages else number == len(LOOP_PIPELINE) - 1
+        before = text
+        if not is_due:
+            return
+        stage = f"{name} after {number} {pass_.name}"
+        try:
+            results = run_kernel(module, launch, arrays, outputs, stage=pass_.name)
+        except ShardyError as error:
+            found.append(f"{stage}: {error}")
+            return
+        if not all(is_equal(want, got) for want, got in zip(wanted, results, strict=True)):
+            found.append(f"{stage}: other values")
+
+    run_passes(module, after_pass=check)
+    return found
+
+
+def test_stages_compute_the_same() -> None:
+    """No pass changes what a loop kernel computes, nor makes it access memory that it must not."""
+    wrong: list[str] = []
+    seen = 0
+    for name, _, fusion, choice in loop_kernels():
+        elements = max(prod(shape_of(root)) for root in fusion.roots)
+        if elements <= MOST_ELEMENTS:
+            seen += 1
+            wrong += problems(fusion, choice, name, all_stages=elements <= MOST_FOR_ALL_STAGES)
+    assert wrong == []
+    assert seen > 20
