@@ -7,9 +7,10 @@ from math import prod
 import numpy as np
 import pytest
 from xdsl.dialects import builtin
+from xdsl.transforms.convert_scf_to_cf import ConvertScfToCf
 
 from shardy_py.emitters.device import H100
-from shardy_py.emitters.dialect.text import print_kernel_module
+from shardy_py.emitters.dialect.text import make_context, print_kernel_module
 from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.passes.base import KernelPass
@@ -72,3 +73,25 @@ def test_stages_compute_the_same() -> None:
             wrong += problems(fusion, choice, name, all_stages=elements <= MOST_FOR_ALL_STAGES)
     assert wrong == []
     assert seen > 20
+
+
+def test_branches_compute_the_same() -> None:
+    """Branches between blocks in the place of loops and conditions change nothing, and neither do chunks of threads."""
+    wrong: list[str] = []
+    seen = 0
+    for name, _, fusion, choice in loop_kernels():
+        if max(prod(shape_of(root)) for root in fusion.roots) > 1 << 16:
+            continue
+        launch = launch_of(fusion, choice, H100)
+        rng = np.random.default_rng(len(name))
+        arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
+        outputs = [(shape_of(root), np.dtype(DTYPES[element_type_of(root)])) for root in fusion.roots]
+        module = loop_module(fusion, choice)
+        wanted = run_kernel(module, launch, arrays, outputs)
+        run_passes(module)
+        ConvertScfToCf().apply(make_context(), module)
+        seen += "cf.cond_br" in print_kernel_module(module)
+        results = run_kernel(module, launch, arrays, outputs, stage="scf-to-cf", chunk=128)
+        wrong += [name for want, got in zip(wanted, results, strict=True) if not is_equal(want, got)]
+    assert wrong == []
+    assert seen > 5
