@@ -20,6 +20,10 @@ Handler = Callable[["Frame", Any], Sequence[Value]]
 """What runs an op: the values of its results from a frame and the op."""
 
 
+BlockRunner = Callable[["Frame", list[Block], Sequence[Value]], list[Value]]
+"""What runs blocks that branch to each other: what threads return, from a frame, the blocks, the arguments."""
+
+
 @frozen(eq=False)
 class Kernel:
     """A module that is run.
@@ -27,12 +31,14 @@ class Kernel:
     Args:
         functions: Its functions by name.
         handlers: What runs each op, by its name.
+        run_blocks: What runs blocks that branch to each other.
         stage: The stage that the module is of, for errors.
         constants: The values of constants that were met.
     """
 
     functions: Mapping[str, func.FuncOp]
     handlers: Mapping[str, Handler]
+    run_blocks: BlockRunner
     stage: str
     constants: dict[Operation, Value] = field(factory=dict)
 
@@ -62,6 +68,9 @@ class Frame:
         chunk: The blocks that run.
         threads: The threads of this frame.
         mask: Which are active, or None for all.
+
+    Attributes:
+        merges: Whether a value that is bound again keeps what threads that are not active had.
     """
 
     def __init__(self, chunk: Chunk, threads: Threads, mask: Any = None) -> None:
@@ -69,7 +78,7 @@ class Frame:
         self.threads = threads
         self.mask = mask
         self._values: dict[SSAValue, Value] = {}
-        self._merges = False
+        self.merges = False
 
     @property
     def kernel(self) -> Kernel:
@@ -86,7 +95,7 @@ class Frame:
 
     def bind(self, value: SSAValue, found: Value) -> None:
         """Give active threads a value."""
-        if self._merges and self.mask is not None and value in self._values:
+        if self.merges and self.mask is not None and value in self._values:
             found = self.merged(self.mask, found, self._values[value], value)
         self._values[value] = found
 
@@ -137,11 +146,12 @@ class Frame:
         """Run a region and return what its terminator gives."""
         blocks = list(region.blocks)
         if len(blocks) == 1:
-            terminator = self._run_block(blocks[0], arguments)
+            terminator = self.run_block(blocks[0], arguments)
             return self.gets(terminator.operands)
-        return _run_branches(self, blocks, arguments)
+        return self.kernel.run_blocks(self, blocks, arguments)
 
-    def _run_block(self, block: Block, arguments: Sequence[Value]) -> Operation:
+    def run_block(self, block: Block, arguments: Sequence[Value]) -> Operation:
+        """Run a block and return its terminator."""
         for argument, found in zip(block.args, arguments, strict=True):
             self.bind(argument, found)
         terminator = block.last_op
@@ -189,75 +199,3 @@ class Frame:
         stage = self.kernel.stage
         text = f"{self.threads.name(position)}: {message}" + (f", at stage {stage}" if stage else "")
         return VerificationError(Diagnostic(code, text, stage, op.name))
-
-
-def _run_branches(frame: Frame, blocks: list[Block], arguments: Sequence[Value]) -> list[Value]:
-    """Run blocks that branch to each other; threads meet again where their paths do.
-
-    Of the blocks that threads wait for, the first in the order of the region is run: loops run until no thread is in
-    them, and a block after two branches waits for both.
-    """
-    everyone = frame.mask
-    order = {block: number for number, block in enumerate(_reverse_post_order(blocks[0]))}
-    waiting: dict[Block, tuple[Any, list[Value]]] = {blocks[0]: (everyone, list(arguments))}
-    returned: list[Value] | None = None
-    outer, frame._merges = frame._merges, True
-    while waiting:
-        block = min(waiting, key=order.__getitem__)
-        mask, values = waiting.pop(block)
-        with frame.under(mask):
-            terminator = frame._run_block(block, values)
-            if not terminator.successors:
-                found = frame.gets(terminator.operands)
-                returned = found if returned is None else _joined(frame, mask, found, returned, terminator.operands)
-                continue
-            from shardy_py.emitters.run.branches import branch_targets
-
-            for target, going, passed in branch_targets(frame, terminator):
-                if not frame.is_any(going):
-                    continue
-                if target not in waiting:
-                    waiting[target] = (going, passed)
-                    continue
-                there, before = waiting[target]
-                joined = _joined(frame, going, passed, before, target.args)
-                waiting[target] = (_either(going, there), joined)
-    frame._merges = outer
-    return returned or []
-
-
-def _either(one: Any, other: Any) -> Any:
-    if one is None or other is None:
-        return None
-    both = one | other
-    return None if both.all() else both
-
-
-def _joined(
-    frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], typed: Sequence[SSAValue]
-) -> list[Value]:
-    if mask is None:
-        return list(new)
-    return [frame.merged(mask, one, other, value) for one, other, value in zip(new, old, typed, strict=True)]
-
-
-def _reverse_post_order(entry: Block) -> list[Block]:
-    """Return the blocks that can be reached, each before those that it leads to, but for loops."""
-    found: list[Block] = []
-    seen = {entry}
-    pending: list[tuple[Block, Iterator[Block]]] = [(entry, iter(_successors(entry)))]
-    while pending:
-        block, following = pending[-1]
-        target = next((item for item in following if item not in seen), None)
-        if target is None:
-            found.append(block)
-            pending.pop()
-            continue
-        seen.add(target)
-        pending.append((target, iter(_successors(target))))
-    return found[::-1]
-
-
-def _successors(block: Block) -> Sequence[Block]:
-    """Return where a block leads to, the last one first: so a loop's body stands before what follows the loop."""
-    return block.last_op.successors[::-1] if block.last_op is not None else ()

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 from shardy_py.emitters.entry.arguments import ENTRY, SLICE
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.run.atomics import run_atomics
+from shardy_py.emitters.run.branches import run_branches
 from shardy_py.emitters.run.frame import Chunk, Frame, Kernel
 from shardy_py.emitters.run.handlers import HANDLERS
 from shardy_py.emitters.run.memory import Buffer, Memory
@@ -59,7 +60,7 @@ def run_kernel(
     entry = _entry(functions, stage)
     if slices is None:
         slices = _slices(entry, len(inputs) + len(outputs))
-    kernel = Kernel(functions, HANDLERS, stage)
+    kernel = Kernel(functions, HANDLERS, run_branches, stage)
     buffers = _buffers(entry, launch, inputs, outputs, slices, stage)
     size = block_size(launch)
     blocks = int(np.prod(launch.blocks, dtype=np.int64))

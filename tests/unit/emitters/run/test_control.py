@@ -10,7 +10,7 @@ pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
 import numpy as np
 from xdsl.transforms.convert_scf_to_cf import ConvertScfToCf
 
-from shardy_py.emitters.dialect.text import make_context, print_kernel_module
+from shardy_py.emitters.dialect.text import make_context, parse_kernel_module, print_kernel_module
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.run.kernel import run_kernel
 from shardy_py.errors import VerificationError
@@ -219,3 +219,22 @@ def test_predicated_access() -> None:
   %r = xla_gpu.predicated_insert %v into %o[%t] if %yes : tensor<32xf32>"""
     found = run_one(entry(X, body, result=TENSOR), [values()], OUT)
     np.testing.assert_array_equal(found, np.where(np.arange(32) < 8, np.arange(32) * 4 + 1, -1))
+
+
+def test_arguments_of_one_slice_are_the_same_memory() -> None:
+    """A result whose slice is that of a parameter begins as the parameter; the caller's array stays as it is."""
+    body = """
+  %k = arith.constant 4 : index
+  %c = arith.cmpi slt, %t, %k : index
+  %e = tensor.extract %x[%t] : tensor<32xf32>
+  %n = arith.negf %e : f32
+  %r = xla_gpu.predicated_insert %n into %o[%t] if %c : tensor<32xf32>"""
+    module = entry(X, body, result=TENSOR)
+    text = print_kernel_module(module).replace(
+        ": tensor<32xf32>,", ": tensor<32xf32> {xla.slice_index = 0 : index},", 1
+    )
+    text = text.replace("%o: tensor<32xf32>)", "%o: tensor<32xf32> {xla.slice_index = 0 : index})", 1)
+    before = values()
+    found = run_one(parse_kernel_module(text), [before], OUT)
+    np.testing.assert_array_equal(found, np.where(np.arange(32) < 4, -values(), values()))
+    np.testing.assert_array_equal(before, values())
