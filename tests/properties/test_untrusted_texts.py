@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -166,20 +166,18 @@ def test_broken_texts(kind: str) -> None:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_broken_texts(kind: str) -> None:
-    """Tens of thousands of broken texts of each kind."""
-    check(kind, 20_000)
+    """Tens of thousands of broken texts of each kind; SHARDY_FUZZ_PROGRAMS sets another number, in fifties."""
+    check(kind, 50 * int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "400")))
 
 
 @pytest.mark.parametrize("kind", ["sharding", "attribute", "rule", "einsum", "map", "shape", "instruction"])
 @pytest.mark.parametrize("piece", ['"', '"\\', "[", "(", " ", "//", "/*", "/*/", "i ", "{?},", '{"x"},', "9"])
 def test_long_texts_take_no_longer_than_they_are(kind: str, piece: str) -> None:
-    """A text of forty thousand pieces, behind any beginning, is read or refused at once."""
+    """A text of forty thousand pieces, behind any beginning, is refused; in quadratic time this test would not end."""
     read, corpus = KINDS[kind]
     for text in (piece * 40_000, corpus[0][: len(corpus[0]) // 2] + piece * 40_000):
-        start = time.perf_counter()
-        with suppress(ShardyError):
+        with pytest.raises(ShardyError):
             read(text)
-        assert time.perf_counter() - start < 5
 
 
 def test_numbers_and_tables_of_toml() -> None:

@@ -111,8 +111,8 @@ def test_broken_bytecode_does_no_harm() -> None:
 
 @pytest.mark.fuzz
 def test_much_broken_bytecode_does_no_harm() -> None:
-    """Thousands of broken files."""
-    check_mutations(2000, 2)
+    """Thousands of broken files; SHARDY_FUZZ_PROGRAMS sets another number."""
+    check_mutations(int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "2000")), 2)
 
 
 def test_commands_parse_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
