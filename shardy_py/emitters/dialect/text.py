@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError as XdslParseError
 
-from shardy_py.emitters.dialect import ops
+from shardy_py.emitters.dialect import memory_ops, ops
 from shardy_py.emitters.dialect.arith_more import ARITH
 from shardy_py.emitters.dialect.attributes import IndexingMapAttr
 from shardy_py.emitters.dialect.gpu import GPU
@@ -25,15 +25,15 @@ DialectSpelling = Literal["xla_gpu", "xla"]
 XLA_GPU = Dialect(
     "xla_gpu",
     [
-        ops.AllocateSharedOp,
+        memory_ops.AllocateSharedOp,
         ops.ApplyIndexingOp,
-        ops.AtomicRMWOp,
+        memory_ops.AtomicRMWOp,
         ops.LoopOp,
-        ops.PredicatedExtractOp,
-        ops.PredicatedInsertOp,
+        memory_ops.PredicatedExtractOp,
+        memory_ops.PredicatedInsertOp,
         ops.PureCallOp,
-        ops.ShuffleReduceOp,
-        ops.SyncThreadsOp,
+        memory_ops.ShuffleReduceOp,
+        memory_ops.SyncThreadsOp,
         ops.YieldOp,
     ],
     [IndexingMapAttr],

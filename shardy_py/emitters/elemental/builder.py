@@ -10,7 +10,8 @@ from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import arith, builtin, func, scf, tensor
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from shardy_py.emitters.dialect.ops import INDEX, ApplyIndexingOp
+from shardy_py.emitters.dialect.ops import ApplyIndexingOp
+from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.dialect.types import element_dtype, scalar_type, tensor_type
 from shardy_py.emitters.elemental.literals import literal_of
 from shardy_py.emitters.elemental.scalars import ScalarValue, make_constant, make_op

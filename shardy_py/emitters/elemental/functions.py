@@ -8,7 +8,8 @@ from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func, tensor
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from shardy_py.emitters.dialect.ops import INDEX, PureCallOp
+from shardy_py.emitters.dialect.ops import PureCallOp
+from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.dialect.types import element_dtype, scalar_type, tensor_type
 from shardy_py.emitters.elemental.builder import Indices, Scope
 from shardy_py.emitters.fusion.fusion import Fusion

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, builtin
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from shardy_py.emitters.dialect.ops import INDEX, ApplyIndexingOp
+from shardy_py.emitters.dialect.ops import ApplyIndexingOp
+from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.passes.base import constant_value, insert_before, replace
 from shardy_py.indexing import Bound, Constant, Expression, IndexingMap, Variable, VariableKind, simplify
 from shardy_py.indexing.expressions import rewritten, variables_of

@@ -11,7 +11,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from shardy_py.emitters.device import H100, DeviceSpec
-from shardy_py.emitters.dialect.ops import INDEX, YieldOp
+from shardy_py.emitters.dialect.ops import YieldOp
+from shardy_py.emitters.dialect.syntax import INDEX
 
 
 @frozen

@@ -6,7 +6,8 @@ from attrs import frozen
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Region, SSAValue
 
-from shardy_py.emitters.dialect.ops import INDEX, ApplyIndexingOp, LoopOp
+from shardy_py.emitters.dialect.ops import ApplyIndexingOp, LoopOp
+from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.passes.apply_indexing import fold_apply
 from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, index_before, replace, walk_ops
 from shardy_py.emitters.passes.simplify_arith import fold_branch

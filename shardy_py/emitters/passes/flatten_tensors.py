@@ -8,7 +8,8 @@ from attrs import frozen
 from xdsl.dialects import arith, builtin, func, tensor
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from shardy_py.emitters.dialect.ops import ApplyIndexingOp, AtomicRMWOp
+from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
+from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.passes.apply_indexing import AffineValue, fold_apply, place_map, single_map
 from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, functions, walk_ops
 from shardy_py.emitters.passes.index_ranges import IndexRanges

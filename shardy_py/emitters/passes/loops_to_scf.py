@@ -9,7 +9,8 @@ from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Region, SSAValue
 
-from shardy_py.emitters.dialect.ops import INDEX, LoopOp
+from shardy_py.emitters.dialect.ops import LoopOp
+from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.elemental.builder import Scope, Surroundings
 from shardy_py.emitters.passes.base import KernelContext, inline_block, replace, walk_ops
 from shardy_py.indexing import IndexingMap

@@ -7,7 +7,8 @@ from xdsl.dialects import arith, builtin, func, scf, vector
 from xdsl.dialects import math as math_dialect
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from shardy_py.emitters.dialect.ops import INDEX, ApplyIndexingOp, PureCallOp
+from shardy_py.emitters.dialect.ops import ApplyIndexingOp, PureCallOp
+from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.passes.apply_indexing import fold_apply
 from shardy_py.emitters.passes.base import (
     KernelContext,

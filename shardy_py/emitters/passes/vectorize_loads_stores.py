@@ -10,7 +10,8 @@ from xdsl.dialects import arith, builtin, scf, tensor, vector
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from shardy_py.emitters.dialect.ops import INDEX, ApplyIndexingOp
+from shardy_py.emitters.dialect.ops import ApplyIndexingOp
+from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.apply_indexing import place_map
 from shardy_py.emitters.passes.base import KernelContext, constant_value, insert_before, replace, walk_ops

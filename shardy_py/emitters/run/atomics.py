@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 from xdsl.ir import Region, SSAValue
 
-from shardy_py.emitters.dialect.ops import AtomicRMWOp
+from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
 from shardy_py.emitters.run.frame import Chunk, Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Value
 from shardy_py.emitters.run.tensors import places

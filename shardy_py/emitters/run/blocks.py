@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp
-from shardy_py.emitters.dialect.ops import AllocateSharedOp, ShuffleReduceOp, SyncThreadsOp
+from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp, ShuffleReduceOp, SyncThreadsOp
 from shardy_py.emitters.run.atomics import run_atomics
 from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Memory, Value

@@ -11,7 +11,7 @@ from attrs import frozen
 from xdsl.dialects import builtin, tensor
 from xdsl.ir import Operation, SSAValue
 
-from shardy_py.emitters.dialect.ops import PredicatedExtractOp, PredicatedInsertOp
+from shardy_py.emitters.dialect.memory_ops import PredicatedExtractOp, PredicatedInsertOp
 from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Value
 from shardy_py.emitters.run.values import Array, array_dtype, chosen, from_words, to_words
