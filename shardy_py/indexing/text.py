@@ -61,20 +61,16 @@ class _Printer:
                 return self._sum(expression)
             case "max" | "min":
                 return f"{expression.op}({self.text(expression.left)}, {self.text(expression.right)})"
-            case "*" if expression.right == Constant(-1):
+            case "*" if _is_negative(expression):
                 return f"-{self._unary(expression.left)}"
         left = self._operand(expression.left, expression.op, on_right=False)
         right = self._operand(expression.right, expression.op, on_right=True)
         return f"{left} {self._words[expression.op]} {right}"
 
     def _sum(self, expression: Binary) -> str:
-        summands: list[Expression] = []
-        current: Expression = expression
-        while isinstance(current, Binary) and current.op == "+":
-            summands.append(current.right)
-            current = current.left
-        text = self.text(current)
-        for summand in reversed(summands):
+        first, *summands = _summands(expression)
+        text = self.text(first)
+        for summand in summands:
             positive = _positive(summand)
             text += f" + {self.text(summand)}" if positive is None else f" - {self._subtrahend(positive)}"
         return text
@@ -92,21 +88,46 @@ class _Printer:
         text = self.text(expression)
         if not isinstance(expression, Binary) or expression.op in ("max", "min"):
             return text
-        if expression.op == "*" and expression.right == Constant(-1):
+        if _is_negative(expression):
             return text
         same = expression.op == outer and (not on_right or outer == "*")
         return text if same else f"({text})"
+
+
+def _is_negative(expression: Binary) -> bool:
+    """Return whether an expression is written with a sign; a constant takes it for its own."""
+    return expression.op == "*" and expression.right == Constant(-1) and not isinstance(expression.left, Constant)
+
+
+def _summands(expression: Expression) -> Iterator[Expression]:
+    """Yield the summands of a sum of sums, from left to right."""
+    pending = [expression]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Binary) and current.op == "+":
+            pending += (current.right, current.left)
+        else:
+            yield current
 
 
 def _positive(summand: Expression) -> Expression | None:
     """Return what is subtracted, or None where a summand is added."""
     if isinstance(summand, Constant):
         return Constant(-summand.value) if summand.value < 0 else None
-    if isinstance(summand, Binary) and summand.op == "*" and isinstance(summand.right, Constant):
-        factor = summand.right.value
-        if factor < 0:
-            return summand.left if factor == -1 else Binary("*", summand.left, Constant(-factor))
-    return None
+    factor = _factor(summand)
+    if factor >= 0 or not isinstance(summand, Binary):
+        return None
+    if factor < -1:
+        return Binary("*", summand.left, Constant(-factor))
+    # Read back, two signs would be none.
+    return summand.left if _is_negative(summand) and _factor(summand.left) >= 0 else None
+
+
+def _factor(expression: Expression) -> int:
+    """Return the constant that a product ends with, 1 for anything else."""
+    if isinstance(expression, Binary) and expression.op == "*" and isinstance(expression.right, Constant):
+        return expression.right.value
+    return 1
 
 
 class MapParser:

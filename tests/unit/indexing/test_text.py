@@ -33,6 +33,10 @@ def printed(expression: str, spelling: str = "/") -> str:
         ("min(d0, max(d1, 3)) * 2", "min(d0, max(d1, 3)) * 2"),
         ("--d0", "d0"),
         ("d0 * -4", "d0 * -4"),
+        ("0 * -1", "0 * -1"),
+        ("d0 + 0 * -1", "d0 + 0 * -1"),
+        ("d0 + (-1 + d1)", "d0 - 1 + d1"),
+        ("d0 + -(d1 * -2)", "d0 + -(d1 * -2)"),
     ],
 )
 def test_expressions_print_with_the_fewest_parentheses(text: str, expected: str) -> None:
