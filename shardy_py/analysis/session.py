@@ -32,6 +32,7 @@ from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.schedule import Schedule
+from shardy_py.ir.verify_shardings import verify_manual_axes
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation import PropagationOptions, Solution
@@ -126,6 +127,7 @@ class Session:
         left_out = give_shardings(
             program, main, semantics, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings
         )
+        verify_manual_axes(program)
         if on_given is not None:
             on_given(program, main)
         problems = [*(semantics.problems if registry is None else ()), *left_out]

@@ -134,6 +134,27 @@ def test_a_session_takes_in_shardings_and_a_mesh():
     assert str(program.sharding(result)) == '<@mesh, [{"a"}]>'
 
 
+def test_axes_that_are_manual_are_refused_as_by_propagate():
+    """A sharding of a called function that uses an axis that is manual at the call is an error before any pass."""
+    text = """
+sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>]
+      manual_axes={"a"} (%y: tensor<4xf32>) {
+    %1 = func.call @f(%y) : (tensor<4xf32>) -> tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+func.func private @f(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+"""
+    found = _outcome(lambda: Session.open(text))
+    assert found == _outcome(lambda: propagate(text))
+    assert "which is manual there" in found[0]
+
+
 def test_an_unknown_strategy_is_refused_before_anything_is_read():
     """Options are checked first."""
     with pytest.raises(OptionError, match="unknown strategy"):
