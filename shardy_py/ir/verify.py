@@ -34,7 +34,7 @@ def diagnose(program: Program, semantics: OpSemantics | None = None) -> Iterator
     yield from _check_uses(ops)
     yield from _check_dominance(program)
     yield from _check_symbols(program)
-    yield from _check_functions(program)
+    yield from _check_functions(program, semantics)
     yield from _check_calls(program, ops)
     yield from _check_shardings(program, ops)
     if semantics is not None:
@@ -127,15 +127,18 @@ def _check_symbols(program: Program) -> Iterator[Diagnostic]:
         seen.setdefault(name, op)
 
 
-def _check_functions(program: Program) -> Iterator[Diagnostic]:
-    """Check that what a function returns is what its results say."""
+def _check_functions(program: Program, semantics: OpSemantics | None) -> Iterator[Diagnostic]:
+    """Check that what a function returns is what its results say.
+
+    Any terminator may end a function, as for MLIR; without the semantics those are known that are called returns.
+    """
     for name, function in program.functions.items():
         for region in function.regions:
             for block in region.blocks:
-                yield from _check_return(name, function, block)
+                yield from _check_return(name, function, block, semantics)
 
 
-def _check_return(name: str, function: Op, block: Block) -> Iterator[Diagnostic]:
+def _check_return(name: str, function: Op, block: Block, semantics: OpSemantics | None) -> Iterator[Diagnostic]:
     terminator = block.terminator
     if terminator is None:
         yield _problem("missing-terminator", f"function {symbol(name)} has a block without ops", function)
@@ -145,9 +148,14 @@ def _check_return(name: str, function: Op, block: Block) -> Iterator[Diagnostic]
         if returned != declared:
             message = f"returns ({', '.join(returned)}), but {symbol(name)} has the results ({', '.join(declared)})"
             yield _problem("return-mismatch", message, terminator)
-    elif len(function.regions[0].blocks) == 1:
+    elif not _may_end(terminator, semantics):
         message = f"function {symbol(name)} ends with {terminator.name}, not with func.return"
         yield _problem("missing-terminator", message, terminator)
+
+
+def _may_end(op: Op, semantics: OpSemantics | None) -> bool:
+    """Return whether an op may end a function."""
+    return op.name.endswith(".return") or (semantics is not None and semantics.has_trait(op, IsTerminator))
 
 
 def _check_calls(program: Program, ops: list[Op]) -> Iterator[Diagnostic]:

@@ -142,3 +142,16 @@ def test_all_problems_come_at_once(built):
     with pytest.raises(VerificationError) as error:
         verify(b.program)
     assert [item.code for item in error.value.diagnostics] == ["broken-uses", "unknown-function"]
+
+
+def test_a_function_may_end_with_the_return_of_another_dialect():
+    """MLIR lets any terminator end a function; JAX has comparators of functions that end with ``stablehlo.return``."""
+    b = Builder()
+    with b.function("main", [tensor(8)]) as (x,):
+        b.return_(x)
+    terminator = b.program.functions["main"].regions[0].block.terminator
+    assert terminator is not None
+    terminator.name = "stablehlo.return"
+    verify(b.program)
+    terminator.name = "toy.add"
+    assert [item.code for item in diagnose(b.program)] == ["missing-terminator"]
