@@ -36,21 +36,17 @@ def measure_fixed_costs(*, runs: int = RUNS) -> FixedCosts:
     """Run both sides so many times, after one run each that does not count."""
     module = parse_module(TINY)
     bytecode, context = bytecode_of(module), module.context
-    # What is there already is not looked at again each time: collecting it would take far longer than the runs.
+    # Once, not before every run: collecting all that the process holds takes a hundred times as long as a run. Nor is
+    # it frozen, which would make every question about frozen objects, such as a run asks, count them.
     gc.collect()
-    gc.freeze()
-    try:
-        pairs = [
-            (_ours(copy_module(bytecode, context)), run_reference(copy_module(bytecode, context)).seconds)
-            for _ in range(runs + 1)
-        ]
-    finally:
-        gc.unfreeze()
+    pairs = [
+        (_ours(copy_module(bytecode, context)), run_reference(copy_module(bytecode, context)).seconds)
+        for _ in range(runs + 1)
+    ]
     return FixedCosts(min(pair[0] for pair in pairs[1:]), min(pair[1] for pair in pairs[1:]))
 
 
 def _ours(module: Any) -> float:
-    gc.collect()
     begin = perf_counter()
     result = sdy.propagate(module)
     end = perf_counter()
