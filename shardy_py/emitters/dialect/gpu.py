@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import I1, I32, AnyFloat, IndexType, i1, i32
 from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
@@ -32,11 +32,12 @@ class _IdOp(IRDLOperation):
         printer.print_op_attributes(self.attributes, reserved_attr_names=("dimension",))
 
     @classmethod
-    def _parsed(cls, parser: Parser) -> tuple[str, dict[str, Attribute]]:
+    def parse(cls, parser: Parser) -> Self:
+        """Read ``x {xla.range = ...}``."""
         dimension = parser.parse_identifier()
         if dimension not in DIMENSIONS:
             parser.raise_error("x, y or z is expected")
-        return dimension, dict(parser.parse_optional_attr_dict())
+        return cls(dimension, dict(parser.parse_optional_attr_dict()))
 
 
 @irdl_op_definition
@@ -46,11 +47,6 @@ class ThreadIdOp(_IdOp):
     name = "gpu.thread_id"
     traits = traits_def(Pure())
 
-    @classmethod
-    def parse(cls, parser: Parser) -> ThreadIdOp:
-        """Read ``x {xla.range = ...}``."""
-        return cls(*cls._parsed(parser))
-
 
 @irdl_op_definition
 class BlockIdOp(_IdOp):
@@ -58,11 +54,6 @@ class BlockIdOp(_IdOp):
 
     name = "gpu.block_id"
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> BlockIdOp:
-        """Read ``x {xla.range = ...}``."""
-        return cls(*cls._parsed(parser))
 
 
 @irdl_op_definition

@@ -13,27 +13,25 @@ from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Concatenation, Contraction, DynamicUpdate, Elementwise, Reduction, Reshape, Scatter
 from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.layout.element_types import mlir_element_bits
 from shardy_py.plugins import Registry
 
-_BITS = {"i1": 8, "index": 64, "bf16": 16, "tf32": 32}
+_INDEX_BITS = 64
 
 
 def bits_of(element_type: str) -> int:
     """Return the bits that an element takes in memory; booleans take a byte.
 
+    Raises:
+        UnsupportedError: the type does not say.
+
     >>> bits_of("bf16"), bits_of("complex<f32>"), bits_of("f8E4M3FN"), bits_of("i1")
     (16, 64, 8, 8)
     """
-    if element_type in _BITS:
-        return _BITS[element_type]
-    if element_type.startswith("complex<"):
-        return 2 * bits_of(element_type[len("complex<") : -1])
-    digits = ""
-    for character in element_type.lstrip("abcdefghijklmnopqrstuvwxyz"):
-        if not character.isdigit():
-            break
-        digits += character
-    return int(digits)
+    bits = _INDEX_BITS if element_type == "index" else mlir_element_bits(element_type)
+    if bits is None:
+        raise UnsupportedError(Diagnostic("element-type", f"kernels have no elements of type {element_type}"))
+    return bits
 
 
 def shape_of(value: Value) -> tuple[int, ...]:

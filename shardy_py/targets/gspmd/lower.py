@@ -13,24 +13,13 @@ from shardy_py.ir.types import Type, function_type
 from shardy_py.sharding.hlo import HloSharding
 from shardy_py.targets.gspmd.annotate import CUSTOM_CALL, SHARDING, SHARDING_CALL, drop_shardy_attributes, sharding_call
 from shardy_py.targets.gspmd.texts import MANUAL, Texts
+from shardy_py.targets.reshard_ops import RESHARDS
 
 CONSTANT = "stablehlo.constant"
 FULL_TO_SHARD = "SPMDFullToShardShape"
 SHARD_TO_FULL = "SPMDShardToFullShape"
 _NAMED = "sdy.named_computation"
 _REMOVED = frozenset(("sdy.propagation_barrier", "sdy.sharding_group"))
-_RESHARDS = {
-    "sdy.reshard": "sharding",
-    "sdy.sharding_constraint": "sharding",
-    "sdy.all_gather": "out_sharding",
-    "sdy.all_reduce": "out_sharding",
-    "sdy.all_slice": "out_sharding",
-    "sdy.all_to_all": "out_sharding",
-    "sdy.collective_permute": "out_sharding",
-    "sdy.reduce_scatter": "out_sharding",
-    "sdy.replicated_to_unreduced": "out_sharding",
-    "sdy.sharded_to_unreduced": "out_sharding",
-}
 
 
 def lower_shardy_ops(program: Program, texts: Texts) -> None:
@@ -45,8 +34,8 @@ def lower_shardy_ops(program: Program, texts: Texts) -> None:
             continue
         if op.name == "sdy.mesh":
             symbols.erase(op)
-        elif op.name in _RESHARDS:
-            sharding = texts.of(op.attributes[_RESHARDS[op.name]], op.results[0], op.parent)
+        elif op.name in RESHARDS:
+            sharding = texts.of(op.attributes[RESHARDS[op.name]], op.results[0], op.parent)
             _replace(op, [_call(op, SHARDING_CALL, op.operands[0], op.results[0].type, sharding)])
         elif op.name in _REMOVED:
             _replace(op, op.operands)

@@ -11,7 +11,7 @@ from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import SHARDING
 from shardy_py.targets.jax.form.constrain_values import MANUAL_COMPUTATION
-from shardy_py.targets.jax.form.reshards_to_constraints import RESHARDS
+from shardy_py.targets.reshard_ops import RESHARDS
 
 _THROUGH = (*RESHARDS, "sdy.propagation_barrier", "sdy.sharding_group")
 

@@ -12,7 +12,7 @@ from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.targets.jax.form.reshards_to_constraints import RESHARDS
+from shardy_py.targets.reshard_ops import RESHARDS
 
 
 @frozen

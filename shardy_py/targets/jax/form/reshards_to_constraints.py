@@ -10,20 +10,7 @@ from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.targets.jax.form.constrain_values import CONSTRAINT, closed
-
-RESHARDS = {
-    "sdy.reshard": "sharding",
-    CONSTRAINT: "sharding",
-    "sdy.all_gather": "out_sharding",
-    "sdy.all_reduce": "out_sharding",
-    "sdy.all_slice": "out_sharding",
-    "sdy.all_to_all": "out_sharding",
-    "sdy.collective_permute": "out_sharding",
-    "sdy.reduce_scatter": "out_sharding",
-    "sdy.replicated_to_unreduced": "out_sharding",
-    "sdy.sharded_to_unreduced": "out_sharding",
-}
-"""Name of an op that changes the sharding of its operand to the attribute that holds the new one."""
+from shardy_py.targets.reshard_ops import RESHARDS
 
 
 @frozen
