@@ -1,0 +1,90 @@
+"""One session per check of a change: ``nox`` runs all of them, ``nox -s lint types`` runs two.
+
+The commands of the checks are here and nowhere else. The sessions use the environment that nox runs in, made by
+``pip install -e '.[dev]'``; ``.ci/run`` makes such an environment and runs ``nox`` in it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import nox
+
+nox.needs_version = ">=2024.3.2"
+nox.options.default_venv_backend = "none"
+CHECKS = ("lint", "format", "types", "imports", "tests", "docs", "wheel", "slow", "conformance", "fuzz")
+nox.options.sessions = CHECKS
+
+NO_TEST_SELECTED = 5
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Lint the code."""
+    session.run("ruff", "check", ".")
+
+
+@nox.session
+def format(session: nox.Session) -> None:
+    """Check the format of the code."""
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types."""
+    session.run("mypy")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """Check that imports point down."""
+    session.run("lint-imports", "--no-cache")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests that take a few minutes in all."""
+    session.run("python", "-m", "pytest", "-n", "2", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation as a site in ``build/site``; a warning is an error."""
+    session.run("mkdocs", "build", "--quiet", "--strict")
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the wheel and the sdist, and use the wheel in an empty environment."""
+    _run_marked(session, "slow", "tests/packaging")
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Run the longer tests."""
+    _run_marked(session, "slow", "-n", "2", "--ignore=tests/packaging")
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Compare with the reference."""
+    _run_marked(session, "conformance", "-n", "2")
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Compare random programs with the reference; SHARDY_FUZZ_PROGRAMS says how many."""
+    _run_marked(session, "fuzz", "-n", "2")
+
+
+def _run_marked(session: nox.Session, marker: str, *arguments: str) -> None:
+    """Run the tests with a marker, 40 minutes at most."""
+    limit = ["timeout", "2400"] if shutil.which("timeout") else []
+    session.run(
+        *limit,
+        *("python", "-m", "pytest", "-m", marker, *arguments, *session.posargs),
+        env={"SHARDY_FUZZ_PROGRAMS": os.environ.get("SHARDY_FUZZ_PROGRAMS", "100")},
+        success_codes=[0, NO_TEST_SELECTED],
+    )

@@ -1,0 +1,72 @@
+"""The checks of a change are the sessions of the noxfile, wherever they are started."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _sessions() -> dict[str, str]:
+    """Return the docstring of each session."""
+    pytest.importorskip("nox")
+    tree = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {node.name: ast.get_docstring(node) or "" for node in functions if node.decorator_list}
+
+
+def test_nox_runs_every_session() -> None:
+    """A bare ``nox`` runs each session of the file, in the environment in which it was started."""
+    code = "import nox, noxfile; print(*nox.options.sessions); print(nox.options.default_venv_backend)"
+    sessions = list(_sessions())
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    chosen, backend = done.stdout.splitlines()
+    assert sorted(chosen.split()) == sorted(sessions)
+    assert backend == "none"
+
+
+def test_a_session_that_fails_fails_nox(tmp_path: Path) -> None:
+    """A check that finds something makes ``nox`` fail, and the checks after it run all the same."""
+    _sessions()
+    for name in ("noxfile.py", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "bad.py").write_text('"""A module."""\n\nimport os\n', encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", "nox", "--session", "lint", "format"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "* lint: failed" in done.stderr
+    assert "* format: success" in done.stderr
+
+
+def test_hooks_are_sessions() -> None:
+    """Each hook of pre-commit is a session of the noxfile and has no command of its own."""
+    yaml = pytest.importorskip("yaml")
+    hooks = [
+        hook
+        for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+        for hook in repo["hooks"]
+    ]
+    assert [hook["entry"] for hook in hooks] == [f"nox --session {hook['id']}" for hook in hooks]
+    assert {hook["id"] for hook in hooks} <= set(_sessions())
+
+
+def test_ci_runs_nox() -> None:
+    """The script of the CI has no check of its own, and the guide for contributors names every session."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert script.splitlines()[-1] == "nox"
+    assert [tool for tool in ("ruff", "mypy", "lint-imports", "pytest") if tool in script] == []
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [name for name in _sessions() if f"`{name}`" not in guide] == []
