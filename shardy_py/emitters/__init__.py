@@ -1,1 +1,7 @@
-"""Emitters: a fusion, a connected piece of a program, becomes one kernel (extra ``codegen``)."""
+"""Kernels for pieces of programs, as XLA:GPU makes them: one description of an op, from its elements to PTX."""
+
+from shardy_py.emitters.device import DeviceSpec, device_names, get_device
+from shardy_py.emitters.fusion.fusion import Fusion
+from shardy_py.emitters.kernel import Kernel, emit
+
+__all__ = ["DeviceSpec", "Fusion", "Kernel", "device_names", "emit", "get_device"]

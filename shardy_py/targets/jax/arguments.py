@@ -10,7 +10,7 @@ from attrs import frozen
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
-from shardy_py.targets.jax.element_dtypes import numpy_dtype
+from shardy_py.layout.dtypes import numpy_dtype
 
 
 @frozen

@@ -14,8 +14,8 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
+from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.targets.jax.demands import Demand
-from shardy_py.targets.jax.element_dtypes import numpy_dtype
 from shardy_py.targets.jax.input_demands import find_input_demands
 
 if TYPE_CHECKING:

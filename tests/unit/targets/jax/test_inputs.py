@@ -10,7 +10,7 @@ numpy = pytest.importorskip("numpy")
 
 from shardy_py.errors import UnsupportedError  # noqa: E402
 from shardy_py.frontends.mlir import import_module, parse_module  # noqa: E402
-from shardy_py.targets.jax.element_dtypes import numpy_dtype  # noqa: E402
+from shardy_py.layout.dtypes import numpy_dtype  # noqa: E402
 from shardy_py.targets.jax.inputs import SMALL_INTEGER, random_inputs  # noqa: E402
 
 
