@@ -16,6 +16,7 @@ ENTRY_POINT_GROUP = "shardy_py.dialects"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Decorator of functions that implement a hook of this package in a plugin."""
 
 
 @hookspec
