@@ -3,6 +3,7 @@
 Sharding rules are derived from them, layouts are maps from indices to places in memory, kernels compute with them.
 """
 
+from shardy_py.indexing.affine_map import AffineMap
 from shardy_py.indexing.compose import (
     compose,
     rescale_symbols,
@@ -25,6 +26,7 @@ from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds
 from shardy_py.indexing.simplify import simplify
 
 __all__ = [
+    "AffineMap",
     "Binary",
     "Bound",
     "Constant",

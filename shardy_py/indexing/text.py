@@ -135,13 +135,15 @@ class MapParser:
 
     Args:
         text: The text, with or without MLIR's attribute around it.
+        kind: The name of the notation, for errors.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, kind: str = "indexing map") -> None:
         match = _ATTRIBUTE.match(text)
         if match is not None:
             text = "".join(re.findall(r'"([^"]*)"', match[1]))
         self._text = text
+        self._kind = kind
         self._tokens = list(_tokens(text))
         self._next = 0
         self._depth = 0
@@ -175,7 +177,8 @@ class MapParser:
         place = self._tokens[self._next][1] if self._next < len(self._tokens) else len(self._text)
         start = max(0, place - 60)
         excerpt = f"{self._text[start : place + 60]}\n{' ' * (place - start)}^"
-        return ParseError(Diagnostic("malformed-indexing-map", f"this is no indexing map: {message}", excerpt=excerpt))
+        code = f"malformed-{self._kind.replace(' ', '-')}"
+        return ParseError(Diagnostic(code, f"this is no {self._kind}: {message}", excerpt=excerpt))
 
     def listed_names(self, opening: str, closing: str) -> list[str]:
         """Return the names between two brackets; [] where there are none."""

@@ -56,10 +56,10 @@ from shardy_py.plugins.rule_checks import as_combiner, as_operand_numbers, check
 from shardy_py.plugins.types import TypeDefinition, give_shape, has_unknown_shape
 from shardy_py.rules import elementwise
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.derivation import rule_from_op_maps
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.rule_from_op_maps import rule_from_op_maps
 
 DEFAULT_OPTIONS = RuleOptions()
 _MANY_NAMES = 10_000

@@ -20,8 +20,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardy_py.indexing import AffineMap
 from shardy_py.ir.attributes import DenseElements
-from shardy_py.sharding.indexing_maps import PARALLEL, REDUCTION, parse_indexing_map, rule_from_indexing_maps
+from shardy_py.sharding.derivation import PARALLEL, REDUCTION, rule_from_indexing_maps
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
@@ -38,7 +39,7 @@ def derived(loops: int, operands: Sequence[Tensor], results: Sequence[Tensor], r
     """Return the rule of an op whose loops are d0, d1, ..."""
     tensors = [*operands, *results]
     names = ", ".join(f"d{loop}" for loop in range(loops))
-    maps = [parse_indexing_map(f"({names}) -> ({text})") for text, _ in tensors]
+    maps = [AffineMap.parse(f"({names}) -> ({text})") for text, _ in tensors]
     kinds = [REDUCTION if loop in reduced else PARALLEL for loop in range(loops)]
     shapes = [shape for _, shape in tensors]
     rule = rule_from_indexing_maps(maps, shapes, num_results=len(results), iterator_types=kinds)

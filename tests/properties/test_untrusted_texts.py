@@ -17,10 +17,9 @@ from shardy_py.analysis.machine_text import parse_machine
 from shardy_py.api.pipeline import parse_pipeline
 from shardy_py.api.specs import parse_spec
 from shardy_py.errors import ShardyError
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import AffineMap, IndexingMap
 from shardy_py.propagation.schedule_text import format_schedule, parse_schedule
 from shardy_py.sharding import parse
-from shardy_py.sharding.affine import parse_indexing_map
 from shardy_py.sharding.hlo.parse import parse_hlo_sharding
 
 PIECES = [
@@ -96,7 +95,10 @@ KINDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
         _bind,
         ["i k, k j -> i j", "... i, i -> ...", "b (h g) s d, b h t d -> b (h g) s d", "...1 i ...2 -> i"],
     ),
-    "map": (parse_indexing_map, ["(d0, d1)[s0] -> (d0 * 2, d1 - 1)", "affine_map<(d0) -> (d0 floordiv 2, d0 mod 3)>"]),
+    "affine map": (
+        AffineMap.parse,
+        ["(d0, d1)[s0] -> (d0 * 2, d1 - 1)", "affine_map<(d0) -> (d0 floordiv 2, d0 mod 3)>"],
+    ),
     "shape": (_shape, ["f32[3,5]{1,0:T(2,2)}", "(f32[2]{0}, s4[4,4]{0,1:E(4)}, token[])", "s32[4]{0:T(2)L(2)SC(0:2)}"]),
     "instruction": (layout.parse_instruction, ['ROOT %a.1 = f32[2]{0} dot(%x, f32[3] %y), c={1}, m={o="a/b"}']),
     "schedule": (
@@ -170,7 +172,7 @@ def test_many_broken_texts(kind: str) -> None:
     check(kind, 50 * int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "400")))
 
 
-@pytest.mark.parametrize("kind", ["sharding", "attribute", "rule", "einsum", "map", "shape", "instruction"])
+@pytest.mark.parametrize("kind", ["sharding", "attribute", "rule", "einsum", "affine map", "shape", "instruction"])
 @pytest.mark.parametrize("piece", ['"', '"\\', "[", "(", " ", "//", "/*", "/*/", "i ", "{?},", '{"x"},', "9"])
 def test_long_texts_take_no_longer_than_they_are(kind: str, piece: str) -> None:
     """A text of forty thousand pieces, behind any beginning, is refused; in quadratic time this test would not end."""

@@ -9,6 +9,8 @@ from typing import Any
 from attrs import evolve, frozen
 
 from shardy_dialects.linalg.bodies import Body, initial_outputs
+from shardy_py.indexing import AffineMap, dim, symbol
+from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import (
     Broadcast,
@@ -23,15 +25,7 @@ from shardy_py.plugins import (
     Trait,
 )
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.indexing_maps import (
-    PARALLEL,
-    REDUCTION,
-    IndexingMap,
-    Linear,
-    Opaque,
-    parse_indexing_map,
-    rule_from_indexing_maps,
-)
+from shardy_py.sharding.derivation import PARALLEL, REDUCTION, rule_from_indexing_maps
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import tensor_shape
 
@@ -47,7 +41,7 @@ class Loops:
         whole: Loops that need replication whatever the maps say.
     """
 
-    maps: tuple[IndexingMap, ...]
+    maps: tuple[AffineMap, ...]
     iterator_types: tuple[str, ...]
     combiner: Combiner | None = Combiner.ADD
     whole: frozenset[int] = frozenset()
@@ -59,7 +53,7 @@ LoopsOf = Callable[[Op], Loops]
 def _named(kinds: str, *tensors: str) -> Loops:
     """Return loops from their kinds (``p`` or ``r``), and from the loop letters of each tensor."""
     letters = sorted({letter for text in tensors for letter in text})
-    maps = tuple(IndexingMap.of_loops(len(letters), map(letters.index, text)) for text in tensors)
+    maps = tuple(AffineMap.of_dims(len(letters), map(letters.index, text)) for text in tensors)
     return Loops(maps, tuple(REDUCTION if kind == "r" else PARALLEL for kind in kinds))
 
 
@@ -105,8 +99,8 @@ def _with_body(loops: Loops, op: Op) -> Loops:
     return evolve(loops, combiner=combiner, whole=body.read_loops)
 
 
-def _given_maps(op: Op) -> tuple[IndexingMap, ...]:
-    return tuple(parse_indexing_map(str(item)) for item in op.attributes["indexing_maps"])
+def _given_maps(op: Op) -> tuple[AffineMap, ...]:
+    return tuple(AffineMap.parse(str(item)) for item in op.attributes["indexing_maps"])
 
 
 def _kind(text: str) -> str:
@@ -124,30 +118,30 @@ def contraction_loops(op: Op) -> Loops:
 def contract_loops(op: Op) -> Loops:
     """Return the loops of a general contraction: those that the output lacks are summed over."""
     maps = _given_maps(op)
-    kept = {dim for result in maps[-1].results if isinstance(result, Linear) for dim, _ in result.terms}
-    return Loops(maps, tuple(PARALLEL if loop in kept else REDUCTION for loop in range(maps[-1].num_loops)))
+    kept = set().union(*map(variables_of, maps[-1].results))
+    return Loops(maps, tuple(PARALLEL if dim(loop) in kept else REDUCTION for loop in range(maps[-1].num_dims)))
 
 
 def softmax_loops(op: Op) -> Loops:
-    """Return one loop per dimension; along one of them each element depends on all."""
+    """Return one loop per dimension; along one of them each element depends on all, which a symbol stands for."""
     rank, along = len(tensor_shape(op.operands[0])), op.attributes["dimension"]
-    whole = IndexingMap.of_loops(rank, range(rank))
-    read = tuple(Opaque((dim,)) if dim == along else result for dim, result in enumerate(whole.results))
-    return Loops((IndexingMap(rank, read), whole), (PARALLEL,) * rank)
+    read = tuple(symbol(0) if loop == along else dim(loop) for loop in range(rank))
+    maps = (AffineMap(rank, read, num_symbols=1), AffineMap.of_dims(rank, range(rank)))
+    return Loops(maps, (PARALLEL,) * rank, whole=frozenset({along}))
 
 
 def elementwise_loops(op: Op) -> Loops:
     """Return one loop per dimension of the output; scalar operands are in none."""
     rank = len(tensor_shape(op.operands[-1]))
     ranks = [len(tensor_shape(value)) for value in op.operands]
-    return Loops(tuple(IndexingMap.of_loops(rank, range(own)) for own in ranks), (PARALLEL,) * rank)
+    return Loops(tuple(AffineMap.of_dims(rank, range(own)) for own in ranks), (PARALLEL,) * rank)
 
 
 def transpose_loops(op: Op) -> Loops:
     """Return one loop per dimension of the input; the output has them permuted."""
     order = op.attributes["permutation"]
     rank = len(order)
-    maps = (IndexingMap.of_loops(rank, range(rank)), IndexingMap.of_loops(rank, order))
+    maps = (AffineMap.of_dims(rank, range(rank)), AffineMap.of_dims(rank, order))
     return Loops(maps, (PARALLEL,) * rank)
 
 
@@ -165,8 +159,8 @@ def reduce_loops(op: Op) -> Loops:
 
 def _without(dims: Iterable[int], rank: int, kind: str, *, missing_in: int) -> Loops:
     removed = frozenset(dims)
-    maps = [IndexingMap.of_loops(rank, range(rank))] * 2
-    maps[missing_in] = IndexingMap.of_loops(rank, [dim for dim in range(rank) if dim not in removed])
+    maps = [AffineMap.of_dims(rank, range(rank))] * 2
+    maps[missing_in] = AffineMap.of_dims(rank, [dim for dim in range(rank) if dim not in removed])
     return Loops(tuple(maps), tuple(kind if dim in removed else PARALLEL for dim in range(rank)))
 
 

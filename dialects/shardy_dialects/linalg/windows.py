@@ -13,11 +13,12 @@ from typing import Any
 from attrs import evolve
 
 from shardy_dialects.linalg.structured import Loops, LoopsOf, initial_operands, structured_rule
+from shardy_py.indexing import AffineMap, Expression, constant, dim
+from shardy_py.indexing.canonical import add, product
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
-from shardy_py.sharding.affine import Expression, IndexingMap, Linear
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.indexing_maps import PARALLEL, REDUCTION
+from shardy_py.sharding.derivation import PARALLEL, REDUCTION
 
 SPACE = "dhw"
 CONVOLUTIONS = (
@@ -60,15 +61,15 @@ def convolution_loops(source: str, kernel: str, op: Op) -> Loops:
 
     def moved(letter: str) -> Expression:
         stride, dilation = steps.get(letter, (1, 1))
-        return Linear(((number[letter], stride), (number[f"k{letter}"], dilation)))
+        place, offset = dim(number[letter]), dim(number[f"k{letter}"])
+        return add((product(place, constant(stride)), product(offset, constant(dilation))))
 
-    def of(letters: Iterable[str], space: Callable[[str], Expression]) -> IndexingMap:
-        plain = (space(item) if item in SPACE else Linear(((number[item], 1),)) for item in letters)
-        return IndexingMap(len(loops), tuple(plain))
+    def of(letters: Iterable[str], space: Callable[[str], Expression]) -> AffineMap:
+        return AffineMap(len(loops), tuple(space(item) if item in SPACE else dim(number[item]) for item in letters))
 
-    scalars = [IndexingMap(len(loops), ())] * (len(op.operands) - 3)
-    own = of(kernel, lambda letter: Linear(((number[f"k{letter}"], 1),)))
-    maps = (of(source, moved), own, *scalars, of(result, lambda letter: Linear(((number[letter], 1),))))
+    scalars = [AffineMap(len(loops), ())] * (len(op.operands) - 3)
+    own = of(kernel, lambda letter: dim(number[f"k{letter}"]))
+    maps = (of(source, moved), own, *scalars, of(result, lambda letter: dim(number[letter])))
     return Loops(maps, (PARALLEL,) * len(result) + (REDUCTION,) * (len(loops) - len(result)))
 
 

@@ -5,9 +5,10 @@ import warnings
 import pytest
 
 import shardy_py as sdy
+from shardy_py.indexing import AffineMap
 from shardy_py.ir import OpaqueType, Program, tensor
 from shardy_py.ir.graph import Op
-from shardy_py.sharding.indexing_maps import parse_indexing_map, rule_from_indexing_maps
+from shardy_py.sharding.derivation import rule_from_indexing_maps
 from shardy_py.sharding.parse import parse_op_sharding_rule
 from shardy_py.testing import make_op
 
@@ -128,7 +129,7 @@ def test_the_protocol_and_indexing_maps_are_checked_like_functions():
         def get_sharding_rule(self, op):
             return REDUCED
 
-    maps = [parse_indexing_map("(d0, d1) -> (d0, d1)"), parse_indexing_map("(d0, d1) -> (d0, d1)")]
+    maps = [AffineMap.parse("(d0, d1) -> (d0, d1)"), AffineMap.parse("(d0, d1) -> (d0, d1)")]
     assert rule_of(Definition(), results=[(8,)]) == REDUCED
     with pytest.raises(sdy.RuleError, match="rank must match"):
         rule_of(Definition())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.indexing import IndexingMap, op_maps
-from shardy_py.sharding.rule_from_op_maps import rule_from_op_maps
+from shardy_py.sharding.derivation import rule_from_op_maps
 
 
 def test_a_dot_product_sums_over_its_symbols() -> None:

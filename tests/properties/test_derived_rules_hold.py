@@ -12,28 +12,21 @@ from attrs import frozen
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from shardy_py.sharding.indexing_maps import (
-    PARALLEL,
-    REDUCTION,
-    IndexingMap,
-    Linear,
-    Opaque,
-    Part,
-    rule_from_indexing_maps,
-)
+from shardy_py.indexing import AffineMap, Binary, Constant, constant, dim
+from shardy_py.indexing.canonical import add
+from shardy_py.indexing.canonical import product as times
+from shardy_py.indexing.expressions import evaluate
+from shardy_py.sharding.derivation import PARALLEL, REDUCTION, rule_from_indexing_maps
 from shardy_py.testing import Verdict, check_rule_numerically
 
 
 @frozen
 class Loops:
-    """A nest of loops that adds products of operand elements to elements of one result.
-
-    An opaque expression is the square of the sum of its loops, cut to the size of its dimension.
-    """
+    """A nest of loops that adds products of operand elements to elements of one result."""
 
     sizes: tuple[int, ...]
     kinds: tuple[str, ...]
-    maps: tuple[IndexingMap, ...]
+    maps: tuple[AffineMap, ...]
     shapes: tuple[tuple[int, ...], ...]
 
     @property
@@ -54,22 +47,12 @@ class Loops:
     def place(self, number, point, shard):
         """Where a device has the element of a tensor that a point of the loops needs, or None."""
         place = []
-        for expression, size, held in zip(self.maps[number].results, self.shapes[number], shard.positions, strict=True):
-            found = np.flatnonzero(held == evaluate(expression, point, size))
+        for expression, held in zip(self.maps[number].results, shard.positions, strict=True):
+            found = np.flatnonzero(held == evaluate(expression, lambda loop: point[loop.number]))
             if not len(found):
                 return None
             place.append(int(found[0]))
         return tuple(place)
-
-
-def evaluate(expression, point, size):
-    """The value of an expression at a point of the loops."""
-    if isinstance(expression, Linear):
-        return sum(point[dim] * factor for dim, factor in expression.terms) + expression.offset
-    if isinstance(expression, Part):
-        quotient = point[expression.dim] // expression.divisor
-        return quotient if expression.modulus is None else quotient % expression.modulus
-    return sum(point[dim] for dim in expression.dims) ** 2 % size
 
 
 @st.composite
@@ -82,22 +65,24 @@ def dimensions(draw, sizes):
         st.sampled_from(["plain"] * 6 + ["dense", "part", "reverse", "shift", "stride", "window", "opaque", "zero"])
     )
     if kind == "dense" and one != other:
-        return Linear(tuple(sorted(((one, sizes[other]), (other, 1))))), size * sizes[other]
+        return add((times(dim(one), constant(sizes[other])), dim(other))), size * sizes[other]
     if kind == "window" and one != other:
-        return Linear(tuple(sorted(((one, 1), (other, 1))))), size + sizes[other] - 1
+        return add((dim(one), dim(other))), size + sizes[other] - 1
     if kind == "part" and size == 4:
-        return draw(st.sampled_from((Part(one, 2), Part(one, 1, 2)))), 2
+        return Binary(draw(st.sampled_from(("/", "mod"))), dim(one), Constant(2)), 2
     if kind == "reverse":
-        return Linear(((one, -1),), size - 1), size
+        return add((times(dim(one), constant(-1)), constant(size - 1))), size
     if kind == "shift":
-        return Linear(((one, 1),), 2), size + 2
+        return add((dim(one), constant(2))), size + 2
     if kind == "stride":
-        return Linear(((one, 2),)), 2 * size
+        return times(dim(one), constant(2)), 2 * size
     if kind == "opaque":
-        return Opaque(tuple(sorted({one, other}))), draw(st.sampled_from((2, 4)))
+        # The square of a sum of loops, cut to the size of its dimension.
+        total, cut = add((dim(one), dim(other))), draw(st.sampled_from((2, 4)))
+        return Binary("mod", Binary("*", total, total), Constant(cut)), cut
     if kind == "zero":
-        return Linear(()), draw(st.sampled_from((1, 2)))
-    return Linear(((one, 1),)), size
+        return constant(0), draw(st.sampled_from((1, 2)))
+    return dim(one), size
 
 
 @st.composite
@@ -107,11 +92,11 @@ def loops(draw):
     maps, shapes = [], []
     for _ in range(draw(st.integers(1, 2))):
         dims = draw(st.lists(dimensions(sizes), max_size=3))
-        maps.append(IndexingMap(len(sizes), tuple(expression for expression, _ in dims)))
+        maps.append(AffineMap(len(sizes), tuple(expression for expression, _ in dims)))
         shapes.append(tuple(size for _, size in dims))
     kept = [loop for loop in range(len(sizes)) if draw(st.booleans())]
-    maps.append(IndexingMap.of_loops(len(sizes), draw(st.permutations(kept))))
-    shapes.append(tuple(sizes[expression.terms[0][0]] for expression in maps[-1].results))
+    maps.append(AffineMap.of_dims(len(sizes), draw(st.permutations(kept))))
+    shapes.append(tuple(sizes[expression.number] for expression in maps[-1].results))
     kinds = tuple(PARALLEL if loop in kept else REDUCTION for loop in range(len(sizes)))
     return Loops(sizes, kinds, tuple(maps), tuple(shapes))
 

@@ -5,64 +5,15 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import RuleError
-from shardy_py.sharding.indexing_maps import (
-    IndexingMap,
-    Linear,
-    Opaque,
-    Part,
-    parse_indexing_map,
-    rule_from_indexing_maps,
-)
+from shardy_py.indexing import AffineMap
+from shardy_py.sharding.derivation import rule_from_indexing_maps
 
 
 def rule(loops, operands, result, kinds=()):
     """Return the rule of an op from (map, shape) of its operands and its result, as text."""
     pairs = [*operands, result]
-    maps = [parse_indexing_map(f"({loops}) -> ({text})") for text, _ in pairs]
+    maps = [AffineMap.parse(f"({loops}) -> ({text})") for text, _ in pairs]
     return str(rule_from_indexing_maps(maps, [shape for _, shape in pairs], num_results=1, iterator_types=kinds))
-
-
-def test_expressions() -> None:
-    """Linear expressions, parts, and the rest are told apart."""
-    found = parse_indexing_map("affine_map<(d0, d1)[s0] -> (d1, 2 * d0 - 1, d0 floordiv 4, d1 mod 2, d0 ceildiv 3, 0)>")
-    assert found == IndexingMap(
-        2,
-        (
-            Linear(((1, 1),)),
-            Linear(((0, 2),), -1),
-            Part(0, 4),
-            Part(1, 1, 2),
-            Opaque((0,)),
-            Linear(()),
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("(d0 floordiv 4) mod 8", Part(0, 4, 8)),
-        ("(d0 mod 32) floordiv 4", Part(0, 4, 8)),
-        ("(d0 floordiv 4) floordiv 2", Part(0, 8)),
-        ("(d0 mod 8) mod 4", Part(0, 1, 4)),
-        ("(d0 mod 4) mod 8", Opaque((0,))),
-        ("(d0 mod 32) floordiv 5", Opaque((0,))),
-        ("(d0 + 1) mod 4", Opaque((0,))),
-        ("(2 * d0) floordiv 4", Opaque((0,))),
-        ("d0 mod d1", Opaque((0, 1))),
-        ("d0 mod 0", Opaque((0,))),
-    ],
-)
-def test_digits(text, expected) -> None:
-    """Quotients and remainders of one loop are digits of it, also one inside the other; nothing else is."""
-    assert parse_indexing_map(f"(d0, d1) -> ({text})").results == (expected,)
-
-
-@pytest.mark.parametrize("text", ["d0 -> d0", "(d0) -> (d0 +)", "affine_map<(d0)>", ""])
-def test_malformed_maps(text) -> None:
-    """Anything else is an error."""
-    with pytest.raises(RuleError, match="no affine map"):
-        parse_indexing_map(text)
 
 
 def test_hand_written_rules_are_found() -> None:
@@ -131,7 +82,7 @@ def test_unknown_loops_have_no_rule() -> None:
 def test_what_does_not_fit(maps, shapes, kinds, message) -> None:
     """Maps that fit neither the shapes nor each other are errors."""
     with pytest.raises(RuleError, match=message):
-        rule_from_indexing_maps([*map(parse_indexing_map, maps)], shapes, num_results=1, iterator_types=kinds)
+        rule_from_indexing_maps([*map(AffineMap.parse, maps)], shapes, num_results=1, iterator_types=kinds)
 
 
 def test_a_tensor_has_a_factor_once() -> None:
@@ -153,3 +104,11 @@ def test_the_digits_of_a_reduced_loop_meet_the_loop() -> None:
     """A digit lies where the whole loop would, so that both may be sharded in a sum."""
     found = rule("a", [("a floordiv 2", (2,)), ("a", (4,))], ("", ()), ("reduction",))
     assert found == "<([i], [ij])->([]) {i=2, j=2} reduction={i, j}>"
+
+
+def test_equal_expressions_have_equal_rules() -> None:
+    """The rule depends on the values of an expression, not on the way in which it is written."""
+    plain = rule("a, b", [("a, b", (8, 4))], ("a, b", (8, 4)))
+    assert rule("a, b", [("a floordiv 1, (2 * b) floordiv 2", (8, 4))], ("a, b", (8, 4))) == plain
+    digit = rule("a", [("a floordiv 2", (4,))], ("a", (8,)))
+    assert rule("a", [("(2 * a) floordiv 4", (4,))], ("a", (8,))) == digit == "<([i])->([ij]) {i=4, j=2}>"

@@ -1,0 +1,146 @@
+"""Factors of loops, and their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from math import prod
+
+from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.derivation.dim_index import DigitIndex, DimIndex, LinearIndex, OpaqueIndex
+from shardy_py.sharding.derivation.loops import Access, all_dims, cuts, misaligned
+from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
+
+
+class LoopFactors:
+    """The factors of every loop, one per digit, and their kinds.
+
+    Args:
+        sizes: The number of iterations of every loop.
+        accesses: How the loops index every tensor.
+        reduced: Whether a loop is a reduction, per loop.
+        combiner: How the iterations of reductions combine; None where they do not.
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], accesses: Sequence[Access], reduced: Sequence[bool], combiner: Combiner | None
+    ) -> None:
+        dims = all_dims(accesses)
+        self._sizes = sizes
+        self._accesses = accesses
+        self._cuts = [cuts(loop, size, dims) for loop, size in enumerate(sizes)]
+        self._factor_sizes: list[int] = []
+        self._factors: list[DimMapping] = [
+            tuple(self._new_factor(end // start) for start, end in reversed([*pairwise(own)])) for own in self._cuts
+        ]
+        self._is_reduced = reduced
+        self._combiner = combiner
+        reduced_kind = FactorKind.NEED_REPLICATION if combiner is None else FactorKind.REDUCTION
+        self._kinds = [reduced_kind if is_reduced else FactorKind.PASS_THROUGH for is_reduced in reduced]
+        for index, size in dims:
+            for loop, kind in self._demands(index, size):
+                if kind is FactorKind.NEED_REPLICATION or self._kinds[loop] is FactorKind.PASS_THROUGH:
+                    self._kinds[loop] = kind
+        self.replicate(loop for loop in misaligned(dims, sizes) if self._kinds[loop] is FactorKind.REDUCTION)
+
+    def replicate(self, loops: Iterator[int] | Collection[int]) -> None:
+        """Make loops need replication."""
+        for loop in loops:
+            if 0 <= loop < len(self._kinds):
+                self._kinds[loop] = FactorKind.NEED_REPLICATION
+
+    def rule(self, num_results: int) -> OpShardingRule:
+        """Return the rule of the op; dimensions without factors get one of size 1."""
+        mappings = [self._mapping(access) for access in self._accesses]
+        used = sorted({factor for mapping in mappings for dim in mapping for factor in dim})
+        numbers = {factor: number for number, factor in enumerate(used)}
+        renamed = [tuple(tuple(numbers[factor] for factor in dim) for dim in mapping) for mapping in mappings]
+        first_result = len(mappings) - num_results
+
+        def of_kind(kind: FactorKind) -> tuple[int, ...]:
+            factors = (factor for loop, own in enumerate(self._kinds) if own is kind for factor in self._factors[loop])
+            return tuple(sorted(numbers[factor] for factor in factors if factor in numbers))
+
+        reduced = of_kind(FactorKind.REDUCTION)
+        combiners: tuple[tuple[int, Combiner], ...] = ()
+        if self._combiner is not None and self._combiner is not Combiner.ADD:
+            combiners = tuple((factor, self._combiner) for factor in reduced)
+        return OpShardingRule(
+            factor_sizes=tuple(self._factor_sizes[factor] for factor in used),
+            operand_mappings=tuple(renamed[:first_result]),
+            result_mappings=tuple(renamed[first_result:]),
+            reduction_factors=reduced,
+            need_replication_factors=of_kind(FactorKind.NEED_REPLICATION),
+            permutation_factors=of_kind(FactorKind.PERMUTATION),
+            combiners=combiners,
+        )
+
+    def _new_factor(self, size: int) -> int:
+        self._factor_sizes.append(size)
+        return len(self._factor_sizes) - 1
+
+    def _mapping(self, access: Access) -> TensorMapping:
+        mapping: list[DimMapping] = []
+        taken: set[int] = set()
+        for index, size in access.dims:
+            factors = self._factors_of(index, size)
+            # A tensor has a factor once: of a diagonal, the first dimension is sharded and the second is whole.
+            if not factors or not taken.isdisjoint(factors):
+                factors = (self._new_factor(1),)
+            taken.update(factors)
+            mapping.append(factors)
+        return tuple(mapping)
+
+    def _factors_of(self, index: DimIndex, size: int) -> DimMapping:
+        """Return the factors of a dimension, major first; () where there are none."""
+        if isinstance(index, DigitIndex):
+            return self._factors_of_digit(index, size)
+        if not isinstance(index, LinearIndex):
+            return ()
+        if len(index.terms) == 1:
+            return self._factors[index.terms[0][0]]
+        if self._is_dense(index, size):
+            ordered = sorted(index.terms, key=lambda term: -term[1])
+            return tuple(factor for loop, _ in ordered for factor in self._factors[loop])
+        moving = self._moving(index)
+        return () if moving is None else self._factors[moving]
+
+    def _factors_of_digit(self, digit: DigitIndex, size: int) -> DimMapping:
+        """Return the factors of a loop between two cuts."""
+        own = self._cuts[digit.loop]
+        end = self._sizes[digit.loop] if digit.end is None else digit.end
+        if digit.divisor not in own or end not in own:
+            return ()
+        last = len(own) - 1
+        factors = self._factors[digit.loop][last - own.index(end) : last - own.index(digit.divisor)]
+        return factors if prod(self._factor_sizes[factor] for factor in factors) == size else ()
+
+    def _is_dense(self, index: LinearIndex, size: int) -> bool:
+        """Return whether loops fill a dimension without gaps and overlaps."""
+        inner = 1
+        for loop, factor in sorted(index.terms, key=lambda term: (term[1], self._sizes[term[0]])):
+            if factor != inner:
+                return False
+            inner *= self._sizes[loop]
+        return bool(index.terms) and index.offset == 0 and inner == size
+
+    def _moving(self, index: LinearIndex) -> int | None:
+        """Return the loop that moves a window, if all others of the index run over the window and are reduced."""
+        moving = [loop for loop, _ in index.terms if not self._is_reduced[loop]]
+        return moving[0] if len(moving) == 1 else None
+
+    def _demands(self, index: DimIndex, size: int) -> Iterator[tuple[int, FactorKind]]:
+        """Yield the loops that an index makes more expensive, and the kinds that they get."""
+        if isinstance(index, OpaqueIndex):
+            yield from ((loop, FactorKind.NEED_REPLICATION) for loop in index.loops)
+        elif isinstance(index, DigitIndex):
+            if not self._factors_of(index, size):
+                yield index.loop, FactorKind.NEED_REPLICATION
+        elif len(index.terms) == 1:
+            ((loop, factor),) = index.terms
+            if factor != 1 or index.offset or size != self._sizes[loop]:
+                yield loop, FactorKind.PERMUTATION
+        elif not self._is_dense(index, size):
+            moving = self._moving(index)
+            for loop, _ in index.terms:
+                yield loop, FactorKind.PERMUTATION if loop == moving else FactorKind.NEED_REPLICATION

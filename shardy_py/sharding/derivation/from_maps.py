@@ -1,0 +1,130 @@
+"""Rules of ops from their maps: affine maps over loops, or indexing maps from the index of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.indexing import AffineMap, Expression, IndexingMap, Variable, VariableKind, dim
+from shardy_py.indexing.expressions import rewritten
+from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.derivation.dim_index import dim_index
+from shardy_py.sharding.derivation.factors import LoopFactors
+from shardy_py.sharding.derivation.loops import Access, all_dims, loop_sizes
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import Shape
+
+PARALLEL = "parallel"
+REDUCTION = "reduction"
+
+
+def rule_from_indexing_maps(
+    maps: Sequence[AffineMap],
+    shapes: Sequence[Shape],
+    *,
+    num_results: int,
+    iterator_types: Sequence[str] = (),
+    combiner: Combiner | None = Combiner.ADD,
+    whole: Collection[int] = (),
+) -> OpShardingRule | None:
+    """Return the rule of a structured op from its indexing maps.
+
+    Each loop is a factor; one that tensors take apart by ``floordiv`` and ``mod`` has a factor for each digit. A
+    dimension indexed by a combination of loops such as ``d0 * 4 + d1`` has their factors, major first, if the loops
+    fill it without gaps and overlaps. One that a window slides over, ``d0 * stride + d1`` with ``d1`` reduced, has that
+    of the parallel loop, which needs a permutation (neighbours exchange what windows share), while the loop over the
+    window needs replication. Loops that run backwards, are shifted or take steps need a permutation, those in any
+    other expression replication, and so do reduced loops along which tensors meet at different places. A tensor that
+    has a loop in two dimensions is sharded along the first.
+
+    Args:
+        maps: One map per operand, then one per result; their dimensions are the loops.
+        shapes: The sizes, in the same order; () for a scalar.
+        num_results: The number of results.
+        iterator_types: One per loop, ``parallel`` or ``reduction``; all parallel by default.
+        combiner: How the iterations of reduction loops combine; None where they do not: these loops need replication.
+        whole: Further loops that need replication.
+
+    Returns:
+        The rule, or None where no dimension tells the size of a loop.
+
+    Raises:
+        RuleError: the maps do not fit the shapes or each other.
+
+    >>> maps = [AffineMap.parse(f"(d0, d1, d2) -> {text}") for text in ("(d0, d2)", "(d2, d1)", "(d0, d1)")]
+    >>> kinds = ["parallel", "parallel", "reduction"]
+    >>> str(rule_from_indexing_maps(maps, [(8, 4), (4, 16), (8, 16)], num_results=1, iterator_types=kinds))
+    '<([i, k], [k, j])->([i, j]) {i=8, j=16, k=4} reduction={k}>'
+    """
+    _check(maps, shapes, iterator_types)
+    num_loops = max((map_.num_dims for map_ in maps), default=0)
+    accesses = [
+        Access(tuple(zip(map(dim_index, map_.results), shape, strict=True)))
+        for map_, shape in zip(maps, shapes, strict=True)
+    ]
+    sizes = loop_sizes(all_dims(accesses), num_loops)
+    if sizes is None:
+        return None
+    reduced = [kind == REDUCTION for kind in iterator_types] or [False] * num_loops
+    factors = LoopFactors(sizes, [access.without_single_steps(sizes) for access in accesses], reduced, combiner)
+    factors.replicate(whole)
+    return factors.rule(num_results)
+
+
+def rule_from_op_maps(
+    maps: Sequence[IndexingMap], operands: Sequence[Shape], results: Sequence[Shape], *, sums: bool = False
+) -> OpShardingRule | None:
+    """Return the rule of an op from the maps of its operands: each index of the result is a loop, so is each symbol.
+
+    Args:
+        maps: The map of every operand, from the index of the first result.
+        operands: The shapes of the operands; () for a scalar.
+        results: The shapes of the results; all have the index of the first.
+        sums: Whether the values of range variables are added up, so that each shard may add up its own part. Otherwise
+            such dimensions need replication.
+
+    Returns:
+        The rule; None without operands, where a map is undefined, where results have different shapes, or where
+        nothing tells the size of a loop.
+
+    >>> from shardy_py.indexing import op_maps
+    >>> maps = [op_maps.transpose((16, 8), [1, 0])]
+    >>> str(rule_from_op_maps(maps, [(8, 16)], [(16, 8)]))
+    '<([j, i])->([i, j]) {i=16, j=8}>'
+    """
+    if not maps or not results or len(set(map(tuple, results))) > 1 or any(map_.is_undefined for map_ in maps):
+        return None
+    rank, symbols = len(results[0]), max(len(map_.ranges) for map_ in maps)
+    loops: dict[Variable, Expression] = {
+        Variable(VariableKind.RANGE, number): dim(rank + number) for number in range(symbols)
+    }
+    read = [AffineMap(rank + symbols, tuple(rewritten(result, loops) for result in map_.results)) for map_ in maps]
+    written = [AffineMap.of_dims(rank + symbols, range(rank))] * len(results)
+    rule = rule_from_indexing_maps(
+        [*read, *written],
+        [*operands, *results],
+        num_results=len(results),
+        iterator_types=[PARALLEL] * rank + [REDUCTION] * symbols,
+    )
+    if rule is None or sums:
+        return rule
+    replicated = tuple(sorted((*rule.need_replication_factors, *rule.reduction_factors)))
+    return evolve(rule, reduction_factors=(), need_replication_factors=replicated)
+
+
+def _check(maps: Sequence[AffineMap], shapes: Sequence[Shape], iterator_types: Sequence[str]) -> None:
+    if len(maps) != len(shapes):
+        raise _unfit(f"there are {len(maps)} maps for {len(shapes)} tensors")
+    for number, (map_, shape) in enumerate(zip(maps, shapes, strict=True)):
+        if len(map_.results) != len(shape):
+            raise _unfit(f"map {number} has {len(map_.results)} results, its tensor has {len(shape)} dimensions")
+        if map_.num_dims != maps[0].num_dims:
+            raise _unfit(f"map {number} is over {map_.num_dims} loops, map 0 over {maps[0].num_dims}")
+    if iterator_types and maps and len(iterator_types) != maps[0].num_dims:
+        raise _unfit(f"there are {len(iterator_types)} iterator types for {maps[0].num_dims} loops")
+
+
+def _unfit(message: str) -> RuleError:
+    return RuleError(Diagnostic("indexing-maps", message))
