@@ -1,6 +1,7 @@
 """Index expressions: integers, variables and the operators between them, in the tree that the text shows.
 
-The functions below build trees as they are told; `canonical.canonicalize` brings them into the canonical form.
+Operators of Python build trees as they are told, as in ``dim(0) * 4 + dim(1)``; `canonical.canonicalize` brings them
+into the canonical form.
 """
 
 from __future__ import annotations
@@ -30,15 +31,45 @@ class VariableKind(IntEnum):
         return ("d", "s", "rt")[self]
 
 
+class _Arithmetic:
+    """Operators between expressions, and between expressions and integers."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Expression | int) -> Binary:
+        return Binary("+", _expression(self), _expression(other))
+
+    def __radd__(self, other: int) -> Binary:
+        return Binary("+", _expression(other), _expression(self))
+
+    def __sub__(self, other: Expression | int) -> Binary:
+        return Binary("+", _expression(self), negated(_expression(other)))
+
+    def __rsub__(self, other: int) -> Binary:
+        return Binary("+", _expression(other), negated(_expression(self)))
+
+    def __mul__(self, other: Expression | int) -> Binary:
+        return Binary("*", _expression(self), _expression(other))
+
+    def __rmul__(self, other: int) -> Binary:
+        return self * other
+
+    def __floordiv__(self, other: Expression | int) -> Binary:
+        return Binary("/", _expression(self), _expression(other))
+
+    def __mod__(self, other: Expression | int) -> Binary:
+        return Binary("mod", _expression(self), _expression(other))
+
+
 @frozen(cache_hash=True, order=False)
-class Constant:
+class Constant(_Arithmetic):
     """An integer."""
 
     value: int
 
 
 @frozen(cache_hash=True, order=False)
-class Variable:
+class Variable(_Arithmetic):
     """A variable of an indexing map, by its kind and its number among those of the kind."""
 
     kind: VariableKind
@@ -46,7 +77,7 @@ class Variable:
 
 
 @frozen(cache_hash=True, order=False)
-class Binary:
+class Binary(_Arithmetic):
     """An operator between two expressions; division rounds down, ``mod`` has the sign of the divisor."""
 
     op: Operator
@@ -78,6 +109,14 @@ def runtime(number: int) -> Variable:
 def constant(value: int) -> Constant:
     """Return an integer as an expression."""
     return Constant(int(value))
+
+
+def _expression(value: object) -> Expression:
+    if isinstance(value, (Constant, Variable, Binary)):
+        return value
+    if isinstance(value, int):
+        return Constant(value)
+    raise TypeError(f"{value!r} is neither an expression nor an integer")
 
 
 def negated(expression: Expression) -> Expression:

@@ -17,6 +17,7 @@ from shardy_py.layout.index import (
     strides,
 )
 from shardy_py.layout.instruction import HloInstruction, HloOperand, parse_instruction
+from shardy_py.layout.maps import inverse_indexing_map, to_indexing_map
 from shardy_py.layout.parse import parse_array, parse_layout, parse_shape
 from shardy_py.layout.policies import POLICIES, ROW_MAJOR, TPU_V5E, LayoutPolicy, apply_policy, find_policy
 from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, TokenShape, TupleShape, arrays
@@ -57,6 +58,8 @@ __all__ = [
     "multi_indices",
     "physical_strides",
     "strides",
+    "inverse_indexing_map",
+    "to_indexing_map",
     "from_image",
     "image",
     "padding_mask",

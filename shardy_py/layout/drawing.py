@@ -9,8 +9,9 @@ from math import prod
 
 from attrs import frozen
 
-from shardy_py.layout.index import combined, padded_position
+from shardy_py.layout.index import padded_position
 from shardy_py.layout.shape import Shape
+from shardy_py.layout.tiling import combined
 from shardy_py.layout.values import Tile
 
 _SHEETS = 4

@@ -1,9 +1,4 @@
-"""Where an element lies: multi-dimensional index to linear index and back, in plain integers or numpy arrays.
-
-Tiling by ``t`` pads a dimension of size ``d`` to whole tiles and splits it into ``ceil(d / t)`` tiles and the place
-inside a tile; all the places inside move to the minor end and keep their order. A tile that names more dimensions than
-there are sees missing major dimensions of size one.
-"""
+"""Places of elements in memory: multi-dimensional index to linear index and back, in integers or numpy arrays."""
 
 from __future__ import annotations
 
@@ -11,67 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.arguments import shown
 from shardy_py.integers import as_integer
 from shardy_py.layout.shape import Shape
-from shardy_py.layout.values import COMBINE, Tile, invalid
-
-
-@frozen
-class _Level:
-    """One tile applied to sizes.
-
-    Args:
-        added: How many major dimensions of size one the tile sees before those there are.
-        sizes: The sizes before, major first, with the added ones.
-        groups: Which of them are merged: ranges that cover all of them.
-        merged: The sizes after merging.
-        tile: The tile sizes, of the last of the merged sizes.
-    """
-
-    added: int
-    sizes: tuple[int, ...]
-    groups: tuple[range, ...]
-    merged: tuple[int, ...]
-    tile: tuple[int, ...]
-
-    @property
-    def tiled(self) -> tuple[int, ...]:
-        """The sizes after tiling."""
-        outer = len(self.merged) - len(self.tile)
-        counts = (-(-size // tile) for size, tile in zip(self.merged[outer:], self.tile, strict=True))
-        return (*self.merged[:outer], *counts, *self.tile)
-
-    def forward(self, index: Sequence[Any]) -> list[Any]:
-        """Return the index after tiling."""
-        index = [0] * self.added + list(index)
-        return self.split(
-            [_linear([index[at] for at in group], [self.sizes[at] for at in group]) for group in self.groups]
-        )
-
-    def split(self, merged: Sequence[Any]) -> list[Any]:
-        """Return the index after tiling of one after merging."""
-        outer = len(merged) - len(self.tile)
-        inner = merged[outer:]
-        counts = [value // tile for value, tile in zip(inner, self.tile, strict=True)]
-        return [*merged[:outer], *counts, *(value % tile for value, tile in zip(inner, self.tile, strict=True))]
-
-    def backward(self, index: Sequence[Any]) -> tuple[list[Any], Any]:
-        """Return the index before tiling, and whether it lies inside the sizes."""
-        count = len(self.tile)
-        outer = len(self.merged) - count
-        pairs = zip(index[outer : outer + count], index[outer + count :], self.tile, strict=True)
-        merged = [*index[:outer], *(number * tile + place for number, place, tile in pairs)]
-        inside: Any = True
-        for value, size in zip(merged, self.merged, strict=True):
-            inside = inside & (value < size)
-        found: list[Any] = []
-        for value, group in zip(merged, self.groups, strict=True):
-            found += _unravel(value, [self.sizes[at] for at in group])
-        # The added ones are 0 wherever an element lies.
-        return found[self.added :], inside
+from shardy_py.layout.tiling import index_at, levels_of, linearized, position_of, tiled_sizes
+from shardy_py.layout.values import invalid
 
 
 def expanded_sizes(shape: Shape) -> tuple[int, ...]:
@@ -84,8 +23,7 @@ def expanded_sizes(shape: Shape) -> tuple[int, ...]:
     Raises:
         VerificationError: a dimension is unbounded.
     """
-    levels = _levels(shape)
-    return levels[-1].tiled if levels else shape.physical_sizes
+    return tiled_sizes(shape)
 
 
 def physical_strides(shape: Shape) -> tuple[int, ...]:
@@ -129,11 +67,7 @@ def linear_index(shape: Shape, index: Sequence[Any]) -> Any:
         VerificationError: the index does not lie inside the array, or has another number of dimensions.
     """
     _check(shape, index)
-    current: list[Any] = [index[number] for number in shape.layout.major_to_minor]
-    sizes = shape.physical_sizes
-    for level in _levels(shape):
-        current, sizes = level.forward(current), level.tiled
-    return _linear(current, sizes)
+    return position_of(shape, index)
 
 
 def multi_index(shape: Shape, position: int) -> tuple[int, ...] | None:
@@ -168,14 +102,11 @@ def multi_indices(shape: Shape, positions: Any) -> tuple[tuple[Any, ...], Any]:
         VerificationError: a dimension is unbounded.
     """
     _check_integers(positions)
-    sizes = expanded_sizes(shape)
-    inside: Any = positions < prod(sizes)
-    current = _unravel(positions, sizes)
-    for level in reversed(_levels(shape)):
-        current, here = level.backward(current)
-        inside = inside & here
-    logical = sorted(zip(shape.layout.major_to_minor, current, strict=True), key=lambda pair: pair[0])
-    return tuple(value for _, value in logical), inside
+    index, limits = index_at(shape, positions)
+    inside: Any = positions < prod(expanded_sizes(shape))
+    for value, size in limits:
+        inside = inside & (value < size)
+    return tuple(index), inside
 
 
 def padded_position(shape: Shape, merged: Sequence[int]) -> int:
@@ -186,14 +117,14 @@ def padded_position(shape: Shape, merged: Sequence[int]) -> int:
         merged: The physical index, major first, after the first tile combined dimensions; it may start with more
             dimensions of size one.
     """
-    levels = _levels(shape)
+    levels = levels_of(shape)
     if not levels:
-        found: int = _linear(merged[len(merged) - shape.rank :], shape.physical_sizes)
+        found: int = linearized(merged[len(merged) - shape.rank :], shape.physical_sizes)
         return found
     current, sizes = levels[0].split(merged[len(merged) - len(levels[0].merged) :]), levels[0].tiled
     for level in levels[1:]:
         current, sizes = level.forward(current), level.tiled
-    position: int = _linear(current, sizes)
+    position: int = linearized(current, sizes)
     return position
 
 
@@ -201,38 +132,6 @@ def tail_padded(shape: Shape, count: int) -> int:
     """Return a number of elements rounded up to the tail padding of the layout."""
     alignment = shape.layout.tail_padding
     return -(-count // alignment) * alignment
-
-
-def combined(sizes: Sequence[int], tile: Tile) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the sizes with those merged that a tile combines, and the sizes of the tile left.
-
-    >>> combined((2, 7, 8, 11, 10), Tile((COMBINE, COMBINE, 2, COMBINE, 3)))
-    ((112, 110), (2, 3))
-    """
-    level = _level(sizes, tile)
-    return level.merged, level.tile
-
-
-def _levels(shape: Shape) -> list[_Level]:
-    sizes, levels = shape.physical_sizes, []
-    for tile in shape.layout.tiles:
-        level = _level(sizes, tile)
-        levels.append(level)
-        sizes = level.tiled
-    return levels
-
-
-def _level(sizes: Sequence[int], tile: Tile) -> _Level:
-    added = max(0, len(tile.sizes) - len(sizes))
-    padded = (1,) * added + tuple(sizes)
-    outer = len(padded) - len(tile.sizes)
-    groups, start = [range(at, at + 1) for at in range(outer)], outer
-    for at, size in enumerate(tile.sizes, outer):
-        if size is not COMBINE:
-            groups.append(range(start, at + 1))
-            start = at + 1
-    merged = tuple(prod(padded[group.start : group.stop]) for group in groups)
-    return _Level(added, padded, tuple(groups), merged, tuple(size for size in tile.sizes if size is not None))
 
 
 def _check(shape: Shape, index: Sequence[Any]) -> None:
@@ -253,23 +152,6 @@ def _check_integers(value: Any) -> None:
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if as_integer(value) is None and kind not in ("i", "u"):
         raise invalid("invalid-argument", f"{shown(value)} is neither an integer nor an array of integers")
-
-
-def _linear(index: Sequence[Any], sizes: Sequence[int]) -> Any:
-    position: Any = 0
-    for value, size in zip(index, sizes, strict=True):
-        position = position * size + value
-    return position
-
-
-def _unravel(position: Any, sizes: Sequence[int]) -> list[Any]:
-    """Return the index in row-major order; the most major number takes what is left over."""
-    index = []
-    for size in reversed(sizes[1:]):
-        divisor = max(size, 1)
-        index.append(position % divisor)
-        position = position // divisor
-    return [position, *reversed(index)] if len(sizes) else []
 
 
 def _strides(sizes: Sequence[int]) -> tuple[int, ...]:
