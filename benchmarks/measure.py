@@ -15,7 +15,7 @@ from benchmarks.runs import STAGES, Run, bytecode_of, copy_module, run_ours, run
 from benchmarks.solve_again import SolvedAgain, solve_again
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import parse_module, print_module
-from shardy_py.testing.compare import compare
+from shardy_py.oracle.compare import compare
 
 MANY = 25
 """How often each side runs at most, unless one asks for more."""

@@ -16,8 +16,8 @@ from typing import Any
 from attrs import field, frozen
 
 import shardy_py as sdy
-from shardy_py.testing.conformance import reference_registry
-from shardy_py.testing.reference import full_pipeline
+from shardy_py.oracle.conformance import reference_registry
+from shardy_py.oracle.reference import full_pipeline
 
 PIPELINE = full_pipeline("sdy-propagation-pipeline")
 TINY = """

@@ -11,8 +11,8 @@ from typing import Any
 from attrs import frozen
 
 from shardy_py.analysis.session import Session
-from shardy_py.propagation.schedules import BUILTIN
-from shardy_py.testing.conformance import reference_registry
+from shardy_py.oracle.conformance import reference_registry
+from shardy_py.schedule.builtin import BUILTIN
 
 SESSIONS = 3
 """How many sessions are opened; in each, every schedule is solved once."""

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from shardy_py.analysis.compare import compare_schedules
+from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.report.comparison import print_comparison
 from shardy_py.report.plots import draw_comparison
 

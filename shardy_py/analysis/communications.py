@@ -9,12 +9,12 @@ from attrs import frozen
 
 from shardy_py.analysis.session import Session
 from shardy_py.api.summary import RESHARDS, sharding_of
-from shardy_py.explain.labels import Labels
-from shardy_py.finish.insert_explicit_reshards import InsertExplicitReshardsPass
-from shardy_py.finish.reshards.insertion import RESHARD
+from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.transforms.finish.reshards.insertion import RESHARD
 
 CONSTRAINT = "sdy.sharding_constraint"
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from attrs import frozen
 
 from shardy_py.analysis.changes import changed_slots
-from shardy_py.analysis.orderings import NamedSchedule
 from shardy_py.analysis.session import Session
+from shardy_py.analysis.sweep.orderings import NamedSchedule
 from shardy_py.arguments import checked
-from shardy_py.explain.labels import Labels, capture_labels, program_names
+from shardy_py.explain.record.labels import Labels, capture_labels, program_names
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Value
-from shardy_py.propagation.factors import is_strict_prefix
 from shardy_py.propagation.solve import Solution
+from shardy_py.propagation.steps.factors import is_strict_prefix
 from shardy_py.propagation.trace import Change, Update
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import TensorSharding

@@ -11,21 +11,21 @@ from attrs import frozen
 from shardy_py.analysis.communications import Communication, list_communications
 from shardy_py.analysis.proposals import Laboratory, Trial, by_use, propose
 from shardy_py.analysis.session import Session
-from shardy_py.api.schedules import ScheduleLike
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.chains import find_chains
-from shardy_py.explain.describe import Describer
-from shardy_py.explain.explanation import AxisChain, WhyNot
-from shardy_py.explain.labels import EDGE_SUFFIX
-from shardy_py.explain.missing import Search
-from shardy_py.explain.reason import Reason, Spot
-from shardy_py.explain.recording import Recording
-from shardy_py.explain.trace import Trace
-from shardy_py.finish.reshards.insertion import RESHARD
+from shardy_py.explain.answer.describe import Describer
+from shardy_py.explain.answer.explanation import AxisChain, WhyNot
+from shardy_py.explain.record.chains import find_chains
+from shardy_py.explain.record.labels import EDGE_SUFFIX
+from shardy_py.explain.record.missing import Search
+from shardy_py.explain.record.reason import Reason, Spot
+from shardy_py.explain.record.recording import Recording
+from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Op, Program
+from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.finish.reshards.insertion import RESHARD
 
 
 @frozen

@@ -9,11 +9,11 @@ from attrs import define
 from shardy_py.ir.copying import copy_program
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import Pass, PassContext
-from shardy_py.ir.pipelines import SaveModulePass
 from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution
-from shardy_py.propagation.passes import UserPriorityPropagationPass
 from shardy_py.propagation.problem import Problem
+from shardy_py.transforms.pipeline import SaveModulePass
+from shardy_py.transforms.propagate import UserPriorityPropagationPass
 
 
 @define(frozen=True, eq=False)

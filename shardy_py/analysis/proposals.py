@@ -9,12 +9,12 @@ from attrs import evolve, frozen
 from shardy_py.analysis.changes import changed_slots
 from shardy_py.analysis.communications import Communication, count_by_kind, list_communications
 from shardy_py.analysis.session import Session
-from shardy_py.api.schedules import ScheduleLike
 from shardy_py.errors import ShardyError
-from shardy_py.explain.annotations import Annotation
-from shardy_py.explain.labels import Labels
-from shardy_py.explain.reason import Spot
+from shardy_py.explain.record.annotations import Annotation
+from shardy_py.explain.record.labels import Labels
+from shardy_py.explain.record.reason import Spot
 from shardy_py.propagation.solve import Solution
+from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 

@@ -12,26 +12,21 @@ from attrs import define, evolve, frozen
 
 from shardy_py.analysis.cost import Cost, estimate
 from shardy_py.analysis.finishing import Finisher, split_at_propagation
-from shardy_py.analysis.machine_text import MachineLike, get_machine
-from shardy_py.analysis.placement import AxisLinks
-from shardy_py.api.entry import find_main
+from shardy_py.analysis.machine.placement import AxisLinks
+from shardy_py.analysis.machine.toml import MachineLike, get_machine
 from shardy_py.api.given_shardings import InShardings, OutShardings
-from shardy_py.api.inlining import with_inlining
+from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Strategy, propagation_options
-from shardy_py.api.pipelines import PropagationPipeline
-from shardy_py.api.plugin_passes import with_plugin_passes
-from shardy_py.api.schedules import OpPriorities, ScheduleLike
-from shardy_py.api.setup import give_shardings, make_semantics
+from shardy_py.api.run_input import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.arguments import checked, shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.integers import as_integer
-from shardy_py.ir.copies import CopyLog
-from shardy_py.ir.garbage import no_garbage_collection
+from shardy_py.ir.constant_copies import CopyLog
+from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.schedule import Schedule
 from shardy_py.ir.verify_shardings import verify_manual_axes
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry, RuleOptions
@@ -40,8 +35,13 @@ from shardy_py.propagation.engine import STRATEGIES, make_problem, op_rules, set
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
+from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.inlining import with_inlining
+from shardy_py.transforms.pipelines import PropagationPipeline
+from shardy_py.transforms.plugin_passes import with_plugin_passes
 
 
 @frozen(eq=False)

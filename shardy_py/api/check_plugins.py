@@ -7,13 +7,13 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.api.pipeline import PASSES
 from shardy_py.errors import Diagnostic, OptionError, PluginError, ShardyError, did_you_mean
 from shardy_py.ir.guard import Guard, place_of, shown
 from shardy_py.ir.passes import unknown_name
-from shardy_py.ir.schedule import OpPriority
 from shardy_py.plugins import PluginInfo, Registry
-from shardy_py.propagation.schedule import DEFAULT
+from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.model import OpPriority
+from shardy_py.transforms.run import PASSES
 
 _RESERVED = frozenset(("h", "help", "o", "pass-pipeline", "split-input-file", "verify-diagnostics"))
 """What flags of ``shardy-opt`` besides passes are named."""

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from attrs import evolve, frozen
 
 from shardy_py.api.stub_flows import is_unmarked_terminator
-from shardy_py.api.stubs import has_tensors_inside, stub_rules
+from shardy_py.api.stub_rules import has_tensors_inside, stub_rules
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.finding import all_ops, ops_among
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
+from shardy_py.ir.op_index import all_ops, ops_among
 from shardy_py.ir.types import TensorType
 
 _CALL = "func.call"

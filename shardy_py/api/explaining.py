@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.aliases import native_names
-from shardy_py.explain.explain import Subject, explain_value
-from shardy_py.explain.explain_op import explain_op
-from shardy_py.explain.find import find_slot, find_step
-from shardy_py.explain.labels import FUNCTION, Labels, program_names, values_of
-from shardy_py.explain.trace import Trace
-from shardy_py.explain.unsettled import find_unsettled
+from shardy_py.explain.answer.explain import Subject, explain_value
+from shardy_py.explain.answer.explain_op import explain_op
+from shardy_py.explain.answer.find import find_slot, find_step
+from shardy_py.explain.answer.unsettled import find_unsettled
+from shardy_py.explain.record.aliases import native_names
+from shardy_py.explain.record.labels import FUNCTION, Labels, program_names, values_of
+from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Program, Value
 
 if TYPE_CHECKING:
     from shardy_py.api.result import Result
-    from shardy_py.explain.explanation import NotSettled, OpExplanation, ValueExplanation
+    from shardy_py.explain.answer.explanation import NotSettled, OpExplanation, ValueExplanation
 
 Names = Literal["result", "input"]
 

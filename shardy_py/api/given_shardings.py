@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_py.api.entry import argument_name, find_argument, find_result, result_name
+from shardy_py.api.main_function import argument_name, find_argument, find_result, result_name
 from shardy_py.api.specs import as_sharding, mesh_of_spec
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph import Op, Program, Value

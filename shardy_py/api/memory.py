@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from shardy_py.api.entry import argument_name, arguments_of
+from shardy_py.api.main_function import argument_name, arguments_of
 from shardy_py.api.sizes import local_shape, tensor_bytes
 from shardy_py.api.summary import mesh_of
 from shardy_py.errors import Diagnostic, OptionError

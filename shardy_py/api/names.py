@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_py.api.entry import find_argument
+from shardy_py.api.main_function import find_argument
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of

@@ -7,16 +7,16 @@ from typing import ClassVar, Literal, get_args
 
 from attrs import evolve, frozen
 
-from shardy_py.api.schedules import OpPriorities, ScheduleLike, make_schedule
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.schedule import OpPriority
 from shardy_py.propagation import PropagationOptions, propagate_program
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import VisitLog
+from shardy_py.schedule.given import OpPriorities, ScheduleLike, make_schedule
+from shardy_py.schedule.model import OpPriority
 
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)

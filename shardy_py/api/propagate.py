@@ -9,38 +9,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.coverage import require_coverage, survey_rules
-from shardy_py.api.entry import find_main
 from shardy_py.api.foreign_types import require_shapes
 from shardy_py.api.given_shardings import InShardings, OutShardings
-from shardy_py.api.inlining import with_inlining
+from shardy_py.api.main_function import find_main
 from shardy_py.api.options import EnginePass, Strategy, propagation_options
-from shardy_py.api.pipeline import snapshot_writer
-from shardy_py.api.pipelines import PropagationPipeline
-from shardy_py.api.plugin_passes import with_plugin_passes
 from shardy_py.api.result import Result
+from shardy_py.api.run_input import give_shardings, make_semantics
 from shardy_py.api.schedule_names import unknown_op_names
-from shardy_py.api.schedules import OpPriorities, ScheduleLike
-from shardy_py.api.setup import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.api.written import write_verified
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.copies import CopyLog
-from shardy_py.ir.garbage import no_garbage_collection
+from shardy_py.ir.constant_copies import CopyLog
+from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import Pass, PassContext
-from shardy_py.ir.pipelines import SaveModulePass
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.ir.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation.engine import StageCallback
-from shardy_py.propagation.passes import UserPriorityPropagationPass
 from shardy_py.propagation.solve import Solution
+from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.transforms.inlining import with_inlining
+from shardy_py.transforms.pipeline import SaveModulePass
+from shardy_py.transforms.pipelines import PropagationPipeline
+from shardy_py.transforms.plugin_passes import with_plugin_passes
+from shardy_py.transforms.propagate import UserPriorityPropagationPass
+from shardy_py.transforms.run import snapshot_writer
 
 if TYPE_CHECKING:
-    from shardy_py.explain.recording import Recording
-    from shardy_py.explain.trace import Trace
+    from shardy_py.explain.record.recording import Recording
+    from shardy_py.explain.record.trace import Trace
 
 PassCallback = Callable[[str, Program], None]
 """Called after each pass with its name and the program as it is then."""
@@ -229,7 +229,7 @@ def _snapshot_errors(path: Path) -> Iterator[None]:
 
 
 def _start_recording(program: Program, main: Op) -> Recording:
-    from shardy_py.explain.recording import Recording
+    from shardy_py.explain.record.recording import Recording
 
     return Recording(program, main)
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import define
 
 from shardy_py.api.coverage import Coverage, report_coverage
-from shardy_py.api.entry import arguments_of
+from shardy_py.api.main_function import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.copies import ConstantCopy
+from shardy_py.ir.constant_copies import ConstantCopy
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.networkx import to_networkx, values_of
 from shardy_py.plugins import Registry
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from shardy_py.api.memory import MemoryReport
-    from shardy_py.explain.explanation import NotSettled, OpExplanation, ValueExplanation
-    from shardy_py.explain.trace import Trace
+    from shardy_py.explain.answer.explanation import NotSettled, OpExplanation, ValueExplanation
+    from shardy_py.explain.record.trace import Trace
     from shardy_py.layout.policies import LayoutPolicy
     from shardy_py.targets.jax import CompiledModule
 

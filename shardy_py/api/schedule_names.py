@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from shardy_py.api.schedules import OpPriorities, ScheduleLike
 from shardy_py.errors import Diagnostic, did_you_mean
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import TRAITS
-from shardy_py.ir.schedule import Level, Schedule
 from shardy_py.plugins import Registry
-from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.schedule.builtin import BUILTIN
+from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.model import Level, Schedule
 
 
 def unknown_op_names(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from shardy_py.api.entry import arguments_of
+from shardy_py.api.main_function import arguments_of
 from shardy_py.api.sizes import tensor_bytes
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op, Program, Value

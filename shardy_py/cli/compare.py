@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from shardy_py.analysis.compare import compare_schedules
-from shardy_py.analysis.machine_text import get_machine
-from shardy_py.analysis.rows import Comparison
+from shardy_py.analysis.machine.toml import get_machine
+from shardy_py.analysis.sweep.compare import compare_schedules
+from shardy_py.analysis.sweep.rows import Comparison
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import default_jobs, joblib_backend, stoppable, sweep_progress
-from shardy_py.propagation.schedules import BUILTIN
 from shardy_py.report.comparison import comparison_json, print_comparison
 from shardy_py.report.plots import draw_comparison, plot_format, require_matplotlib
+from shardy_py.schedule.builtin import BUILTIN
 
 STDOUT = "-"
 

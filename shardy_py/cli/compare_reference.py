@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from shardy_py.api.pipeline import parse_pipeline
 from shardy_py.cli.files import read_input
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import print_module, to_module
-from shardy_py.prepare.inline_calls import InlineCallsPass
-from shardy_py.testing.compare import compare
-from shardy_py.testing.conformance import run
-from shardy_py.testing.reference import Outcome, Reference
+from shardy_py.oracle.compare import compare
+from shardy_py.oracle.conformance import run
+from shardy_py.oracle.reference import Outcome, Reference
+from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
+from shardy_py.transforms.run import parse_pipeline
 
 
 def run_compare_reference(

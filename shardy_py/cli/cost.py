@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shardy_py.analysis.machine_text import get_machine
+from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.analysis.diff import diff_schedules
-from shardy_py.analysis.random_schedules import choose_schedules
+from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError

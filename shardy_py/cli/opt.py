@@ -13,7 +13,6 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from shardy_py.api.foreign_types import give_shapes
-from shardy_py.api.pipeline import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
 from shardy_py.api.registries import load_registry
 from shardy_py.cli.files import read_stdin, write_atomically
 from shardy_py.cli.streams import standard_streams
@@ -22,6 +21,7 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.frontends.mlir.apart import parse_apart
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.transforms.run import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
 
 USAGE = """\
 usage: shardy-opt [-PASS[=OPTIONS]]... [--pass-pipeline=PIPELINE] [-split-input-file] [-o FILE] [FILE]

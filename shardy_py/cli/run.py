@@ -16,9 +16,9 @@ from shardy_py.api.running import RunReport
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
+from shardy_py.crashes import describe_crash
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
 from shardy_py.report.running import print_run, run_json
-from shardy_py.testing.reference import describe_crash
 
 RANDOM = "random"
 

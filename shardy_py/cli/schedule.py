@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from shardy_py.api.schedules import ScheduleLike, make_schedule
 from shardy_py.cli.registry import make_registry
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.propagation.schedule_text import format_schedule
-from shardy_py.propagation.schedules import NAMED
+from shardy_py.schedule.builtin import NAMED
+from shardy_py.schedule.given import ScheduleLike, make_schedule
+from shardy_py.schedule.toml import format_schedule
 
 
 def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **registry_options: Any) -> None:

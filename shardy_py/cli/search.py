@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from shardy_py.analysis.machine_text import get_machine
-from shardy_py.analysis.search import require_optuna, search_schedule
+from shardy_py.analysis.machine.toml import get_machine
+from shardy_py.analysis.sweep.search import require_optuna, search_schedule
 from shardy_py.cli.compare import STDOUT, check_plot, write_comparison
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_py.analysis.program_source import SessionOptions
+from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.cli.files import read_input
 from shardy_py.cli.propagate import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
 from shardy_py.cli.registry import make_registry

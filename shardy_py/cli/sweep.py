@@ -9,9 +9,9 @@ from importlib.util import find_spec
 
 import click
 
-from shardy_py.analysis.rows import Outcome
-from shardy_py.analysis.sweep import Progress, no_progress
-from shardy_py.analysis.workers import require_joblib
+from shardy_py.analysis.sweep.rows import Outcome
+from shardy_py.analysis.sweep.sweep import Progress, no_progress
+from shardy_py.analysis.sweep.workers import require_joblib
 from shardy_py.errors import Diagnostic, OptionError
 
 _STOPPED = 130

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.finding import all_in_region
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import all_in_region
 from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_callee, calls_by_function, functions_callees_first
 from shardy_py.sharding.tensor import symbol
 

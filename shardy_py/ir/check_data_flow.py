@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.ir.finding import data_flow_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import OpOperand, OpSemantics, ShardableDataFlowOpInterface
+from shardy_py.ir.op_index import data_flow_ops
 from shardy_py.ir.types import TensorType
 
 _OWNER = "the semantics"

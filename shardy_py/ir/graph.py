@@ -399,12 +399,12 @@ class Program:
             the program is written back, as most pipelines drop the rules again before that.
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
-        edited: The names of the ops that entered a block since `shardy_py.ir.finding` last looked; `ANY_NAME` where
+        edited: The names of the ops that entered a block since `shardy_py.ir.op_index` last looked; `ANY_NAME` where
             others may have come, gone or moved with them.
         removed: The names of those without regions that left one.
-        found: What `shardy_py.ir.finding` found that still holds but for that.
+        found: What `shardy_py.ir.op_index` found that still holds but for that.
         next_op_id, next_value_id: Return a new id.
-        stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.stand_ins`.
+        stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.parked_ops`.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
             None where that is not known.
         frontend: The `Frontend` that writes the program back; None for one that was built in Python.

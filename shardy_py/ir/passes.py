@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import attrs
 
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
-from shardy_py.ir.copies import CopyLog
+from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
 

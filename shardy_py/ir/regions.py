@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.ir.graph import Op, Region
-from shardy_py.ir.stand_ins import bring_back, keep_for, kept_for
+from shardy_py.ir.parked_ops import bring_back, keep_for, kept_for
 
 
 def move_region(source: Op, target: Op, *, terminator: str) -> Region:

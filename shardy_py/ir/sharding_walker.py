@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.shardings import FUNCTION, SHARDING, distinct, entry_arguments, load_data_flow, store_data_flow
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.callgraph import call_graph, callee_of, check_no_recursion
-from shardy_py.ir.finding import ops_named, outermost
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import ops_named, outermost
 from shardy_py.sharding.tensor import symbol
 
 SYMBOL_NAME = "sym_name"

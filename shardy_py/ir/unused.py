@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
+from shardy_py.ir.op_index import all_ops
 
 
 def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.op_index import all_ops
 
 
 def order_uses(program: Program) -> None:

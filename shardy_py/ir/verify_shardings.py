@@ -8,8 +8,8 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of, main_function
-from shardy_py.ir.finding import all_ops, ops_named, place_of
 from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.op_index import all_ops, ops_named, place_of
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import quote

@@ -8,7 +8,7 @@ from typing import TypeVar
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.schedule import OpPriority
+from shardy_py.schedule.model import OpPriority
 
 _T = TypeVar("_T")
 

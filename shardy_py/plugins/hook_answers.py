@@ -13,10 +13,10 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.ir.guard import Guard, as_boolean, place_of, shorten_place, shown
-from shardy_py.ir.schedule import Entry, OpPriority, Selector
-from shardy_py.plugins import specs
+from shardy_py.plugins import hookspecs
 from shardy_py.plugins.candidates import Candidate, broken
 from shardy_py.plugins.dialect import Dialect, OpDefinition
+from shardy_py.schedule.model import Entry, OpPriority, Selector
 
 
 def check_marks(candidate: Candidate, plugin: object, manager: pluggy.PluginManager) -> None:
@@ -207,7 +207,7 @@ def foreign_ops(candidate: Candidate, dialects: Iterable[Dialect]) -> Iterator[D
 
 
 def _hook_names() -> list[str]:
-    return sorted(name for name in vars(specs) if name.startswith("shardy_"))
+    return sorted(name for name in vars(hookspecs) if name.startswith("shardy_"))
 
 
 def unknown_hook(candidate: Candidate, plugin: object, error: pluggy.PluginValidationError) -> Diagnostic:

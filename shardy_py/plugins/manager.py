@@ -13,8 +13,7 @@ from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.guard import place_of
 from shardy_py.ir.passes import Pass
-from shardy_py.ir.schedule import OpPriority
-from shardy_py.plugins import specs
+from shardy_py.plugins import hookspecs
 from shardy_py.plugins.candidates import Candidate, blame, broken, located
 from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.dialect import Dialect
@@ -32,6 +31,7 @@ from shardy_py.plugins.hook_answers import (
     is_priority,
     unknown_hook,
 )
+from shardy_py.schedule.model import OpPriority
 
 BUNDLED = "shardy_py"
 
@@ -66,7 +66,7 @@ class LoadedPlugins:
 
 def find_entry_points() -> list[EntryPoint]:
     """Return the entry points of all installed plugins, sorted."""
-    found = entry_points(group=specs.ENTRY_POINT_GROUP)
+    found = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
     return sorted(found, key=lambda item: (item.name, item.value, _origin(item)))
 
 
@@ -115,8 +115,8 @@ def load_plugins(
 
 def create_manager() -> pluggy.PluginManager:
     """Return a plugin manager that knows the hooks and no plugin."""
-    manager = pluggy.PluginManager(specs.PROJECT)
-    manager.add_hookspecs(specs)
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
     return manager
 
 

@@ -29,7 +29,6 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.rules import RULE_ATTRIBUTE
-from shardy_py.ir.schedule import OpPriority
 from shardy_py.ir.types import OpaqueType, Type, static_shape
 from shardy_py.plugins.clashes import (
     PluginInfo,
@@ -55,6 +54,7 @@ from shardy_py.plugins.notices import find_notices, warn_of
 from shardy_py.plugins.rule_checks import as_combiner, as_operand_numbers, check_written_rule, checked_rule
 from shardy_py.plugins.types import TypeDefinition, give_shape, has_unknown_shape
 from shardy_py.rules import elementwise
+from shardy_py.schedule.model import OpPriority
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import rule_from_op_maps
 from shardy_py.sharding.einsum import RuleSpec

@@ -2,11 +2,11 @@
 
 from shardy_py.propagation.compile import compile_program
 from shardy_py.propagation.engine import PropagationOptions, apply_solution, propagate_program
-from shardy_py.propagation.factors import Direction, Strategy
 from shardy_py.propagation.problem import Problem
-from shardy_py.propagation.schedule import DEFAULT, FLAT, Entry, Level, Schedule, Selector
 from shardy_py.propagation.solve import Solution, solve
+from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.trace import Change, Observer, Update
+from shardy_py.schedule.default import DEFAULT, FLAT, Entry, Level, Schedule, Selector
 
 __all__ = [
     "DEFAULT",

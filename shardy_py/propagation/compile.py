@@ -10,7 +10,6 @@ from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
-from shardy_py.ir.finding import all_ops, ops_named
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     Elementwise,
@@ -21,17 +20,18 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.op_index import all_ops, ops_named
 from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import TensorType, is_scalar, static_shape
 from shardy_py.ir.unused import find_unused_ops
-from shardy_py.propagation.factors import Direction
+from shardy_py.propagation.dead_ops import plan_removal, removable_ops
+from shardy_py.propagation.dependents import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.id_map import IdMap
-from shardy_py.propagation.notifications import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, edge_transform
-from shardy_py.propagation.removal import plan_removal, removable_ops
 from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block
-from shardy_py.propagation.transitions import Transitions
+from shardy_py.propagation.step_outcomes import Transitions
+from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.type_check import check_types
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import identity_rule

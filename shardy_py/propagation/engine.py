@@ -14,13 +14,13 @@ from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.rules import drop_rules
 from shardy_py.propagation.compile import check_types, compile_checked
-from shardy_py.propagation.factors import Strategy
-from shardy_py.propagation.groups import sync_sharding_groups
+from shardy_py.propagation.dead_ops import erase_ops
 from shardy_py.propagation.problem import Problem
-from shardy_py.propagation.removal import erase_ops
-from shardy_py.propagation.schedule import DEFAULT, Schedule
+from shardy_py.propagation.sharding_groups import sync_sharding_groups
 from shardy_py.propagation.solve import Solution, Strategies, solve
+from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.propagation.trace import Observer, VisitLog
+from shardy_py.schedule.default import DEFAULT, Schedule
 from shardy_py.sharding.rule import OpShardingRule
 
 StrategyName = Literal["basic", "aggressive", "basic-then-aggressive"]

@@ -12,15 +12,15 @@ from attrs import define, field
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
-from shardy_py.propagation.factors import Direction
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.transitions import Transitions
+from shardy_py.propagation.step_outcomes import Transitions
+from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
-    from shardy_py.propagation.removal import RemovalPlan
+    from shardy_py.propagation.dead_ops import RemovalPlan
 
 NO_RULE = -1
 

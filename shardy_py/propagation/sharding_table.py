@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.propagation.plain import Names, PlainTensor, open_tensor, plain_tensor
+from shardy_py.propagation.steps.whole_axis import Names, PlainTensor, open_tensor, plain_tensor
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, symbol

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from attrs import define, field
 
 from shardy_py.ir.data_flow import edge_user
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
+from shardy_py.ir.op_index import all_ops
 from shardy_py.propagation.id_map import ABSENT, IdMap
 
 NO_SLOT = ABSENT

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import define, evolve, field
 
-from shardy_py.propagation.cohorts import Cohorts
 from shardy_py.propagation.compile import has_multi_use
-from shardy_py.propagation.factors import Direction, Strategy
+from shardy_py.propagation.dead_ops import Removal
 from shardy_py.propagation.problem import NO_RULE, Problem
-from shardy_py.propagation.removal import Removal
-from shardy_py.propagation.schedule import Schedule, Vector
 from shardy_py.propagation.sharding_table import NO_SHARDING
+from shardy_py.propagation.step_classes import Cohorts
+from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
+from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.trace import Observer, Recorder, VisitLog
-from shardy_py.propagation.transitions import NOTHING, Directions, Outcome
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
+from shardy_py.schedule.default import Schedule, Vector
 
 Strategies = tuple[Strategy, ...]
 AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)

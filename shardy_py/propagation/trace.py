@@ -15,9 +15,9 @@ from typing import NamedTuple
 from attrs import define, field, frozen
 
 from shardy_py.ir.graph import Op, Value
-from shardy_py.propagation.factors import Direction, Projection, StepContext, Strategy
 from shardy_py.propagation.problem import Problem
-from shardy_py.propagation.transitions import Directions, Outcome, project_step, propagate_step
+from shardy_py.propagation.step_outcomes import Directions, Outcome, project_step, propagate_step
+from shardy_py.propagation.steps.factors import Direction, Projection, StepContext, Strategy
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.types import TensorType, Type
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shardy_py.analysis.rows import Comparison, Row, outcome_data
+from shardy_py.analysis.sweep.rows import Comparison, Row, outcome_data
 from shardy_py.report.text import format_bytes, format_seconds
 
 _FILE_WIDTH = 200

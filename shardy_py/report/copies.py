@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shardy_py.ir.copies import ConstantCopy
+from shardy_py.ir.constant_copies import ConstantCopy
 
 
 def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import asdict
 
-from shardy_py.api.entry import argument_name, arguments_of
+from shardy_py.api.main_function import argument_name, arguments_of
 from shardy_py.api.memory import MemoryReport
 from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule

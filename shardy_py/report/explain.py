@@ -10,8 +10,8 @@ from attrs import asdict
 
 from shardy_py.analysis.explain_reshard import CommunicationLine, Difference, ReshardExplanation
 from shardy_py.analysis.proposals import Trial
-from shardy_py.explain.explanation import AxisChain, NotSettled, OpExplanation, ValueExplanation
-from shardy_py.explain.text import chain_lines, reason_lines, spot
+from shardy_py.explain.answer.explanation import AxisChain, NotSettled, OpExplanation, ValueExplanation
+from shardy_py.explain.answer.text import chain_lines, reason_lines, spot
 
 Explanation = ValueExplanation | OpExplanation | ReshardExplanation | CommunicationLine | NotSettled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.analysis.rows import MEASURES, Comparison, Row
+from shardy_py.analysis.sweep.rows import MEASURES, Comparison, Row
 from shardy_py.errors import Diagnostic, OptionError, require_library
 
 if TYPE_CHECKING:

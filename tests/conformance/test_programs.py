@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jax", reason="the reference makes its contexts with jax")
 
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
-from shardy_py.testing.conformance import run
+from shardy_py.oracle.conformance import run
 from tests.conformance.conformance_data import DATA, need, script
 
 need("programs", "reference.py", "compare.py")

@@ -12,10 +12,10 @@ pytest.importorskip("jaxlib")
 from hypothesis import HealthCheck, given, settings
 
 from shardy_py.errors import VerificationError
-from shardy_py.testing import fuzz
-from shardy_py.testing.generate import ALL_FEATURES, DEFAULT_FEATURES, generate
-from shardy_py.testing.reference import Reference
-from shardy_py.testing.strategies import programs
+from shardy_py.oracle import fuzz
+from shardy_py.oracle.generate import ALL_FEATURES, DEFAULT_FEATURES, generate
+from shardy_py.oracle.reference import Reference
+from shardy_py.oracle.strategies import programs
 
 FIRST = int(os.environ.get("SHARDY_FUZZ_SEED", "0"))
 PROGRAMS = int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "40"))

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("jaxlib")
 
-from shardy_py.testing.compare import compare
-from shardy_py.testing.conformance import run
-from shardy_py.testing.reference import Reference
+from shardy_py.oracle.compare import compare
+from shardy_py.oracle.conformance import run
+from shardy_py.oracle.reference import Reference
 from tests.conformance.collective_programs import collectives_module, reshards_module
 
 RESHARDS = "sdy-reshard-to-collectives"

@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("jaxlib")
 
-from shardy_py.testing import fuzz
-from shardy_py.testing.generate import ALL_FEATURES, DEFAULT_FEATURES, generate
-from shardy_py.testing.reference import Reference
+from shardy_py.oracle import fuzz
+from shardy_py.oracle.generate import ALL_FEATURES, DEFAULT_FEATURES, generate
+from shardy_py.oracle.reference import Reference
 
 FIRST = int(os.environ.get("SHARDY_FUZZ_SEED", "0"))
 PROGRAMS = int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "15"))

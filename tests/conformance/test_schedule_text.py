@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("jaxlib")
 
 import shardy_py as sdy
-from shardy_py.propagation.schedule import DEFAULT
-from shardy_py.propagation.schedule_text import format_schedule
+from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.toml import format_schedule
 from tests.conformance.conformance_data import DATA, need
 
 need("programs")

@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from shardy_py.analysis.compare import compare_schedules
 from shardy_py.analysis.session import Session
+from shardy_py.analysis.sweep.compare import compare_schedules
 from tests.conformance.conformance_data import DATA, need
 
 pytestmark = pytest.mark.conformance

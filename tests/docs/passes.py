@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
-from shardy_py.api.pipeline import PASSES, get_pass
-from shardy_py.ir.pipelines import PassPipeline
+from shardy_py.transforms.pipeline import PassPipeline
+from shardy_py.transforms.run import PASSES, get_pass
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "passes.md"
 HEAD = """\
@@ -19,23 +19,24 @@ HEAD = """\
 
 Each pass has the name and the options it has in the reference, which knows all but `inline-calls`.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
-several. In Python `shardy_py.api.pipeline.parse_pipeline` reads the same text.
+several. In Python `shardy_py.transforms.run.parse_pipeline` reads the same text.
 
 ```console
 $ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=true' -sdy-close-shardings -o out.mlir
 ```
 
 What runs in which order, and why, is in
-[`shardy_py/api/pipelines.py`](../../shardy_py/api/pipelines.py). Plugins may add passes: the bundled one for StableHLO
-has `sdy-explicit-gather-scatter-batching`. This page is written by `python -m tests.docs.passes`; a test checks that it
+[`transforms/pipelines.py`](../../shardy_py/transforms/pipelines.py).
+Plugins may add passes: the bundled one for StableHLO has `sdy-explicit-gather-scatter-batching`.
+This page is written by `python -m tests.docs.passes`; a test checks that it
 is up to date.
 """
 SECTIONS = (
-    ("Pipelines", lambda path: path.startswith("shardy_py.api.pipelines")),
-    ("Before propagation", lambda path: path.startswith("shardy_py.prepare")),
+    ("Pipelines", lambda path: path.startswith("shardy_py.transforms.pipelines")),
+    ("Before propagation", lambda path: path.startswith("shardy_py.transforms.prepare")),
     ("Propagation", lambda path: path.startswith("shardy_py.propagation")),
-    ("After propagation", lambda path: path.startswith("shardy_py.finish")),
-    ("Others", lambda path: path.startswith("shardy_py.api.pipeline:")),
+    ("After propagation", lambda path: path.startswith("shardy_py.transforms.finish")),
+    ("Others", lambda path: path.startswith("shardy_py.transforms.run:")),
 )
 
 

@@ -11,8 +11,8 @@ pytest.importorskip("jaxlib", reason="the page propagates MLIR modules")
 
 import shardy_py as sdy
 from shardy_py.propagation import DEFAULT, Schedule
-from shardy_py.propagation.schedule_text import format_schedule
-from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.schedule.builtin import BUILTIN
+from shardy_py.schedule.toml import format_schedule
 from tests.docs.pages import ROOT, find_blocks
 
 PAGE = ROOT / "docs" / "explanation" / "orders.md"

@@ -34,7 +34,7 @@ from shardy_py.ir import Builder, tensor
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.passes import PassContext
 from shardy_py.plugins import Elementwise, Registry
-from shardy_py.prepare.add_data_flow_edges import AddDataFlowEdgesPass
+from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass
 
 registry = Registry.from_entry_points()
 b = Builder()

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from shardy_py import ShardyError, propagate
-from shardy_py.explain.chains import Chain, Link, find_chains
-from shardy_py.explain.missing import find_missing
-from shardy_py.explain.trace import Trace
+from shardy_py.explain.record.chains import Chain, Link, find_chains
+from shardy_py.explain.record.missing import find_missing
+from shardy_py.explain.record.trace import Trace
+from shardy_py.oracle.generate import generate
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
-from shardy_py.testing.generate import generate
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")
 

@@ -6,10 +6,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.explain.reasons import Code
-from shardy_py.explain.step import StepExplanation, explain_step
-from shardy_py.propagation.factors import Direction, Strategy
-from shardy_py.propagation.transitions import ShardingTable, Transitions
+from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.step import StepExplanation, explain_step
+from shardy_py.propagation.step_outcomes import ShardingTable, Transitions
+from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule

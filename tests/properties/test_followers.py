@@ -7,10 +7,10 @@ import pytest
 from shardy_py import ShardyError
 from shardy_py.analysis.session import Session
 from shardy_py.ir.shardings import load_shardings
+from shardy_py.oracle.generate import generate
 from shardy_py.plugins import Registry
 from shardy_py.propagation.engine import make_problem
 from shardy_py.propagation.problem import Problem
-from shardy_py.testing.generate import generate
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")
 

@@ -13,20 +13,20 @@ import pytest
 from attrs import evolve
 
 from shardy_py import ShardyError, propagate
-from shardy_py.explain.missing import find_missing
-from shardy_py.explain.reason import Reason
-from shardy_py.explain.reasons import Code
-from shardy_py.explain.recording import Recording
-from shardy_py.explain.trace import Trace
-from shardy_py.propagation.factors import Direction
-from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.explain.record.missing import find_missing
+from shardy_py.explain.record.reason import Reason
+from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.recording import Recording
+from shardy_py.explain.record.trace import Trace
+from shardy_py.oracle.generate import generate
+from shardy_py.propagation.step_outcomes import project_step
+from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.trace import directions_of_visit, slots_of_visit
-from shardy_py.propagation.transitions import project_step
+from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.testing.generate import generate
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.propagation.factors import StepContext, Strategy
-from shardy_py.propagation.plain import PlainTensor, open_tensor, plain_frame, plain_tensor, propagate_plain
-from shardy_py.propagation.transitions import project_step, propagate_step
+from shardy_py.propagation.step_outcomes import project_step, propagate_step
+from shardy_py.propagation.steps.factors import StepContext, Strategy
+from shardy_py.propagation.steps.whole_axis import PlainTensor, open_tensor, plain_frame, plain_tensor, propagate_plain
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule

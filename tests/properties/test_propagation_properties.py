@@ -6,9 +6,9 @@ from attrs import evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shardy_py.propagation.factors import Direction, Strategy, is_strict_prefix
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.transitions import Transitions, rule_class
+from shardy_py.propagation.step_outcomes import Transitions, rule_class
+from shardy_py.propagation.steps.factors import Direction, Strategy, is_strict_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project, unproject
 from shardy_py.sharding.rule import OpShardingRule

@@ -13,14 +13,14 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py import layout
-from shardy_py.analysis.machine_text import parse_machine
-from shardy_py.api.pipeline import parse_pipeline
+from shardy_py.analysis.machine.toml import parse_machine
 from shardy_py.api.specs import parse_spec
 from shardy_py.errors import ShardyError
 from shardy_py.indexing import AffineMap, IndexingMap
-from shardy_py.propagation.schedule_text import format_schedule, parse_schedule
+from shardy_py.schedule.toml import format_schedule, parse_schedule
 from shardy_py.sharding import parse
 from shardy_py.sharding.hlo.parse import parse_hlo_sharding
+from shardy_py.transforms.run import parse_pipeline
 
 PIECES = [
     '"',

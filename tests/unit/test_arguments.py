@@ -11,9 +11,9 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py import layout
-from shardy_py.analysis.compare import compare_schedules
-from shardy_py.analysis.machine_text import get_machine
+from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.session import Session
+from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.arguments import checked, shown
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.integers import as_integer, parse_integer

@@ -15,8 +15,8 @@ from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.analysis.cost.transfers import TransferPricer
 from shardy_py.analysis.cost.values import Cost, Quantity, Transfer
-from shardy_py.analysis.machine import Machine
-from shardy_py.analysis.placement import AxisLinks, Placement
+from shardy_py.analysis.machine.machine import Machine
+from shardy_py.analysis.machine.placement import AxisLinks, Placement
 from shardy_py.api.memory import policy_of
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator

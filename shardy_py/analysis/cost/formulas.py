@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, prod
 
-from shardy_py.analysis.placement import LinkPart
+from shardy_py.analysis.machine.placement import LinkPart
 
 Parts = Sequence[LinkPart]
 

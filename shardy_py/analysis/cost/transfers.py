@@ -11,7 +11,7 @@ from shardy_py.analysis.cost import formulas
 from shardy_py.analysis.cost.runs import Run
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.values import Transfer
-from shardy_py.analysis.placement import LinkPart, Placement
+from shardy_py.analysis.machine.placement import LinkPart, Placement
 from shardy_py.ir.costs import OwnCollective
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Registry

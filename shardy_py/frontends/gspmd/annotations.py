@@ -9,8 +9,8 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import ParseError
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.op_index import all_ops
 from shardy_py.sharding.hlo import HloSharding, parse_hlo_sharding
 
 SHARDING = "mhlo.sharding"

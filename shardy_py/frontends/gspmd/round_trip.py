@@ -14,8 +14,8 @@ from shardy_py.errors import Diagnostic, ParseError, ShardyError
 from shardy_py.frontends.gspmd.annotations import FUNCTION, SHARDING, TARGET, dictionaries
 from shardy_py.frontends.gspmd.custom_calls import CONSTRAINT, add_group_member, replace_in_order
 from shardy_py.frontends.gspmd.meshes import MESH
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.shardings import SHARDING as SHARDY_SHARDING
 from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.sharding import grammar

@@ -12,8 +12,8 @@ from shardy_py.frontends.gspmd.inline import inline_call
 from shardy_py.frontends.gspmd.manual import MANUAL, RETURN
 from shardy_py.frontends.gspmd.round_trip import PREFIX, frontend_attributes, read_text
 from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.finding import ops_named, outermost
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.op_index import ops_named, outermost
 from shardy_py.ir.symbols import functions_callees_first
 from shardy_py.ir.types import OpaqueType
 from shardy_py.sharding.tensor import TensorShardingPerValue

@@ -18,7 +18,7 @@ from shardy_py.frontends.mlir.load import location_text
 from shardy_py.frontends.mlir.names import native_values
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
 from shardy_py.ir.foreign_types import shardy_name
-from shardy_py.ir.garbage import no_garbage_collection
+from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import ANY_NAME, Block, Op, Program, Region, Value
 from shardy_py.ir.types import OpaqueType, Type
 

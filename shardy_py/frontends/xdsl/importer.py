@@ -11,7 +11,7 @@ from xdsl.ir import Block as NativeBlock
 
 from shardy_py.frontends.xdsl.codec import Codec
 from shardy_py.ir.foreign_types import shardy_name
-from shardy_py.ir.garbage import no_garbage_collection
+from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
 OP_NAME = "op_name__"

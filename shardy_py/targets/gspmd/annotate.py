@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpOperand, OpSemantics
+from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.hlo import HloSharding

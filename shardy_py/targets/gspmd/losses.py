@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Program
+from shardy_py.ir.op_index import ops_named
 from shardy_py.sharding.tensor import TensorSharding
 
 

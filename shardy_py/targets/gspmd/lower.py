@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import SymbolRef
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.symbols import FUNCTION, SymbolTable
 from shardy_py.ir.types import Type, function_type
 from shardy_py.sharding.hlo import HloSharding

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import ops_named
 
 _RISKY = ("stablehlo.convolution",)
 """Ops for which XLA's partitioner fails a check of its own where they are sharded along some dimensions."""

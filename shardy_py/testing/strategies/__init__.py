@@ -1,4 +1,4 @@
-"""Hypothesis strategies for the vocabulary and for whole programs; all shrink.
+"""Hypothesis strategies for the vocabulary; all shrink.
 
 Those called ``sloppy`` draw values that may break invariants, for tests of what checks them.
 """
@@ -17,7 +17,6 @@ from shardy_py.testing.strategies.axes import (
     plain_names,
     special_meshes,
 )
-from shardy_py.testing.strategies.modules import programs
 from shardy_py.testing.strategies.rules import (
     op_sharding_rules,
     rule_shapes,
@@ -60,8 +59,6 @@ __all__ = [
     "rules_with_shapes",
     "rule_shardings",
     "rule_shapes",
-    # Programs
-    "programs",
     # Shapes and layouts
     "array_shapes",
     "any_shapes",

@@ -10,13 +10,13 @@ pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 from shardy_py.analysis.changes import changed_slots
 from shardy_py.analysis.diff import Difference, diff_schedules, session_labels
-from shardy_py.analysis.orderings import named_schedules, op_kinds
-from shardy_py.analysis.random_schedules import random_schedules
 from shardy_py.analysis.session import Session
+from shardy_py.analysis.sweep.orderings import named_schedules, op_kinds
+from shardy_py.analysis.sweep.random_schedules import random_schedules
 from shardy_py.errors import OptionError
+from shardy_py.oracle.generate import generate
 from shardy_py.report.difference import difference_json, format_difference
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.testing.generate import generate
 from tests.unit.analysis.programs import LAYER
 
 LOOP = """\

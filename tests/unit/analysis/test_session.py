@@ -9,8 +9,8 @@ from shardy_py.analysis.session import Session
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.ir import verify
 from shardy_py.ir.shardings import store_shardings
+from shardy_py.oracle.generate import generate
 from shardy_py.plugins import Registry
-from shardy_py.testing.generate import generate
 from tests.conformance.conformance_data import DATA
 from tests.unit.outline import listing
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shardy_py.api.coverage import Coverage, report_coverage, require_coverage, signature, survey_rules
-from shardy_py.api.stubs import stub_rules
+from shardy_py.api.stub_rules import stub_rules
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir import Builder, tensor
 from shardy_py.ir.graph import Op, Program

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shardy_py.api.entry import find_main
 from shardy_py.api.given_shardings import apply_in_shardings, apply_out_shardings, mesh_of_shardings
+from shardy_py.api.main_function import find_main
 from shardy_py.errors import OptionError
 from shardy_py.sharding.mesh import Mesh
 from tests.unit.api.programs import program

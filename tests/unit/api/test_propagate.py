@@ -212,7 +212,7 @@ def test_shardings_flow_through_calls() -> None:
 @pytest.mark.parametrize("options", [{}, {"dedup_functions_fully": True}, {"explicit_collectives": True}])
 def test_the_result_is_that_of_the_pipeline(options: dict[str, bool]) -> None:
     """Without options of its own, `propagate` gives what the pipeline of that name gives."""
-    from shardy_py.testing.conformance import run
+    from shardy_py.oracle.conformance import run
 
     names = {"explicit_collectives": "enable-insert-explicit-collectives"}
     text = ",".join(f"{names.get(name, name.replace('_', '-'))}=true" for name in options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.api.entry import find_main
+from shardy_py.api.main_function import find_main
 from shardy_py.api.summary import summarize
 from tests.unit.api.programs import program, registry
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.schedule.builtin import BUILTIN
 from tests.unit.analysis.programs import BARE, LAYER, MLP, TOY_PLUGIN
 
 MACHINE = ("--machine", "cpu-8", "--jobs", "1")
 INTERRUPTED = """
 import signal
-from shardy_py.analysis.store import SweepStore
+from shardy_py.analysis.sweep.store import SweepStore
 from shardy_py.cli.main import main
 
 add = SweepStore.add

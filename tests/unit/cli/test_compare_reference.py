@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardy_py.testing.reference import Outcome
+from shardy_py.oracle.reference import Outcome
 
 REFUSED = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = call @main(%a) : (tensor<8xf32>) -> tensor<8xf32>
@@ -34,7 +34,7 @@ def test_different(
     module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, code: int, expected: str
 ) -> None:
     """Other results, or none, end with exit code 1 and say what differs."""
-    monkeypatch.setattr("shardy_py.testing.reference.Reference.run", lambda *arguments: outcome)
+    monkeypatch.setattr("shardy_py.oracle.reference.Reference.run", lambda *arguments: outcome)
     done = shardy("compare-reference", module)
     assert done.exit_code == code
     assert done.stdout.startswith(expected)
@@ -51,7 +51,7 @@ def test_refusals(
     module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, code: int, expected: str
 ) -> None:
     """Where both refuse a module they agree."""
-    monkeypatch.setattr("shardy_py.testing.reference.Reference.run", lambda *arguments: outcome)
+    monkeypatch.setattr("shardy_py.oracle.reference.Reference.run", lambda *arguments: outcome)
     Path(module).write_text(REFUSED)
     done = shardy("compare-reference", module)
     assert done.exit_code == code
@@ -76,7 +76,7 @@ def test_both_sides_get_the_inlined_module(tmp_path: Path, shardy: Any, monkeypa
         given.append(text)
         return Outcome("ok", text)
 
-    monkeypatch.setattr("shardy_py.testing.reference.Reference.run", run)
+    monkeypatch.setattr("shardy_py.oracle.reference.Reference.run", run)
     path = tmp_path / "calls.mlir"
     path.write_text(
         "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n"

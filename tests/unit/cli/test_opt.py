@@ -10,7 +10,7 @@ pytest.importorskip("jaxlib", reason="the command reads MLIR modules")
 
 from shardy_py.cli.opt import main, parse_arguments
 from shardy_py.errors import OptionError
-from shardy_py.propagation.passes import AggressivePropagationPass, BasicPropagationPass
+from shardy_py.transforms.propagate import AggressivePropagationPass, BasicPropagationPass
 
 SHARDED = """\
 sdy.mesh @m = <["x"=2]>

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shardy_py.propagation.schedule import DEFAULT
-from shardy_py.propagation.schedule_text import parse_schedule
-from shardy_py.propagation.schedules import BUILTIN
+from shardy_py.schedule.builtin import BUILTIN
+from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.toml import parse_schedule
 
 PLUGIN = """
 import shardy_py as sdy

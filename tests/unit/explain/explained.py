@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_py import Result, propagate
-from shardy_py.explain.explanation import WhyNot
+from shardy_py.explain.answer.explanation import WhyNot
 
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
 

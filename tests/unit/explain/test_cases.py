@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 from shardy_py import Result
-from shardy_py.ir.schedule import Entry, Level, Schedule, Selector
+from shardy_py.schedule.model import Entry, Level, Schedule, Selector
 from shardy_py.sharding.rule import FactorKind
 from tests.unit.explain.explained import losers, sharded, traced, way, why_not
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 from shardy_py import OptionError, Result, propagate
-from shardy_py.explain.reasons import MEANINGS, Code
+from shardy_py.explain.record.reasons import MEANINGS, Code
 from tests.unit.explain.explained import MESH, sharded, traced
 
 BODY = f"""func.func @main(%arg0: tensor<8x16xf32> {sharded('[{"a"}, {?}]')} loc("params['w']"),

@@ -12,11 +12,11 @@ from shardy_py.ir.debug_info.sources import NewAxis, find_new_axes
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import tensor
-from shardy_py.prepare.apply_sharding_constraints import ApplyShardingConstraintsPass
-from shardy_py.propagation.passes import AggressivePropagationPass, UserPriorityPropagationPass
-from shardy_py.propagation.transitions import project_step
+from shardy_py.propagation.step_outcomes import project_step
 from shardy_py.sharding import AxisRef, Mesh
 from shardy_py.sharding.parse import parse_op_sharding_rule, parse_tensor_sharding
+from shardy_py.transforms.prepare.apply_sharding_constraints import ApplyShardingConstraintsPass
+from shardy_py.transforms.propagate import AggressivePropagationPass, UserPriorityPropagationPass
 from tests.unit.propagation.toy import toy_registry
 
 T = tensor(8, 8)

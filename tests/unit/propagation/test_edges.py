@@ -7,10 +7,10 @@ from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.ir.types import tensor
 from shardy_py.plugins import Registry
-from shardy_py.prepare.add_data_flow_edges import AddDataFlowEdgesPass
 from shardy_py.propagation import propagate_program
 from shardy_py.sharding import Mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorShardingPerValue
+from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass
 
 
 def test_manual_axes_reach_the_operand() -> None:

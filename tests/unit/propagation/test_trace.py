@@ -7,7 +7,7 @@ import pytest
 from shardy_py.ir.builder import Builder
 from shardy_py.ir.types import tensor
 from shardy_py.propagation import FLAT, compile_program, propagate_program, solve
-from shardy_py.propagation.factors import Strategy
+from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.propagation.trace import Update, VisitLog
 from shardy_py.sharding import AxisRef, Mesh
 from tests.unit.propagation.toy import texts, toy_registry

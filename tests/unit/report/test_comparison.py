@@ -10,7 +10,7 @@ from attrs import evolve
 
 pytest.importorskip("rich")
 
-from shardy_py.analysis.rows import Collectives, Comparison, Outcome, Refusal, Row, make_comparison
+from shardy_py.analysis.sweep.rows import Collectives, Comparison, Outcome, Refusal, Row, make_comparison
 from shardy_py.errors import OptionError
 from shardy_py.report.comparison import comparison_json, print_comparison
 from shardy_py.report.plots import draw_comparison, plot_format
@@ -127,7 +127,7 @@ def test_pictures_need_neither_rows_nor_a_display() -> None:
     import sys
 
     code = (
-        "import sys; from shardy_py.analysis.rows import make_comparison;"
+        "import sys; from shardy_py.analysis.sweep.rows import make_comparison;"
         "from shardy_py.report.plots import draw_comparison;"
         "draw_comparison(make_comparison([], first='a'));"
         "print('matplotlib.pyplot' in sys.modules)"

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from shardy_py.api.coverage import survey_rules
-from shardy_py.api.entry import find_main
+from shardy_py.api.main_function import find_main
 from shardy_py.api.result import Result
 from shardy_py.plugins import Registry
 from shardy_py.report.data import report_data, report_json

@@ -107,7 +107,7 @@ def test_an_op_without_data_flow_is_an_error():
 def bundled_ops():
     """The data-flow ops of random programs, with the registry that knows them."""
     from shardy_py.api.source import read_program
-    from shardy_py.testing.generate import generate
+    from shardy_py.oracle.generate import generate
 
     features = {"while", "case", "optimization_barrier", "manual_computation", "named_computation", "elementwise"}
     registry = Registry.from_entry_points()

@@ -7,9 +7,9 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Elementwise, OpSemantics
+from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.passes import PassContext
 
 _SET_SIZE = "stablehlo.set_dimension_size"

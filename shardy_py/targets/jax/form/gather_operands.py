@@ -8,8 +8,8 @@ from typing import ClassVar
 from attrs import evolve, frozen
 
 from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import CLOSED, TensorSharding
 from shardy_py.targets.jax.form.constrain_values import CONSTRAINT, closed, has_dimensions

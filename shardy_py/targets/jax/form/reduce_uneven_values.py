@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from attrs import evolve, frozen
 
-from shardy_py.ir.finding import all_ops
 from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.manual_axes import resolve_mesh

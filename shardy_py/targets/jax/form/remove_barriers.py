@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Program
+from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.passes import PassContext
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.finding import ops_named
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.passes import PassContext
 from shardy_py.targets.jax.form.constrain_values import CONSTRAINT, closed
 from shardy_py.targets.reshard_ops import RESHARDS

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_py.analysis.machine import Link, Machine
+from shardy_py.analysis.machine.machine import Link, Machine
 from shardy_py.analysis.session import Session
 from shardy_py.errors import OptionError
 from shardy_py.plugins import CostOpInterface, Dialect, IsTerminator, LoopDataFlow, Registry, hookimpl

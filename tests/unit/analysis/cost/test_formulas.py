@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardy_py.analysis.cost import formulas
-from shardy_py.analysis.machine import Link
-from shardy_py.analysis.placement import LinkPart
+from shardy_py.analysis.machine.machine import Link
+from shardy_py.analysis.machine.placement import LinkPart
 
 RING = LinkPart(Link("r", 4, 10.0, 1.0, "ring"), 4)
 LINE = LinkPart(Link("l", 4, 10.0, 1.0, "line"), 4)

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("jaxlib.mlir")
 
-from shardy_py.testing import conformance
-from shardy_py.testing.reference import Reference
+from shardy_py.oracle import conformance
+from shardy_py.oracle.reference import Reference
 from tests.unit.dialects.stablehlo.random_ops import GENERATORS
 
 PIPELINE = "sdy-populate-op-sharding-rules{conservative-propagation=%s}"

@@ -4,11 +4,11 @@ import pytest
 
 from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
 from shardy_dialects.stablehlo.mesh_references import ReplicaGroupMesh
-from shardy_py.api.pipeline import parse_pipeline
 from shardy_py.ir import Builder, tensor, verify
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.plugins import PassContext
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.transforms.run import parse_pipeline
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
 from tests.unit.outline import outline, sharding_of
 

@@ -1,0 +1,1 @@
+"""Machines: devices, links, and the placement of mesh axes on them."""

@@ -1,0 +1,1 @@
+"""Many schedules on one program: evaluation, comparison, search, storage."""

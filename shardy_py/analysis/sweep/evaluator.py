@@ -1,0 +1,123 @@
+"""What becomes of a schedule: solve, finish, estimate."""
+
+from __future__ import annotations
+
+from array import array
+from functools import cached_property
+from hashlib import sha256
+
+from attrs import define, evolve, field, frozen
+
+from shardy_py.analysis.changes import changed_slots
+from shardy_py.analysis.machine.machine import Machine
+from shardy_py.analysis.machine.placement import AxisLinks
+from shardy_py.analysis.session import Evaluation, Session
+from shardy_py.analysis.sweep.orderings import NamedSchedule
+from shardy_py.analysis.sweep.program_source import ProgramSource
+from shardy_py.analysis.sweep.rows import Collectives, Outcome, Refusal, Row
+from shardy_py.errors import OptionError, ShardyError
+from shardy_py.ir.gc_pause import no_garbage_collection
+from shardy_py.propagation.solve import Solution
+
+
+@frozen
+class Setting:
+    """What schedules are evaluated with.
+
+    Args:
+        first: The schedule that the others are compared with.
+        machine: What the program runs on; None for no times.
+        axes: Which links of the machine the axes of the mesh run over, where that does not follow from their order.
+        layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
+    """
+
+    first: NamedSchedule
+    machine: Machine | None = None
+    axes: AxisLinks | None = field(default=None, hash=False)
+    layout: str | None = None
+
+
+@define(frozen=True, eq=False, slots=False)
+class SessionEvaluator:
+    """Evaluates schedules on an open session.
+
+    Many schedules lead to the same shardings; these are finished and priced once.
+
+    Args:
+        session: The program.
+        setting: What with.
+    """
+
+    session: Session
+    setting: Setting
+    _known: dict[bytes, Outcome] = field(factory=dict, init=False)
+
+    @cached_property
+    def first_solution(self) -> Solution:
+        """The solution that the others are compared with."""
+        return self.session.solve(self.setting.first.schedule)
+
+    def __call__(self, schedule: NamedSchedule) -> Outcome:
+        """Return the row of a schedule, or why it has none.
+
+        Raises:
+            OptionError: the setting does not fit the program, whatever the schedule.
+        """
+        # One pause for all stages: at its end the finished program is garbage, which is found before it grows old.
+        with no_garbage_collection():
+            solution = self.session.solve(schedule.schedule)
+            key = sha256(array("l", solution.shardings).tobytes()).digest()
+            outcome = self._known.get(key)
+            if outcome is None:
+                outcome = self._known[key] = self._price(solution)
+        return evolve(outcome, name=schedule.name, schedule=schedule.text)
+
+    def _price(self, solution: Solution) -> Outcome:
+        """Return the outcome of a solution, without the name of a schedule."""
+        setting = self.setting
+        try:
+            found = self.session.price(solution, setting.machine, axes=setting.axes, layout=setting.layout)
+        except OptionError:
+            raise
+        except ShardyError as error:
+            return Refusal("", "", tuple(str(item) for item in error.diagnostics))
+        return _row(found, len(changed_slots(self.first_solution, solution)))
+
+
+def _row(found: Evaluation, changed: int) -> Row:
+    cost = found.cost
+    return Row(
+        name="",
+        schedule="",
+        values_changed=changed,
+        collectives=[Collectives(item.kind, item.count, item.bytes) for item in cost.kinds],
+        communication_bytes=cost.communication_bytes.value or 0,
+        communication_seconds=cost.communication_seconds.value,
+        compute_seconds=cost.compute_seconds.value,
+        seconds=cost.seconds.value,
+        peak_bytes=cost.peak_bytes.value or 0,
+        flops=cost.flops.value or 0,
+        balance=cost.balance.value,
+    )
+
+
+@frozen
+class EvaluatorSource:
+    """What another process opens its evaluator from.
+
+    Args:
+        program: The program.
+        setting: What schedules are evaluated with.
+    """
+
+    program: ProgramSource
+    setting: Setting
+
+    @property
+    def key(self) -> str:
+        """A text that is equal for equal sources."""
+        return sha256(f"{self.program.key} {self.setting!r}".encode()).hexdigest()
+
+    def open(self) -> SessionEvaluator:
+        """Open the program."""
+        return SessionEvaluator(self.program.open(), self.setting)

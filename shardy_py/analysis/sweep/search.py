@@ -1,0 +1,271 @@
+"""A good ordering of ops for a program and a machine, found by a Bayesian optimiser (optuna's TPE)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from attrs import evolve, frozen
+
+from shardy_py.analysis.machine.placement import AxisLinks
+from shardy_py.analysis.machine.toml import MachineLike, get_machine
+from shardy_py.analysis.sweep.evaluator import Setting
+from shardy_py.analysis.sweep.orderings import NamedSchedule, OpKind, named_schedules, op_kinds
+from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOptions
+from shardy_py.analysis.sweep.rows import Comparison, Measure, Outcome, Row, choose_measure, make_comparison, measure_of
+from shardy_py.analysis.sweep.sweep import Progress, Sweep, no_progress, open_program
+from shardy_py.analysis.sweep.workers import require_joblib
+from shardy_py.api.given_shardings import InShardings, OutShardings
+from shardy_py.arguments import checked
+from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.schedule.builtin import BUILTIN
+from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
+from shardy_py.sharding.rule import FactorKind
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import Trial
+
+MAX_LEVELS = 3
+"""The most levels that a trial puts before the ordering it begins with."""
+
+_Evaluate = Callable[[Sequence[NamedSchedule], int], tuple[Outcome, ...]]
+"""Evaluates schedules, given how many trials are done."""
+
+_REST = "-"
+_ALL = "all"
+_THEN = "then"
+_USES: tuple[Uses, ...] = get_args(Uses)
+_DIRECTIONS = {"both": Direction.BOTH, "forward": Direction.FORWARD, "backward": Direction.BACKWARD}
+_DRAWN = 4
+"""One of so many trials is drawn at random; the optimiser learns from them what to look at."""
+
+
+@frozen
+class SearchSpace:
+    """All orderings that a search can find: a built-in one, with some ops taken out to come first.
+
+    Every kind of ops is put into one of a few first levels, with a direction, the uses and the factors that the level
+    speaks of, or it is left to the built-in ordering that follows. With everything left to it, it is that ordering.
+
+    Args:
+        kinds: What can be put in order.
+        bases: The orderings to begin with, the default one first.
+    """
+
+    kinds: tuple[OpKind, ...]
+    bases: tuple[NamedSchedule, ...]
+
+    @property
+    def parameters(self) -> dict[str, tuple[str, ...]]:
+        """The parameters by name, each with its values; the first one leaves the ordering to begin with as it is."""
+        found: dict[str, tuple[str, ...]] = {}
+        for kind in self.kinds:
+            found[kind.name] = (_REST, *map(str, range(MAX_LEVELS)))
+            found[f"{kind.name} direction"] = tuple(_DIRECTIONS)
+            found[f"{kind.name} uses"] = _USES
+            if len(kind.factor_kinds) > 1:
+                found[f"{kind.name} factors"] = (_ALL, *(item.value for item in kind.factor_kinds))
+        return {**found, _THEN: tuple(item.name for item in self.bases)}
+
+    def start(self, base: NamedSchedule) -> dict[str, str]:
+        """Return the parameters that stand for one of the orderings to begin with."""
+        return {**{name: values[0] for name, values in self.parameters.items()}, _THEN: base.name}
+
+    def suggest(self, trial: Trial) -> dict[str, str]:
+        """Let the optimiser choose the parameters of a trial."""
+        return {name: str(trial.suggest_categorical(name, values)) for name, values in self.parameters.items()}
+
+    def schedule(self, chosen: Mapping[str, str]) -> Schedule:
+        """Return the ordering that parameters stand for."""
+        levels: list[list[Entry]] = [[] for _ in range(MAX_LEVELS)]
+        for kind in self.kinds:
+            if chosen[kind.name] != _REST:
+                levels[int(chosen[kind.name])].append(_entry(kind, chosen))
+        first = [tuple(entries) for entries in levels if entries]
+        base = next(item for item in self.bases if item.name == chosen[_THEN])
+        levels_before = [Level(f"level {i}", entries) for i, entries in enumerate(first)]
+        return evolve(base.schedule, levels=(*levels_before, *base.schedule.levels))
+
+
+def _entry(kind: OpKind, chosen: Mapping[str, str]) -> Entry:
+    factors = chosen.get(f"{kind.name} factors", _ALL)
+    uses = next(item for item in _USES if item == chosen[f"{kind.name} uses"])
+    selector = Selector(names=(kind.name,), factor_kinds=() if factors == _ALL else (FactorKind(factors),), uses=uses)
+    return Entry(selector, _DIRECTIONS[chosen[f"{kind.name} direction"]])
+
+
+@frozen
+class SearchResult:
+    """What a search found.
+
+    Args:
+        best: The trial with the smallest measure, the first of several; never worse than the default ordering.
+        default: The trial of the default ordering.
+        trials: All trials in order.
+        minimise: The measure.
+        warnings: What is wrong with the store that outcomes were taken from.
+    """
+
+    best: Row
+    default: Row
+    trials: tuple[Outcome, ...]
+    minimise: Measure
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def comparison(self) -> Comparison:
+        """The trials as a table."""
+        return make_comparison(self.trials, first=self.default.name, sorted_by=self.minimise, warnings=self.warnings)
+
+
+@checked
+def search_schedule(
+    module: Any,
+    mesh: Any = None,
+    *,
+    machine: MachineLike | None = None,
+    axes: AxisLinks | None = None,
+    layout: str | None = None,
+    minimise: Measure | None = None,
+    budget: int = 100,
+    seed: int = 0,
+    in_shardings: InShardings | None = None,
+    out_shardings: OutShardings | None = None,
+    options: SessionOptions = DEFAULT_OPTIONS,
+    jobs: int | None = None,
+    store: str | Path | None = None,
+    progress: Progress = no_progress,
+) -> SearchResult:
+    """Search for an ordering of ops that costs little.
+
+    The first trials are the built-in orderings, the default one first. The same seed and the same number of processes
+    give the same trials.
+
+    Args:
+        module: The program, in any form that `propagate` takes; or an open `Session`.
+        mesh: For a module without a mesh, as for `propagate`.
+        machine: What it runs on: a `Machine`, the name of one that comes along, or the path of a TOML file;
+            without one there are no times.
+        axes: Which links of the machine the axes of the mesh run over, where that does not follow from their order.
+        layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
+        minimise: What is to be small: ``time``, ``bytes`` or ``memory``; by default time, and bytes where there is no
+            machine.
+        budget: How many trials.
+        seed: What the optimiser draws from.
+        in_shardings: Shardings of arguments, as for `propagate`.
+        out_shardings: Shardings of results, as for `propagate`.
+        options: How to propagate, and more plugins.
+        jobs: How many trials to evaluate at once, each in a process; one by default.
+        store: A file for the outcomes; what it has already is not evaluated again.
+        progress: Called after each trial.
+
+    Raises:
+        ShardyError: the module or an option is not valid, or optuna is missing.
+    """
+    if not 0 <= seed < 2**32:
+        raise OptionError(Diagnostic("invalid-seed", f"the seed is {seed}", hint="give a number of 32 bits"))
+    if jobs == 0 or (jobs is not None and jobs < -1):
+        raise OptionError(Diagnostic("invalid-jobs", f"jobs is {jobs}", hint="give 1, 2, ..., or -1 for all cores"))
+    if budget < 1:
+        raise OptionError(Diagnostic("invalid-budget", f"the budget is {budget}", hint="allow at least one trial"))
+    measure = choose_measure(minimise, machine)
+    known = None if machine is None else get_machine(machine)
+    require_optuna()
+    session, make_source = open_program(
+        module, mesh, in_shardings=in_shardings, out_shardings=out_shardings, options=options
+    )
+    bases = named_schedules(BUILTIN, session.registry)
+    space = SearchSpace(op_kinds(session.problem), bases)
+    sweep = Sweep(session, Setting(bases[0], known, axes, layout), make_source)
+    with nullcontext() if store is None else sweep.open_store(store) as opened:
+
+        def evaluate(schedules: Sequence[NamedSchedule], done: int) -> tuple[Outcome, ...]:
+            def report(count: int, total: int, outcome: Outcome) -> None:
+                progress(done + count, budget, outcome)
+
+            return sweep.run(schedules, jobs=jobs, store=opened, progress=report)
+
+        trials = _run_trials(space, evaluate, minimise=measure, budget=budget, seed=seed, at_once=_at_once(jobs))
+    return evolve(_result(trials, measure), warnings=() if opened is None else opened.problems)
+
+
+def require_optuna() -> None:
+    """Check that optuna is installed.
+
+    Raises:
+        OptionError: it is not.
+    """
+    require_library("optuna", purpose="a search needs", extra="search")
+
+
+def _run_trials(
+    space: SearchSpace, evaluate: _Evaluate, *, minimise: Measure, budget: int, seed: int, at_once: int
+) -> tuple[Outcome, ...]:
+    """Return the outcomes of all trials; those of a batch are chosen before any of them is evaluated."""
+    outcomes: list[Outcome] = []
+    with _quiet_study(seed, at_once, budget // _DRAWN + len(space.bases)) as study:
+        for base in space.bases:
+            study.enqueue_trial(space.start(base))
+        while len(outcomes) < budget:
+            batch = [study.ask() for _ in range(min(at_once, budget - len(outcomes)))]
+            schedules = [_named(space, trial) for trial in batch]
+            found = evaluate(schedules, len(outcomes))
+            for trial, outcome in zip(batch, found, strict=True):
+                _tell(study, trial, outcome, minimise)
+            outcomes += found
+    return tuple(outcomes)
+
+
+def _named(space: SearchSpace, trial: Trial) -> NamedSchedule:
+    chosen = space.suggest(trial)
+    base = space.bases[trial.number] if trial.number < len(space.bases) else None
+    return NamedSchedule(f"trial {trial.number}" if base is None else base.name, space.schedule(chosen))
+
+
+def _tell(study: Study, trial: Trial, outcome: Outcome, minimise: Measure) -> None:
+    from optuna.trial import TrialState
+
+    if isinstance(outcome, Row):
+        study.tell(trial, measure_of(minimise)(outcome))
+    else:
+        study.tell(trial, state=TrialState.FAIL)
+
+
+@contextmanager
+def _quiet_study(seed: int, at_once: int, drawn: int) -> Iterator[Study]:
+    """Provide a study that neither logs nor warns of options that may change."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(
+            seed=seed, multivariate=True, constant_liar=at_once > 1, n_startup_trials=drawn
+        )
+        try:
+            yield optuna.create_study(sampler=sampler)
+        finally:
+            optuna.logging.set_verbosity(before)
+
+
+def _result(trials: Sequence[Outcome], minimise: Measure) -> SearchResult:
+    rows = [item for item in trials if isinstance(item, Row)]
+    default = trials[0]
+    if not isinstance(default, Row):
+        message = f"the default ordering has no result: {'; '.join(default.problems)}"
+        raise OptionError(Diagnostic("no-default", message, hint="compare shows which orderings have one"))
+    return SearchResult(min(rows, key=measure_of(minimise)), default, tuple(trials), minimise)
+
+
+def _at_once(jobs: int | None) -> int:
+    if jobs is None or jobs == 1:
+        return 1
+    require_joblib()
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(jobs))

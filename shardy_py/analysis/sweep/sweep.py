@@ -1,0 +1,169 @@
+"""Many schedules on one program and one machine: here, in other processes, and from where a store left off."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve
+
+from shardy_py.analysis.session import Session
+from shardy_py.analysis.sweep.evaluator import EvaluatorSource, SessionEvaluator, Setting
+from shardy_py.analysis.sweep.orderings import NamedSchedule
+from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, ProgramSource, SessionOptions
+from shardy_py.analysis.sweep.rows import Outcome
+from shardy_py.analysis.sweep.store import SweepStore
+from shardy_py.analysis.sweep.workers import run_schedules
+from shardy_py.api.given_shardings import InShardings, OutShardings
+from shardy_py.errors import Diagnostic, OptionError, WorkerError
+
+Progress = Callable[[int, int, Outcome], None]
+"""Called with how many schedules are done, how many there are, and what became of the last one."""
+
+
+def no_progress(done: int, total: int, outcome: Outcome) -> None:
+    """Report nothing."""
+
+
+@define(frozen=True, eq=False, slots=False)
+class Sweep:
+    """A program and a machine, ready to evaluate schedules.
+
+    Args:
+        session: The session of this process.
+        setting: What schedules are evaluated with.
+        make_source: Makes what other processes open the program from.
+    """
+
+    session: Session
+    setting: Setting
+    make_source: Callable[[], ProgramSource]
+
+    @cached_property
+    def source(self) -> EvaluatorSource:
+        """What other processes get.
+
+        Raises:
+            OptionError: the session was opened elsewhere.
+        """
+        return EvaluatorSource(self.make_source(), self.setting)
+
+    @cached_property
+    def evaluator(self) -> SessionEvaluator:
+        """What evaluates schedules in this process."""
+        return SessionEvaluator(self.session, self.setting)
+
+    def open_store(self, path: str | Path) -> SweepStore:
+        """Open a store for outcomes of this sweep.
+
+        Raises:
+            OptionError: see `SweepStore`.
+        """
+        setting = self.setting
+        header = {
+            "program": self.source.program.key,
+            "machine": _digest(repr((setting.machine, setting.axes, setting.layout))),
+            "first": _digest(setting.first.text),
+            "shardy_py": version("shardy_py"),
+        }
+        return SweepStore(path, header)
+
+    def run(
+        self,
+        schedules: Sequence[NamedSchedule],
+        *,
+        jobs: int | None = None,
+        store: SweepStore | None = None,
+        progress: Progress = no_progress,
+    ) -> tuple[Outcome, ...]:
+        """Return what becomes of each schedule, in their order.
+
+        Args:
+            schedules: The schedules; equal ones are evaluated once.
+            jobs: How many processes, see `run_schedules`.
+            store: What has outcomes already and gets those that are new, as they come.
+            progress: Called with each outcome, be it from the store.
+
+        Raises:
+            WorkerError: a process was ended from outside; the error says what the store has.
+        """
+        outcomes: dict[int, Outcome] = {}
+        for number, schedule in enumerate(schedules):
+            found = None if store is None else store.find(schedule.name, schedule.text)
+            if found is not None:
+                outcomes[number] = found
+                progress(len(outcomes), len(schedules), found)
+        rest = [number for number in range(len(schedules)) if number not in outcomes]
+        with _naming(store):
+            for index, outcome in self._run([schedules[number] for number in rest], jobs):
+                outcomes[rest[index]] = outcome
+                if store is not None:
+                    store.add(outcome)
+                progress(len(outcomes), len(schedules), outcome)
+        return tuple(outcomes[number] for number in range(len(schedules)))
+
+    def _run(self, schedules: Sequence[NamedSchedule], jobs: int | None) -> Iterator[tuple[int, Outcome]]:
+        """Yield the number and the outcome of each schedule, as they come; what is equal is evaluated once."""
+        numbers: dict[str, list[int]] = {}
+        for number, schedule in enumerate(schedules):
+            numbers.setdefault(schedule.text, []).append(number)
+        distinct = [schedules[same[0]] for same in numbers.values()]
+        done = run_schedules(distinct, evaluator=self.evaluator, source=lambda: self.source, jobs=jobs)
+        for index, outcome in done:
+            for number in numbers[distinct[index].text]:
+                yield number, evolve(outcome, name=schedules[number].name)
+
+
+@contextmanager
+def _naming(store: SweepStore | None) -> Iterator[None]:
+    """Let errors of processes that are gone say what is left of their work."""
+    try:
+        yield
+    except WorkerError as error:
+        if store is None:
+            raise
+        hint = f"{store.path} has the {len(store)} schedules that are done, the same call goes on from there"
+        raise WorkerError(*(evolve(item, hint=hint) for item in error.diagnostics)) from None
+
+
+def open_program(
+    module: Any,
+    mesh: Any = None,
+    *,
+    in_shardings: InShardings | None = None,
+    out_shardings: OutShardings | None = None,
+    options: SessionOptions = DEFAULT_OPTIONS,
+) -> tuple[Session, Callable[[], ProgramSource]]:
+    """Return the session of a module in this process, and what makes its source for other processes.
+
+    Args:
+        module: The program, in any form that `propagate` takes; or an open `Session`.
+        mesh: For a module without a mesh.
+        in_shardings: Shardings of arguments.
+        out_shardings: Shardings of results.
+        options: How to propagate, and more plugins.
+
+    Raises:
+        ShardyError: the module or an option is not valid.
+    """
+    if isinstance(module, Session):
+        return module, _no_source
+    session = options.open(module, mesh, in_shardings=in_shardings, out_shardings=out_shardings)
+    return session, partial(
+        ProgramSource.of, module, mesh, in_shardings=in_shardings, out_shardings=out_shardings, options=options
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _no_source() -> ProgramSource:
+    """Refuse to send a session."""
+    message = "an open session cannot be sent to other processes, nor can a store tell of which program it is"
+    raise OptionError(Diagnostic("no-source", message, hint="give the module itself"))

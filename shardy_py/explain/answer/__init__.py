@@ -1,0 +1,1 @@
+"""Answers about a run, with the names of the program."""

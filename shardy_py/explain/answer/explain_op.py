@@ -1,0 +1,110 @@
+"""What to answer: all about one op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.answer.describe import Describer
+from shardy_py.explain.answer.explanation import FactorExplanation, OpExplanation, TensorOfOp
+from shardy_py.explain.record.chains import Link
+from shardy_py.explain.record.labels import Labels
+from shardy_py.explain.record.missing import Search
+from shardy_py.explain.record.reason import Reason, spot_of
+from shardy_py.explain.record.reasons import Code, Refusal
+from shardy_py.explain.record.trace import Trace
+from shardy_py.propagation.steps.factors import Direction
+from shardy_py.propagation.trace import slots_of_visit
+from shardy_py.sharding.rule import OpShardingRule, factor_symbol
+
+
+def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
+    """Return what propagated through an op and what did not.
+
+    Args:
+        trace: The trace.
+        labels: The names to use.
+        step: The step of the op.
+
+    Raises:
+        OptionError: the op has no rule.
+    """
+    rule, label = trace.problem.step_rules[step], labels.of_step[step]
+    if rule is None:
+        hint = "see the coverage report, and write a rule in a plugin"
+        raise OptionError(Diagnostic("missing-rule", "the op has no sharding rule", label.location, str(label), hint))
+    describer = Describer(trace, labels)
+    return OpExplanation(
+        str(label),
+        label.location,
+        str(rule),
+        tuple(_tensors(trace, labels, step, rule)),
+        tuple(_factors(trace, labels, step, rule)),
+        tuple([describer.move(link) for link in _moves(trace, step)]),
+        tuple([describer.reason(reason) for reason in _refusals(trace, step)]),
+    )
+
+
+def _tensors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> Iterator[TensorOfOp]:
+    split = len(rule.operand_mappings)
+    for position, slot in enumerate(slots_of_visit(trace.problem, step)):
+        sharding = trace.history.last(slot) if slot >= 0 else None
+        name = f"operand {position}" if position < split else f"result {position - split}"
+        yield TensorOfOp(name, labels.value(slot), "" if sharding is None else str(sharding))
+
+
+def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> Iterator[FactorExplanation]:
+    slots = slots_of_visit(trace.problem, step)
+    levels = range(len(trace.schedule.levels) if trace.schedule is not None else 1)
+    group = trace.problem.step_groups[step]
+    directions = [trace.log.directions_of(step, group, level) for level in levels]
+    for factor in range(rule.num_factors):
+        places = [
+            f"{labels.value(slot)} dim {dimension}"
+            for slot, mapping in zip(slots, rule.mappings, strict=True)
+            for dimension, factors in enumerate(mapping)
+            if factor in factors
+        ]
+        yield FactorExplanation(
+            factor_symbol(factor),
+            rule.factor_sizes[factor],
+            rule.kind(factor).value,
+            factor in rule.blocked_propagation_factors,
+            tuple(places),
+            tuple([str(Direction(one[factor]).name).lower() for one in directions]),
+            _combiner(trace, step, rule, factor),
+        )
+
+
+def _combiner(trace: Trace, step: int, rule: OpShardingRule, factor: int) -> str:
+    """Return how the partial results along a factor combine, "" where it is not reduced."""
+    if factor not in rule.reduction_factors:
+        return ""
+    return trace.reductions.get(step, {}).get(factor) or rule.combiner(factor).value
+
+
+def _moves(trace: Trace, step: int) -> Iterator[Link]:
+    slot_of, op = trace.problem.slot_of, trace.labels.of_step[step]
+    for number in trace.visits_of.get(step, ()):
+        for one in trace.moves_of(number):
+            target, source = slot_of[one.value.id], slot_of[one.source.id]
+            ends = (target, one.dimension, source, one.source_dimension)
+            yield Link(*ends, one.axis, number, one.place, op, one.factor, one.direction)
+
+
+def _refusals(trace: Trace, step: int) -> Iterator[Reason]:
+    """Yield what stands in the way at the end, and before that the refusals in which one factor lost to another."""
+    search, numbers = Search(trace), trace.visits_of.get(step, [])
+    slots, mappings = trace.shape_of(step)
+    lost = [
+        (number, refusal)
+        for number in numbers
+        for refusal in trace.refused(trace.log.visits[number])
+        if refusal.code is Code.LOST
+    ]
+    seen: set[Refusal] = set()
+    for number, refusal in (*lost, *trace.stops_of(step)):
+        spot = spot_of(slots, mappings, refusal.target, refusal.factor)
+        if refusal not in seen and spot is not None:
+            seen.add(refusal)
+            yield search.make(spot, step, number, refusal)

@@ -1,0 +1,113 @@
+"""Finding what a user asks about: by its name in the text, by its op, by its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from shardy_py.arguments import shown
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.record.labels import EDGE_SUFFIX, Labels
+from shardy_py.integers import as_integer, parse_integer
+
+_NUMBERED = re.compile(r"([\w.-]+)#(\d+)$")
+
+
+def find_slot(labels: Labels, key: int | str) -> int:
+    """Return the slot of a value.
+
+    Args:
+        labels: The names.
+        key: The number of an argument of the main function; a name as the text has it, with or without the percent
+            sign, outside the main function with the function's name before it (``%5``, ``%5#1``, ``arg0``,
+            ``@f:%2``); of a constant that was copied for each use, with the user (``%0 for %3``); ``result0`` for a
+            result of the main function; the name that the user's program gives an argument or result of it
+            (``params['w']``); or what `find_step` takes, for the first result of the op.
+
+    Raises:
+        OptionError: there is no such value, or several.
+    """
+    number = as_integer(key)
+    if number is None and not isinstance(key, str):
+        raise _unknown(shown(key), "value", labels.slots)
+    text = f"arg{shown(number)}" if number is not None else str(key).strip()
+    unseen = {one for one in labels.unseen if not any(name.startswith(f"{one} for ") for name in labels.slots)}
+    function, colon, name = text.rpartition(":") if text.startswith("@") else ("", "", text)
+    for candidate in (name, f"%{name.removeprefix('%')}"):
+        found = labels.slots.get(f"{function}{colon}{candidate}", labels.aliases.get(candidate))
+        if found is not None:
+            return found
+        if f"{function}{colon}{candidate}" in unseen:
+            raise _unseen(key)
+    copies = [one for one in labels.slots if one.startswith((f"{text} for ", f"%{text} for "))]
+    if len(copies) > 1:
+        message = f"{key} was copied, one for each use"
+        raise OptionError(Diagnostic("ambiguous-value", message, hint=f"take one of {', '.join(copies)}"))
+    if copies:
+        return labels.slots[copies[0]]
+    step = _find_step(labels, text)
+    slot = None if step is None else next(iter(labels.results[step]), None)
+    if slot is None:
+        raise _unknown(key, "value", labels.slots)
+    return slot
+
+
+def find_step(labels: Labels, key: str) -> int:
+    """Return the step of an op.
+
+    Args:
+        labels: The names.
+        key: The name of a result; the op's name, where it is the only one of that name, or with its number among
+            those, from 0, behind a hash (``stablehlo.dot_general#2``); or a part of the op's location, where no other
+            op has it (``model.py:12``).
+
+    Raises:
+        OptionError: there is no such op, or several.
+    """
+    if not isinstance(key, str):
+        raise _unknown(shown(key), "op", [str(label) for label in labels.of_step.values()])
+    step = _find_step(labels, key.strip())
+    if step is None:
+        slot = labels.slots.get(f"%{key.strip().removeprefix('%')}", labels.slots.get(key.strip()))
+        step = None if slot is None else labels.maker(slot)
+    if step is None:
+        raise _unknown(key, "op", [str(label) for label in labels.of_step.values()])
+    return step
+
+
+def _find_step(labels: Labels, key: str) -> int | None:
+    numbered = _NUMBERED.match(key)
+    name = numbered[1] if numbered else key
+    ops = {step: label for step, label in labels.of_step.items() if step >= 0}
+    named = [step for step, label in ops.items() if label.name.removesuffix(EDGE_SUFFIX) == name]
+    if numbered and named:
+        number = parse_integer(numbered[2])
+        return None if number is None or number >= len(named) else named[number]
+    steps = named or [step for step, label in ops.items() if key and _is_part(key, label.location)]
+    if len(steps) > 1:
+        found = ", ".join(str(labels.of_step[step]) for step in steps[:8])
+        more = f" and {len(steps) - 8} more" if len(steps) > 8 else ""
+        raise OptionError(
+            Diagnostic("ambiguous-op", f"{len(steps)} ops match {key}", hint=f"take one of {found}{more}")
+        )
+    return steps[0] if steps else None
+
+
+def _is_part(key: str, location: str) -> bool:
+    """Return whether a location has a part that ends where the key does, so that line 1 is not line 12."""
+    return re.search(rf"{re.escape(key)}(?!\d)", location) is not None
+
+
+def _unseen(key: object) -> OptionError:
+    hint = "arguments of the body of a reduction have no sharding, nor has what nobody uses"
+    return OptionError(Diagnostic("unsharded-value", f"{key} takes no part in propagation", hint=hint))
+
+
+def _unknown(key: object, what: str, known: Iterable[str]) -> OptionError:
+    names = list(known)
+    hint = f"known are {', '.join(names[:12])}{' ...' if len(names) > 12 else ''}"
+    return OptionError(
+        Diagnostic(
+            f"unknown-{what}", f"the program has no {what} {key if isinstance(key, str) else shown(key)}", hint=hint
+        )
+    )

@@ -1,0 +1,1 @@
+"""The record of a run, in ids: updates, refusals and their reasons."""

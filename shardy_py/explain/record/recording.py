@@ -1,0 +1,79 @@
+"""What has to be taken down during a run so that it can be explained afterwards."""
+
+from __future__ import annotations
+
+from shardy_py.explain.record.aliases import native_names
+from shardy_py.explain.record.annotations import capture_annotations
+from shardy_py.explain.record.labels import capture_labels, program_names, with_copies
+from shardy_py.explain.record.ops_without_rule import capture_bare_ops
+from shardy_py.explain.record.trace import Trace
+from shardy_py.ir.constant_copies import CopyLog
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.solve import Solution
+from shardy_py.propagation.trace import VisitLog
+from shardy_py.schedule.model import Schedule
+from shardy_py.sharding.combiner import NOT
+
+
+class Recording:
+    """Takes down a run: made when the program and its shardings are complete, before any pass.
+
+    Attributes:
+        log: What the engine has to write its visits to.
+    """
+
+    def __init__(self, program: Program, main: Op) -> None:
+        printed, self.aliases = native_names(program, main)
+        self.names = program_names(program, main, printed)
+        self.given = dict(program.shardings)
+        self.log = VisitLog()
+
+    def finish(
+        self,
+        program: Program,
+        solution: Solution,
+        schedule: Schedule | None,
+        copies: CopyLog | None = None,
+        semantics: OpSemantics | None = None,
+    ) -> Trace:
+        """Return the trace, directly after the engine: later passes change the program.
+
+        Args:
+            program: The program.
+            solution: The solution.
+            schedule: The schedule that was used.
+            copies: Which copies of constants the passes before made.
+            semantics: What is known about ops, to say how reductions combine.
+        """
+        problem = solution.problem
+        labels = capture_labels(with_copies(self.names, program, copies), problem, self.aliases)
+        annotations = capture_annotations(problem, labels, self.given)
+        bare = capture_bare_ops(program, problem, labels.of_slot)
+        reductions = {} if semantics is None else capture_reductions(problem, semantics)
+        return Trace(
+            problem, self.log, solution, schedule, labels, annotations, bare, reductions, _erased_steps(problem)
+        )
+
+
+def capture_reductions(problem: Problem, semantics: OpSemantics) -> dict[int, dict[int, str]]:
+    """Return, for each step that reduces, factor to the word of its combiner."""
+    found: dict[int, dict[int, str]] = {}
+    for step, rule in enumerate(problem.step_rules):
+        if rule is not None and rule.reduction_factors:
+            op = problem.step_ops[step]
+            # The engine erased it if nobody uses it; what is left of it tells nothing.
+            is_there = op.parent is not None and len(op.operands) == len(rule.operand_mappings)
+            combiners = semantics.get_reductions(op).combiners if is_there else rule.reductions
+            found[step] = {factor: own.value if own else NOT for factor, own in combiners.items()}
+    return found
+
+
+def _erased_steps(problem: Problem) -> frozenset[int]:
+    """Return the steps of the ops that propagation erased."""
+    plan = problem.removal
+    if plan is None:
+        return frozenset()
+    inner = [one for op in plan.ops for one in op.walk()]
+    return frozenset([plan.step_of[one.id] for one in inner if one.id in plan.step_of])

@@ -1,6 +1,0 @@
-"""How to get from one sharding to another by collectives: a plan, worked out on shardings alone."""
-
-from shardy_py.finish.collectives.collective import Collective
-from shardy_py.finish.collectives.plan import plan_collectives
-
-__all__ = ["Collective", "plan_collectives"]

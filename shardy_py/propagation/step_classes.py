@@ -1,0 +1,145 @@
+"""Steps that do the same with the same shardings at every level of a schedule, and what each level allows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
+from shardy_py.propagation.step_outcomes import Directions
+from shardy_py.propagation.steps.factors import Direction
+from shardy_py.schedule.default import FACTOR_KINDS, Schedule, Vector, matching_entries, vectors_of_levels
+
+_BOTH: Vector = (int(Direction.BOTH),) * len(FACTOR_KINDS) + (0,)
+
+
+class Cohorts:
+    """The cohorts of a problem under a schedule.
+
+    A cohort is a step group, unless the schedule has predicates: these look at every op, and may divide a group.
+    Cohorts with the same profile are allowed the same at every level.
+
+    Attributes:
+        of_step: Step to cohort.
+        members: Cohort to its steps.
+        groups: Cohort to step group.
+        by_profile: Profile to cohorts.
+        vectors: Profile to the vector of every level.
+    """
+
+    def __init__(self, problem: Problem, schedule: Schedule | None) -> None:
+        self.of_step: list[int] = problem.step_groups
+        self.members: list[list[int]] = problem.group_steps
+        self.groups: list[int] = []
+        self.by_profile: list[list[int]] = []
+        self.vectors: list[tuple[Vector, ...]] = []
+        self._profile_of: list[int] = []
+        self._problem = problem
+        self._schedule = schedule
+        self._profile_ids: dict[object, int] = {}
+        self._entries: dict[object, tuple[int, ...]] = {}
+        self._cohort_ids: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._directions: dict[tuple[tuple[int, ...], Vector], Directions] = {}
+        self._is_predicated = schedule is not None and schedule.is_predicated
+        if self._is_predicated:
+            self._divide()
+        else:
+            for group, members in enumerate(problem.group_steps):
+                # A group without members was made when a step of another with the same name and traits moved.
+                self._add(group, members[0] if members else -1)
+
+    @property
+    def num_levels(self) -> int:
+        """How many levels there are."""
+        return 1 if self._schedule is None else len(self._schedule.levels)
+
+    def directions(self, group: int, vector: Vector) -> Directions:
+        """Return the direction of every factor of a step group."""
+        rule = self._problem.groups[group].rule
+        if rule == NO_RULE:
+            return ()
+        kinds = self._problem.transitions.kinds[rule]
+        key = (kinds, vector)
+        found = self._directions.get(key)
+        if found is None:
+            found = self._directions[key] = tuple([vector[kind] for kind in kinds])
+        return found
+
+    def directions_of(self, step: int, group: int, level: int) -> Directions:
+        """Return the direction of every factor of a step, as a member of a group, at a level."""
+        return self.directions(group, self.vectors[self._profile(group, step)][level])
+
+    def vector(self, cohort: int, level: int) -> Vector:
+        """Return the vector of a cohort at a level."""
+        return self.vectors[self._profile_of[cohort]][level]
+
+    def move(self, step: int, group: int) -> None:
+        """Put a step into the cohort of another group."""
+        if not self._is_predicated:
+            for index in range(len(self.groups), group + 1):
+                self._add(index, step)
+            cohort = group
+        else:
+            cohort = self._cohort_of(step, group)
+        if self.of_step is self._problem.step_groups:
+            self.of_step = list(self.of_step)
+        self.of_step[step] = cohort
+
+    def regroup(self, alive: Sequence[int]) -> None:
+        """Find the members of all cohorts again, after some steps moved and others are gone."""
+        self.members = [[] for _ in self.groups]
+        for step, cohort in enumerate(self.of_step):
+            if alive[step]:
+                self.members[cohort].append(step)
+
+    def _divide(self) -> None:
+        problem = self._problem
+        self.members = []
+        self.of_step = [self._cohort_of(step, group) for step, group in enumerate(problem.step_groups)]
+        self.regroup(bytearray(b"\x01") * problem.num_steps)
+
+    def _cohort_of(self, step: int, group: int) -> int:
+        """Return the cohort of a step under a schedule with predicates, a new one where there is none."""
+        key = (group, self._entries_of(self._problem.groups[group], step))
+        found = self._cohort_ids.get(key)
+        if found is None:
+            found = self._cohort_ids[key] = len(self.groups)
+            self._add(group, step)
+        return found
+
+    def _add(self, group: int, step: int) -> None:
+        cohort, profile = len(self.groups), self._profile(group, step)
+        self.groups.append(group)
+        self.by_profile[profile].append(cohort)
+        self._profile_of.append(profile)
+        if cohort == len(self.members):
+            self.members.append([])
+
+    def _profile(self, group: int, step: int) -> int:
+        """Return the profile of a group, of one of its steps where the schedule has predicates."""
+        one = self._problem.groups[group]
+        key: object = one.fixed
+        if one.fixed is None and self._schedule is not None:
+            key = (self._entries_of(one, step), one.multi_use)
+        found = self._profile_ids.get(key)
+        if found is None:
+            found = self._profile_ids[key] = len(self.vectors)
+            self.by_profile.append([])
+            self.vectors.append(self._vectors(one, step))
+        return found
+
+    def _vectors(self, group: StepGroup, step: int) -> tuple[Vector, ...]:
+        schedule = self._schedule
+        if group.fixed is not None:
+            return ((int(group.fixed),) * len(FACTOR_KINDS) + (0,),) * self.num_levels
+        if schedule is None:
+            return (_BOTH,)
+        return vectors_of_levels(schedule, self._entries_of(group, step), multi_use=group.multi_use)
+
+    def _entries_of(self, group: StepGroup, step: int) -> tuple[int, ...]:
+        """Return the entries of the schedule that select a group, or one of its steps."""
+        assert self._schedule is not None, "only asked where there is a schedule"
+        key: object = step if self._is_predicated else (group.name, group.traits)
+        found = self._entries.get(key)
+        if found is None:
+            found = self._entries[key] = matching_entries(self._schedule, self._problem.step_ops[step], group.traits)
+        return found

@@ -1,0 +1,317 @@
+"""Shardings and rules as small integers, and what one step makes of its shardings, computed once.
+
+What a visit of a step does depends on its rule, directions, strategy and shardings only. A program repeats the same
+few hundred combinations over and over, so the outcome is kept under that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from math import prod
+
+from attrs import define
+
+from shardy_py.propagation.sharding_table import ShardingTable
+from shardy_py.propagation.steps.aggressive import propagate_aggressive
+from shardy_py.propagation.steps.basic import propagate_basic
+from shardy_py.propagation.steps.factors import Projection, StepContext, Strategy, Updates
+from shardy_py.propagation.steps.whole_axis import Frame, PlainTensor, plain_frame, propagate_plain
+from shardy_py.schedule.default import FACTOR_KINDS
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
+from shardy_py.sharding.rule import OpShardingRule, TensorMapping
+from shardy_py.sharding.tensor import TensorSharding
+
+Directions = tuple[int, ...]
+"""The direction of every factor, as the integer of a `Direction`: enum members hash slowly."""
+
+Outcome = tuple[tuple[int, int], ...]
+"""The (slot position in the step, new sharding id) of every tensor that changes, operands first."""
+
+BLOCKED = len(FACTOR_KINDS)
+"""Stands for the kind of a blocked factor, behind the numbers of the kinds."""
+
+
+def rule_class(rule: OpShardingRule) -> tuple[object, ...]:
+    """Return a key that is equal for rules with which a step does the same to the same shardings.
+
+    A size matters where a dimension has several factors, which share its axes by size; of the other sizes only which
+    tensor is larger than which.
+    """
+    sizes, mappings = rule.factor_sizes, rule.mappings
+    distinct = dict.fromkeys(mappings)
+    return (
+        len(sizes),
+        len(rule.operand_mappings),
+        mappings,
+        _ranks(sizes, mappings) if len(distinct) > 1 else (),
+        tuple([sizes[factor] for mapping in distinct for dim in mapping if len(dim) > 1 for factor in dim]),
+        rule.reduction_factors,
+        rule.need_replication_factors,
+        rule.permutation_factors,
+        rule.blocked_propagation_factors,
+    )
+
+
+def _ranks(sizes: Sequence[int], mappings: Iterable[TensorMapping]) -> tuple[int, ...]:
+    """Return the rank of every tensor by its number of elements."""
+    volumes = [prod(map(sizes.__getitem__, {*chain.from_iterable(mapping)})) for mapping in mappings]
+    return tuple(map(sorted({*volumes}).index, volumes))
+
+
+def factor_kinds(rule: OpShardingRule) -> tuple[int, ...]:
+    """Return the kind of every factor of a rule, as an index into `FACTOR_KINDS`, or `BLOCKED`."""
+    kinds = [0] * len(rule.factor_sizes)
+    for kind, factors in (
+        # Where a factor is said to be of several kinds, the last one counts, as in `OpShardingRule.kind`.
+        (3, rule.permutation_factors),
+        (2, rule.need_replication_factors),
+        (1, rule.reduction_factors),
+        (BLOCKED, rule.blocked_propagation_factors),
+    ):
+        for factor in factors:
+            kinds[factor] = kind
+    return tuple(kinds)
+
+
+class StepMemo(dict[tuple[int, ...], Outcome]):
+    """The outcomes of all steps with a class of rules and everything else alike, by their shardings.
+
+    A missing outcome is computed at once: a look-up costs nothing but the one in the dictionary.
+    """
+
+    __slots__ = ("_context", "_rule_id", "_transitions")
+
+    def __init__(self, transitions: Transitions, rule_id: int, context: MemoKey) -> None:
+        self._transitions = transitions
+        self._rule_id = rule_id
+        self._context = context
+
+    def __missing__(self, ids: tuple[int, ...]) -> Outcome:
+        found = self[ids] = self._transitions.compute(self._rule_id, self._context, ids)
+        return found
+
+
+@define(frozen=True)
+class MemoKey:
+    """What the outcome of a step depends on besides the class of its rule and its shardings.
+
+    Attributes:
+        directions: One direction per factor, blocked factors included.
+        strategy: Basic or aggressive.
+        is_elementwise: Whether the op counts as elementwise.
+        conservative: Whether sub-axes may not be introduced.
+    """
+
+    directions: Directions
+    strategy: Strategy
+    is_elementwise: bool = False
+    conservative: bool = False
+
+
+class _Nothing(dict[tuple[int, ...], Outcome]):
+    """The outcomes of steps along no factor of which shardings may go."""
+
+    def __missing__(self, ids: tuple[int, ...]) -> Outcome:
+        return ()
+
+
+NOTHING: dict[tuple[int, ...], Outcome] = _Nothing()
+
+
+class _Frames(dict[int, Frame | None]):
+    """The frames of classes of rules; a missing one is made at once."""
+
+    __slots__ = ("_rules",)
+
+    def __init__(self, rules: Sequence[OpShardingRule]) -> None:
+        self._rules = rules
+
+    def __missing__(self, rule_id: int) -> Frame | None:
+        found = self[rule_id] = plain_frame(self._rules[rule_id])
+        return found
+
+
+class Transitions:
+    """The outcomes of steps, computed on demand and kept.
+
+    Attributes:
+        table: The interned shardings.
+        rules: One rule of every class of rules (see `rule_class`), by its id.
+        kinds: The kinds of the factors of a class (see `factor_kinds`), by its id.
+        frames: The frame of a class whose steps may be plain (see `plain_frame`), or None, by its id.
+    """
+
+    __slots__ = ("_class_ids", "_memos", "_rule_ids", "_views", "frames", "kinds", "rules", "table")
+
+    def __init__(self, table: ShardingTable) -> None:
+        self.table = table
+        self.rules: list[OpShardingRule] = []
+        self.kinds: list[tuple[int, ...]] = []
+        self.frames = _Frames(self.rules)
+        # By identity, as most rules are asked about once; the rules stay alive with the entries.
+        self._rule_ids: dict[int, tuple[int, OpShardingRule]] = {}
+        self._class_ids: dict[tuple[object, ...], int] = {}
+        self._views: dict[tuple[int, int, int], TensorFactorShardings] = {}
+        self._memos: dict[tuple[object, ...], StepMemo] = {}
+
+    def intern_rule(self, rule: OpShardingRule) -> int:
+        """Return the id of the class of a rule."""
+        known = self._rule_ids.get(id(rule))
+        if known is not None:
+            return known[0]
+        found = self._class_ids.setdefault(rule_class(rule), len(self.rules))
+        self._rule_ids[id(rule)] = found, rule
+        if found == len(self.rules):
+            self.rules.append(rule)
+            self.kinds.append(factor_kinds(rule))
+        return found
+
+    def memo(
+        self,
+        rule_id: int,
+        directions: Directions,
+        strategy: Strategy,
+        *,
+        is_elementwise: bool = False,
+        conservative: bool = False,
+    ) -> StepMemo:
+        """Return what visits change, by shardings.
+
+        Args:
+            rule_id: The class of the rule.
+            directions: See `MemoKey`; so are the others.
+            strategy: See there.
+            is_elementwise: See there.
+            conservative: See there.
+        """
+        key = (rule_id, directions, strategy is Strategy.BASIC, is_elementwise, conservative)
+        found = self._memos.get(key)
+        if found is None:
+            context = MemoKey(directions, strategy, is_elementwise, conservative)
+            found = self._memos[key] = StepMemo(self, rule_id, context)
+        return found
+
+    def outcome(
+        self,
+        rule_id: int,
+        directions: Directions,
+        strategy: Strategy,
+        ids: tuple[int, ...],
+        *,
+        is_elementwise: bool = False,
+        conservative: bool = False,
+    ) -> Outcome:
+        """Return what a visit changes; see `memo`.
+
+        Args:
+            rule_id: See there.
+            directions: See there.
+            strategy: See there.
+            ids: The shardings of operands and results.
+            is_elementwise: See there.
+            conservative: See there.
+        """
+        memo = self.memo(rule_id, directions, strategy, is_elementwise=is_elementwise, conservative=conservative)
+        return memo[ids]
+
+    def compute(self, rule_id: int, context: MemoKey, ids: tuple[int, ...]) -> Outcome:
+        """Return what a visit changes, computed anew."""
+        table = self.table
+        # Without an axis on any dimension there is nothing to propagate.
+        if not any(map(table.spreads.__getitem__, ids)):
+            return ()
+        common = table.common_mesh(ids)
+        if common is None or common[1].is_maximal:
+            return ()
+        name, mesh = common
+        if context.strategy is Strategy.AGGRESSIVE:
+            plain = self._plain_tensors(rule_id, ids)
+            if plain is not None:
+                return self._compute_plain(rule_id, context, ids, plain, name, mesh)
+        rule = self.rules[rule_id]
+        sizes = rule.factor_sizes
+        mappings = rule.mappings
+        values = table.values
+        split = len(rule.operand_mappings)
+        views = [self._view(rule_id, position, ids[position], mesh) for position in range(len(mappings))]
+        projection = Projection(views[:split], views[split:])
+        tensors = projection.tensors
+        step = StepContext(sizes, context.directions, mesh, context.conservative, context.is_elementwise)
+        updated = propagate_step(projection, step, context.strategy)
+        changes = []
+        for position, changed in enumerate(updated):
+            if not changed:
+                continue
+            new = unproject(tensors[position], mappings[position], sizes, name, mesh)
+            old = values[ids[position]]
+            if new != old and not (old is None and new.empty_axes):
+                changes.append((position, table.intern(new)))
+        return tuple(changes)
+
+    def _view(self, rule_id: int, position: int, sharding_id: int, mesh: Mesh) -> TensorFactorShardings:
+        """Return the factor shardings of one tensor; they are computed once and copied."""
+        key = (rule_id, position, sharding_id)
+        found = self._views.get(key)
+        if found is None:
+            rule = self.rules[rule_id]
+            sharding = self.table.values[sharding_id]
+            found = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
+        return found.copy()
+
+    def _plain_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[PlainTensor] | None:
+        """Return the tensors of a step if it is plain."""
+        frame = self.frames[rule_id]
+        if frame is None:
+            return None
+        plains, tensors = self.table.plains, []
+        for index, rank in enumerate(frame.ranks):
+            key = ids[index] or -rank
+            tensor = plains[key] if key in plains else self.table.plain(ids[index], rank)
+            if tensor is None or len(tensor.dims) != rank:
+                return None
+            tensors.append(tensor)
+        return tensors
+
+    def _compute_plain(
+        self,
+        rule_id: int,
+        context: MemoKey,
+        ids: tuple[int, ...],
+        tensors: Sequence[PlainTensor],
+        name: str | Mesh,
+        mesh: Mesh,
+    ) -> Outcome:
+        frame, table = self.frames[rule_id], self.table
+        assert frame is not None, "only asked about plain steps"
+        changes = propagate_plain(frame, tensors, context.directions, mesh, is_elementwise=context.is_elementwise)
+        outcome = []
+        for tensor in sorted(changes):
+            old = tensors[tensor]
+            if not old.elsewhere:
+                outcome.append((tensor, table.intern_plain(name, tuple(changes[tensor]), old.closed)))
+                continue
+            dims = tuple(map(table.dimension, changes[tensor], old.closed))
+            whole = table.values[ids[tensor]]
+            assert whole is not None, "a missing sharding has no axes elsewhere"
+            new = TensorSharding(name, dims, whole.replicated_axes, whole.unreduced_axes, whole.reduction_op)
+            outcome.append((tensor, table.intern(new)))
+        return tuple(outcome)
+
+
+def project_step(rule: OpShardingRule, shardings: Sequence[TensorSharding | None], mesh: Mesh) -> Projection:
+    """Return the factor shardings of all operands and results of a step."""
+    mappings = (*rule.operand_mappings, *rule.result_mappings)
+    tensors = [
+        project(sharding, mapping, rule.factor_sizes, mesh)
+        for sharding, mapping in zip(shardings, mappings, strict=True)
+    ]
+    split = len(rule.operand_mappings)
+    return Projection(tensors[:split], tensors[split:])
+
+
+def propagate_step(projection: Projection, context: StepContext, strategy: Strategy) -> Updates:
+    """Propagate along the factors of a step, in place; return which tensors changed."""
+    propagate = propagate_basic if strategy is Strategy.BASIC else propagate_aggressive
+    return propagate(projection, context)

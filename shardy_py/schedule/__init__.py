@@ -1,0 +1,1 @@
+"""Schedules: in which order ops decide, as values and as text."""

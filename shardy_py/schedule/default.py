@@ -1,0 +1,113 @@
+"""The default schedule, and what a schedule allows at each level."""
+
+from __future__ import annotations
+
+from shardy_py.ir.graph import Op
+from shardy_py.ir.interfaces import Broadcast, Elementwise, ForwardPassThrough, PassThrough, Trait
+from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector
+from shardy_py.sharding.rule import FactorKind
+
+__all__ = [
+    "DEFAULT",
+    "EDGES",
+    "FLAT",
+    "Entry",
+    "Level",
+    "Schedule",
+    "Selector",
+    "matching_entries",
+]
+
+
+def matching_entries(schedule: Schedule, op: Op, traits: frozenset[Trait]) -> tuple[int, ...]:
+    """Return the indices into `Schedule.entries` that select an op, uses and factors aside."""
+    key = (op.name, traits)
+    found: tuple[int, ...] | None = None if schedule.is_predicated else schedule.derived.get(key)
+    if found is None:
+        entries = enumerate(schedule.entries)
+        found = tuple([index for index, (_, entry) in entries if entry.selector.matches_op(op, traits)])
+        if not schedule.is_predicated:
+            schedule.derived[key] = found
+    return found
+
+
+FACTOR_KINDS = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION, FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
+Vector = tuple[int, ...]
+"""The direction of every kind of factor, in the order of `FACTOR_KINDS`; last that of blocked factors, none."""
+
+
+def vectors_of_levels(schedule: Schedule, entries: tuple[int, ...], *, multi_use: bool) -> tuple[Vector, ...]:
+    """Return the vector of every level; see `kind_directions`."""
+    key = (entries, multi_use)
+    found: tuple[Vector, ...] | None = schedule.derived.get(key)
+    if found is None:
+        levels = [
+            kind_directions(schedule, entries, level, multi_use=multi_use) for level in range(len(schedule.levels))
+        ]
+        found = tuple([(*[int(level[kind]) for kind in FACTOR_KINDS], 0) for level in levels])
+        schedule.derived[key] = found
+    return found
+
+
+def kind_directions(
+    schedule: Schedule, entries: tuple[int, ...], level: int, *, multi_use: bool
+) -> dict[FactorKind, Direction]:
+    """Return the direction of every kind of factor at a level: the union over this and the earlier levels.
+
+    Args:
+        schedule: The schedule.
+        entries: The entries that select the op (see `matching_entries`).
+        level: The index of the level.
+        multi_use: Whether an operand of the op that is not a scalar has not exactly one use.
+    """
+    all_entries = schedule.entries
+    found = dict.fromkeys(FactorKind, Direction.NONE)
+    for index in entries:
+        entry_level, entry = all_entries[index]
+        if entry_level > level or not entry.selector.matches_uses(multi_use=multi_use):
+            continue
+        for kind in FactorKind:
+            if entry.selector.matches_factor(kind):
+                found[kind] |= entry.direction
+    return found
+
+
+EDGES = ("sdy.data_flow_edge", "sdy.func_data_flow_edge")
+
+_early = Selector(names=EDGES, traits=(Elementwise, PassThrough))
+_early_single = Selector(names=EDGES, traits=(Elementwise, PassThrough), uses="single")
+
+FLAT = Schedule((Level("everything", (Entry(Selector()),)),))
+"""One level: every op in both directions."""
+
+DEFAULT = Schedule(
+    (
+        Level(
+            "pass-through ops whose operands have one use",
+            (
+                Entry(_early_single),
+                Entry(Selector(traits=(ForwardPassThrough,), uses="single"), Direction.FORWARD),
+            ),
+        ),
+        Level(
+            "pass-through ops",
+            (Entry(_early), Entry(Selector(traits=(ForwardPassThrough,)), Direction.FORWARD)),
+        ),
+        Level(
+            "pass-through factors, broadcasts backward",
+            (
+                Entry(Selector(excluded_traits=(Broadcast,), factor_kinds=(FactorKind.PASS_THROUGH,))),
+                Entry(Selector(traits=(Broadcast,), factor_kinds=(FactorKind.PASS_THROUGH,)), Direction.BACKWARD),
+            ),
+        ),
+        Level(
+            "all factors, broadcasts backward",
+            (
+                Entry(Selector(excluded_traits=(Broadcast,))),
+                Entry(Selector(traits=(Broadcast,)), Direction.BACKWARD),
+            ),
+        ),
+        Level("everything", (Entry(Selector()),)),
+    )
+)
+"""The reference's schedule."""

@@ -1,0 +1,1 @@
+"""Passes over programs, the pipelines they form, and the runner of passes."""

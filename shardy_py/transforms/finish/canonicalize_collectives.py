@@ -1,0 +1,43 @@
+"""Leave out collectives that undo each other or do nothing, and fuse those that go together."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.unused import erase_unused_ops
+from shardy_py.transforms.finish.collectives.patterns import PATTERNS
+from shardy_py.transforms.finish.collectives.rewriter import Rewriter
+from shardy_py.transforms.finish.fold_constants import fold_constants
+from shardy_py.transforms.finish.unify_constants import unify_constants
+
+_MAX_ITERATIONS = 10
+"""When the driver of the reference gives up."""
+
+
+@frozen
+class CanonicalizeCollectivesPass:
+    """Simplify collectives: an all-slice of an all-reduce, for example, is a reduce-scatter.
+
+    Upstream runs MLIR's canonicalizer with the patterns labelled ``sdy-collective``. Its driver also unites equal
+    constants, folds what stands for one and erases ops without effects that nobody uses, whatever the patterns, and so
+    does this.
+    """
+
+    name: ClassVar[str] = "sdy-canonicalize-collectives"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Simplify all functions."""
+        unify_constants(program, context.semantics, context.copies)
+        erase_unused_ops(program, context.semantics)
+        if fold_constants(program, context.semantics, context.copies):
+            erase_unused_ops(program, context.semantics)
+            unify_constants(program, context.semantics, context.copies)
+        rewriter = Rewriter(program, context.semantics, PATTERNS)
+        for _ in range(_MAX_ITERATIONS):
+            if not rewriter.run():
+                return
+            erase_unused_ops(program, context.semantics)

@@ -1,0 +1,60 @@
+"""Simplify what inserting reshards left behind: a reshard of a reshard is one reshard."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.unused import erase_unused_ops
+from shardy_py.transforms.finish.fold_constants import fold_constants
+from shardy_py.transforms.finish.unify_constants import unify_constants
+
+_RESHARD = "sdy.reshard"
+
+
+@frozen
+class CanonicalizeReshardsPass:
+    """Merge chains of reshards whose links have no other use.
+
+    Upstream runs MLIR's canonicalizer with the patterns labelled ``sdy-reshard``. Its driver also unites equal
+    constants, folds what stands for one and erases ops without effects that nobody uses, whatever the patterns, and so
+    does this.
+    """
+
+    name: ClassVar[str] = "sdy-canonicalize-reshards"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Simplify all functions."""
+        unify_constants(program, context.semantics, context.copies)
+        erase_unused_ops(program, context.semantics)
+        if fold_constants(program, context.semantics, context.copies):
+            erase_unused_ops(program, context.semantics)
+            unify_constants(program, context.semantics, context.copies)
+        for op in ops_named(program, _RESHARD):
+            inner = _only_used_here(op)
+            if inner is not None:
+                _merge(program, inner, op)
+
+
+def _only_used_here(op: Op) -> Op | None:
+    """Return the reshard whose result only ``op``, another reshard, uses."""
+    if op.name != _RESHARD:
+        return None
+    inner = op.operands[0].defining_op
+    if inner is None or inner.name != _RESHARD or not inner.results[0].has_one_use:
+        return None
+    return inner
+
+
+def _merge(program: Program, inner: Op, outer: Op) -> None:
+    """Let a reshard start from where the one before it starts."""
+    outer.set_operand(0, inner.operands[0])
+    # The merged op is a new one to MLIR: attributes that other dialects put on the old ones are gone.
+    for name in [name for name in outer.attributes if name != "sharding"]:
+        del outer.attributes[name]
+    program.shardings.pop(inner.results[0].id, None)
+    inner.erase()

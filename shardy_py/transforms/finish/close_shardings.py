@@ -1,0 +1,52 @@
+"""Close all shardings, now that nothing will be propagated any more."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import distinct
+from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue, closed_dimension
+
+_MANUAL_COMPUTATION = "sdy.manual_computation"
+_SHARDINGS = ("in_shardings", "out_shardings")
+
+
+@frozen
+class CloseShardingsPass:
+    """Close every dimension and drop replicated axes, which only kept others from sharding a dimension by them."""
+
+    name: ClassVar[str] = "sdy-close-shardings"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Close the shardings of all values."""
+        table = program.shardings
+        known: dict[TensorSharding, TensorSharding] = {}
+        closed: dict[int, TensorSharding] = {}
+        for sharding in distinct(table.values()):
+            found = known.get(sharding)
+            if found is None:
+                found = known[sharding] = _close(sharding)
+            closed[id(sharding)] = found
+        for value, sharding in table.items():
+            table[value] = closed[id(sharding)]
+        for op in ops_named(program, _MANUAL_COMPUTATION):
+            _close_attributes(op)
+
+
+def _close(sharding: TensorSharding) -> TensorSharding:
+    """Return a sharding closed; an empty dimension loses its priority, which a closed one may not have."""
+    dims = tuple([CLOSED if not dim.axes else closed_dimension(dim) for dim in sharding.dim_shardings])
+    return TensorSharding(sharding.mesh, dims, (), sharding.unreduced_axes, sharding.reduction_op)
+
+
+def _close_attributes(op: Op) -> None:
+    """Close what a manual computation holds besides the table, which knows no manual axes."""
+    for name in _SHARDINGS:
+        shardings = op.attributes.get(name)
+        if isinstance(shardings, TensorShardingPerValue):
+            op.attributes[name] = TensorShardingPerValue(tuple(_close(item) for item in shardings.shardings))

@@ -1,0 +1,109 @@
+"""Finding the axes of an all-slice."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
+from shardy_py.transforms.finish.collectives.alignment import AxesPerDim
+from shardy_py.transforms.finish.collectives.state import ReshardState
+
+_DYNAMIC = -(2**63)
+"""What MLIR computes with for a dynamic size."""
+
+
+def find_slicing_axes(state: ReshardState) -> tuple[tuple[AxisRef, ...], ...] | None:
+    """Slice by axes of the target that are free, and return them by dimension; None where there are none.
+
+    No dimension is split further than in the target, for that would have to be undone by an all-to-all.
+    """
+    slicing: AxesPerDim = [[] for _ in state.dims]
+
+    def add(dim: int, axis: AxisRef) -> None:
+        add_axis_or_merge(slicing[dim], axis, state.mesh)
+        state.add_current(dim, axis)
+
+    for dim in state.dims:
+        in_size, out_size = state.size(state.in_axes[dim]), state.size(state.out_axes[dim])
+        state.capacities[dim] = out_size // gcd(in_size, out_size)
+    for dim in state.dims:
+        for axis in _reserve_for_all_to_all(state, dim):
+            state.in_axes[dim].append(axis)
+            state.in_set.add(axis)
+            add(dim, axis)
+    available: list[AxisRef] = []
+    for dim in state.dims:
+        for axis in _slice_in_place(state, dim, available):
+            add(dim, axis)
+    state.distribute(lambda dim: available, to_front=False, on_added=add)
+    state.locate_out_axes()
+    return tuple(tuple(axes) for axes in slicing) if any(slicing) else None
+
+
+def _slice_in_place(state: ReshardState, dim: int, available: list[AxisRef]) -> list[AxisRef]:
+    """Return the free axes of the target to slice in their own dimension; what does not fit goes to ``available``."""
+    in_axes, out_axes = state.in_axes[dim], state.out_axes[dim]
+    sliced: list[AxisRef] = []
+    index = 0
+    while index < len(out_axes):
+        axis = out_axes[index]
+        if axis in state.in_set:
+            index += 1
+            continue
+        within, remainder, state.capacities[dim] = state.fit(axis, state.capacities[dim])
+        if within is None:
+            available.append(axis)
+            index += 1
+            continue
+        sliced.append(within)
+        if index == 0 and not in_axes:
+            del out_axes[0]
+        else:
+            state.in_set.add(within)
+            in_axes.append(within)
+            out_axes[index] = within
+            index += 1
+        if remainder is not None:
+            out_axes.insert(index, remainder)
+            available.append(remainder)
+            index += 1
+    return sliced
+
+
+def _reserve_for_all_to_all(state: ReshardState, src_dim: int) -> list[AxisRef]:
+    """Return axes to slice in a dimension, although the target has them in another, for one all-to-all of them all.
+
+    That saves a collective-permute where the end of the source dimension is followed by free axes in the target
+    dimension. The target dimension must have nothing misplaced, the source dimension nothing else to become, and
+    be divisible by all the axes. The capacity is borrowed from the target dimension.
+    """
+    src_in_axes = state.in_axes[src_dim]
+    if not src_in_axes or state.out_axes[src_dim]:
+        return []
+    tgt_dim, _ = state.out_positions.get(src_in_axes[-1], (None, 0))
+    if tgt_dim is None or state.in_axes[tgt_dim]:
+        return []
+    tgt_out_axes = state.out_axes[tgt_dim]
+    start = tgt_out_axes.index(src_in_axes[-1]) + 1
+    end = start
+    while end < len(tgt_out_axes) and tgt_out_axes[end] not in state.in_set:
+        end += 1
+    if end == start:
+        return []
+    common = _common_suffix_length(src_in_axes, tgt_out_axes[:start])
+    rest = src_in_axes[: len(src_in_axes) - common]
+    if any(state.out_positions.get(axis, (None, 0))[0] == tgt_dim for axis in rest):
+        return []
+    added_size = state.size(tgt_out_axes[start:end])
+    size = state.shape[src_dim]
+    if (_DYNAMIC if size is None else size) % (state.size(state.current_axes[src_dim]) * added_size):
+        return []
+    state.capacities[tgt_dim] //= state.size(src_in_axes[len(src_in_axes) - common :]) * added_size
+    return tgt_out_axes[start:end]
+
+
+def _common_suffix_length(first: list[AxisRef], second: list[AxisRef]) -> int:
+    length = 0
+    while length < min(len(first), len(second)) and first[-1 - length] == second[-1 - length]:
+        length += 1
+    return length

@@ -1,0 +1,112 @@
+"""Merge the copies of constants again that turned out to be sharded alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import ClassVar, NamedTuple
+
+from attrs import frozen
+
+from shardy_py.ir.attributes import Attribute, freeze
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.interfaces import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
+from shardy_py.ir.op_index import names_with_trait, ops_among
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.types import is_scalar
+
+
+@frozen
+class ConstantOrScalarMergerPass:
+    """Replace each constant, and each broadcast of a scalar, by an equal one that comes first in the same region.
+
+    Equal means the same attributes and the same sharding. What is computed from constants stays apart.
+    """
+
+    name: ClassVar[str] = "sdy-constant-or-scalar-merger"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Merge the constants of a program."""
+        semantics, log, keys = context.semantics, context.copies, _Keys(program)
+        kinds: dict[str, _Kind] = {}
+        first: dict[Hashable, Op] = {}
+        for op in ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast)):
+            region = op.parent.parent if op.parent else None
+            if region is None or len(op.operands) > 1:
+                continue
+            kind = kinds.get(op.name) or _kind_of(op, semantics, kinds)
+            if not kind.is_constant and not (kind.is_broadcast and op.operands and is_scalar(op.operands[0].type)):
+                continue
+            kept = first.setdefault((region, kind.name, *keys.of(op, kind.holder)), op)
+            if kept is op:
+                continue
+            if log is not None:
+                log.merged(op, kept)
+            _replace(op, kept)
+
+
+class _Kind(NamedTuple):
+    """What matters of an op besides its own parts.
+
+    Attributes:
+        is_constant: It makes a constant.
+        is_broadcast: It expands its operand.
+        name: What it counts as.
+        holder: The attribute that holds its sharding.
+    """
+
+    is_constant: bool
+    is_broadcast: bool
+    name: str
+    holder: str
+
+
+def _kind_of(op: Op, semantics: OpSemantics, kinds: dict[str, _Kind]) -> _Kind:
+    """Return the kind of an op, and enter it where all ops of the name are of that kind."""
+    traits = semantics.get_traits(op)
+    name = "sdy.constant" if AsSdyConstant in traits else op.name
+    kind = _Kind(ConstantLike in traits, Broadcast in traits, name, semantics.get_sharding_attribute(op))
+    if semantics.traits_of_name(op.name) is not None:
+        kinds[op.name] = kind
+    return kind
+
+
+class _Keys:
+    """What two ops must have in common to be merged, besides the name and the region.
+
+    The attribute that holds the sharding does not count: the program's table is newer.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._table = program.shardings
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[tuple[int, int, str], tuple[object, int]] = {}
+
+    def of(self, op: Op, holder: str) -> tuple[Hashable, ...]:
+        """Return the key of an op, given the attribute that holds its sharding."""
+        number, results = self._attributes(op.attributes, holder), op.results
+        if len(results) == 1:
+            value = results[0]
+            return number, value.type, self._table.get(value.id), *op.operands
+        shardings = [self._table.get(value.id) for value in results]
+        return number, *[value.type for value in results], *shardings, *op.operands
+
+    def _attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
+        """Return a number for the attributes but one; ops that share their attributes are looked at once."""
+        parts = getattr(attributes, "parts", None)
+        if parts is None:
+            return self._number(attributes, left_out)
+        key = id(parts[0]), id(parts[1]), left_out
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = parts, self._number(attributes, left_out)
+        return found[1]
+
+    def _number(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
+        items = tuple([(name, freeze(attributes[name])) for name in sorted(attributes) if name != left_out])
+        return self._numbers.setdefault(items, len(self._numbers))
+
+
+def _replace(op: Op, kept: Op) -> None:
+    for old in op.results:
+        old.replace_all_uses_with(kept.results[old.index])
+    op.erase()

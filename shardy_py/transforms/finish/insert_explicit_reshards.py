@@ -1,0 +1,241 @@
+"""Insert reshards so that every op gets its operands, and gives its results, in shardings it can compute with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import prod
+from typing import ClassVar
+
+from attrs import evolve, frozen
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
+from shardy_py.ir.op_index import names_with_trait, ops_named, place_of
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.sharding_walker import IN_SHARDINGS, MANUAL_COMPUTATION, OUT_SHARDINGS
+from shardy_py.ir.shardings import distinct
+from shardy_py.ir.types import Type, static_shape
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.reductions import with_collectives_only
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
+from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
+from shardy_py.transforms.finish.reshards.captures import replicate_captures
+from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
+from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
+from shardy_py.transforms.finish.reshards.survey import Visit, visits_named, visits_of
+from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
+from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
+
+_CALL = "func.call"
+
+
+@frozen
+class InsertExplicitReshardsPass:
+    """Insert explicit reshards, and all-reduces for sharded reduction factors.
+
+    Two tensors of an op conflict where an axis shards dimensions that do not correspond, or shards a dimension of
+    one and not the corresponding one of the other. After the full version no op has a conflict. The other version
+    leaves conflicts to the partitioner, but for calls, concatenations of tensors sharded unlike the result,
+    contractions where resharding the result is cheaper, and unreduced axes.
+
+    Args:
+        enable_full_version: Whether all ops are resharded.
+        reshard_ops_without_rule: Whether the full version also lets ops without a rule compute on whole tensors, as
+            nobody knows what they would make of parts. The reference leaves them alone.
+    """
+
+    name: ClassVar[str] = "sdy-insert-explicit-reshards"
+
+    enable_full_version: bool = False
+    reshard_ops_without_rule: bool = False
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Insert the reshards of all functions.
+
+        Raises:
+            VerificationError: unreduced axes end, or begin, where nothing can be inserted for them.
+        """
+        semantics = context.semantics
+        # Ops keep the dimensions that do not divide evenly here even where propagation was conservative.
+        semantics = semantics.with_options(evolve(semantics.options, conservative=False))
+        resharder = Resharder.of(program, semantics)
+        resharder.survey.open_partial_shardings(program.shardings)
+        replicate_captures(resharder, semantics)
+        run = _Run(resharder, semantics, full=self.enable_full_version, without_rule=self.reshard_ops_without_rule)
+        everything = self.enable_full_version or _has_unreduced_axes(program)
+        functions = resharder.functions.values()
+        # What is inserted is not visited, in whatever function it is.
+        if everything:
+            visits = {function: visits_of(function, semantics) for function in functions}
+        else:
+            visits = visits_named(program, _names_of_interest(program, semantics), semantics)
+        for function in functions:
+            for visit in visits.get(function, ()):
+                run.visit(visit)
+            reshard_returns(resharder, function, full=self.enable_full_version)
+
+
+def _has_unreduced_axes(program: Program) -> bool:
+    """Return whether some sharding has unreduced axes, in the table or in the attributes of a manual computation."""
+    if any(sharding.unreduced_axes for sharding in distinct(program.shardings.values())):
+        return True
+    computations = ops_named(program, MANUAL_COMPUTATION)
+    held = [op.attributes.get(name) for op in computations for name in (IN_SHARDINGS, OUT_SHARDINGS)]
+    return any(sharding.unreduced_axes for attribute in held if attribute for sharding in attribute.shardings)
+
+
+def _names_of_interest(program: Program, semantics: OpSemantics) -> set[str]:
+    """Return the names of the ops that the minimal version looks at where nothing is unreduced."""
+    return {_CALL, *names_with_trait(program, semantics, Contraction, Concatenation)}
+
+
+class _Planner:
+    """Makes every distinct plan once: programs repeat the same few hundred situations over and over."""
+
+    def __init__(self, meshes: Mapping[str, Mesh]) -> None:
+        self._meshes = meshes
+        self._plans: dict[Situation, Plan | None] = {}
+        self._by_identity: dict[tuple[object, ...], tuple[object, Plan | None]] = {}
+        self._sizes: dict[Type, int] = {}
+
+    def plan(
+        self,
+        op: Op,
+        rule: OpShardingRule,
+        mode: Mode,
+        operands: Shardings,
+        results: Shardings,
+        own: Shardings,
+        reduction: ReductionOp | None,
+    ) -> Plan | None:
+        """Return the plan for an op; see `Situation`."""
+        # Equal values are mostly the same object here, and identities are compared much faster.
+        types = [value.type for value in op.operands] + [value.type for value in op.results]
+        key = (id(rule), id(mode), reduction, *map(id, operands), *map(id, results), *map(id, own), *map(id, types))
+        known = self._by_identity.get(key)
+        if known is not None:
+            return known[1]
+        sizes = tuple([self._size(type_) for type_ in types])
+        count = len(operands)
+        situation = Situation(rule, operands, results, sizes[:count], sizes[count:], mode, own, reduction)
+        if situation not in self._plans:
+            self._plans[situation] = make_plan(situation, self._meshes)
+        # What the key identifies has to stay alive, or another object could get its identity.
+        self._by_identity[key] = ((situation, types), self._plans[situation])
+        return self._plans[situation]
+
+    def _size(self, type_: Type) -> int:
+        """Return the number of elements of a type; 0 where it is unknown."""
+        found = self._sizes.get(type_)
+        if found is None:
+            shape = static_shape(type_)
+            found = self._sizes[type_] = 0 if shape is None else prod(shape)
+        return found
+
+
+class _Run:
+    """One run of the pass over a program."""
+
+    def __init__(self, resharder: Resharder, semantics: OpSemantics, *, full: bool, without_rule: bool) -> None:
+        self._resharder = resharder
+        self._semantics = semantics
+        self._planner = _Planner(resharder.meshes)
+        self._full = full
+        self._without_rule = full and without_rule
+
+    def visit(self, visit: Visit) -> None:
+        """Insert what one op needs."""
+        resharder, op = self._resharder, visit.op
+        if IsTerminator in visit.traits:
+            return
+        if visit.data_flow is not None:
+            reshard_data_flow(resharder, op, visit.data_flow, full=self._full)
+        elif op.name == _CALL:
+            reshard_call(resharder, op)
+        elif not convert_reshard(resharder, op):
+            self._reshard(op, visit.traits)
+
+    def _reshard(self, op: Op, traits: Collection[Trait]) -> None:
+        sharding = self._resharder.sharding
+        operands = tuple([sharding(value) for value in op.operands])
+        results = tuple([sharding(value) for value in op.results])
+        # What mode an op is in depends on its operands as they were, unreduced axes included.
+        mode = self._mode(op, traits, results, operands)
+        if reduce_operands(self._resharder, op, operands, results):
+            operands = tuple([sharding(value) for value in op.operands])
+        plan = self._plan(op, mode, operands, results)
+        if plan is not None and not plan.is_empty:
+            self._apply(op, plan)
+        elif self._without_rule and computes_on_whole_tensors(op, traits, self._semantics):
+            gather_around(self._resharder, op)
+
+    def _mode(self, op: Op, traits: Collection[Trait], results: Shardings, operands: Shardings) -> Mode:
+        if self._full:
+            return Mode.RESHAPE if Reshape in traits else Mode.FULL
+        # What is said about contractions is about two operands; more of them, a bias say, are left to the partitioner.
+        if Contraction in traits and (len(op.operands), len(op.results)) == (2, 1):
+            return Mode.CONTRACTION
+        # If all are sharded alike there may still be a conflict, where the dimension concatenated is sharded, but
+        # there the partitioner does better without a reshard.
+        if Concatenation in traits and any(operand != results[0] for operand in operands):
+            return Mode.FULL
+        return Mode.MINIMAL
+
+    def _plan(self, op: Op, mode: Mode, own: Shardings, results: Shardings) -> Plan | None:
+        operands = own
+        if self._resharder.survey.barriers:
+            operands = tuple([self._resharder.sharding_before_barriers(value) for value in op.operands])
+            results = tuple([self._resharder.sharding_before_barriers(value) for value in op.results])
+        if mode is Mode.MINIMAL and not (results and results[0] is not None and results[0].unreduced_axes):
+            return None
+        if not any(operands) and not any(results):
+            return None
+        rule = self._semantics.get_sharding_rule(op)
+        # The rules that users give say how to propagate, not what the partitioner can do with their ops.
+        if rule is None or rule.is_custom:
+            return None
+        rule, reduction = self._with_collectives_only(op, rule)
+        return self._planner.plan(
+            op, rule, mode, operands, results, own if mode is Mode.RESHAPE else operands, reduction
+        )
+
+    def _with_collectives_only(self, op: Op, rule: OpShardingRule) -> tuple[OpShardingRule, ReductionOp | None]:
+        """Return the rule with the reductions that a collective can combine, and that collective; None for a sum."""
+        if not rule.reduction_factors:
+            return rule, None
+        reductions = self._semantics.get_reductions(op)
+        if not reductions.shape_collectives and not self._semantics.options.extended:
+            return rule, None
+        types = [getattr(value.type, "element_type", "") for value in op.results]
+        changed, words = with_collectives_only(rule, reductions, types)
+        return changed, next((word for word in words.values() if word != "sum"), None)
+
+    def _apply(self, op: Op, plan: Plan) -> None:
+        if plan.reduced_axes is None:
+            message = "the results have unreduced axes, but the operands do not agree on the axes that are reduced"
+            hint = "shard the reduced dimensions of all operands alike"
+            raise VerificationError(Diagnostic("unreduced-conflict", message, place_of(op), op.name, hint))
+        self._reshard_operands(op, plan)
+        self._reshard_results(op, plan)
+        if plan.reduced_axes:
+            default = [TensorSharding.fully_closed(plan.mesh, rank_of(value)) for value in op.results]
+            reduce_results(self._resharder, op, plan.reduced_axes, default, reduction=plan.reduction)
+
+    def _reshard_operands(self, op: Op, plan: Plan) -> None:
+        place = Place.before(op)
+        for number, wanted in enumerate(plan.operands):
+            if wanted is not None:
+                op.set_operand(number, self._resharder.reshard(op.operands[number], wanted, place))
+
+    def _reshard_results(self, op: Op, plan: Plan) -> None:
+        """Let the op give results as it computes them, and reshard them to what they were."""
+        resharder, place = self._resharder, Place.after(op)
+        for value, wanted in zip(op.results, plan.results, strict=True):
+            if wanted is None:
+                continue
+            target = resharder.sharding(value) or TensorSharding.fully_closed(plan.mesh, rank_of(value))
+            moved = resharder.reshard(value, target, place)
+            value.replace_all_uses_with(moved, except_op=moved.owning_op)
+            resharder.set_result_sharding(value, wanted)

@@ -1,0 +1,74 @@
+"""Say where a call's results are resharded: its function returns them one way, they are used in another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import complete, complete_unless_maximal, set_shardings
+from shardy_py.ir.symbols import SymbolTable
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+
+RESHARD = "sdy.reshard"
+
+
+@frozen
+class InsertFuncCallReshardsPass:
+    """Shard the results of calls like those of their functions, with an ``sdy.reshard`` after those that differ."""
+
+    name: ClassVar[str] = "sdy-insert-func-call-reshards"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Insert the reshards of all calls.
+
+        Raises:
+            VerificationError: a function that does not exist is called.
+        """
+        calls = ops_named(program, "func.call")
+        if not calls:
+            return
+        symbols, meshes = SymbolTable(program), program.meshes
+        for call in calls:
+            shardings = _result_shardings(program, symbols.callee(call), call, meshes)
+            if shardings:
+                _insert_reshards(program, call, shardings)
+
+
+def _result_shardings(
+    program: Program, function: Op, call: Op, meshes: Mapping[str, Mesh]
+) -> tuple[TensorSharding, ...]:
+    """Return the shardings in which a function returns its results: unsharded where it does not say.
+
+    Returns:
+        One sharding per result; () where neither the function nor the call has any.
+    """
+    shardings = complete_unless_maximal(program.shardings, function.function_results, meshes)
+    if shardings:
+        return shardings
+    return tuple(_replicated_like(sharding) for sharding in complete(program.shardings, call.results))
+
+
+def _insert_reshards(program: Program, call: Op, shardings: tuple[TensorSharding, ...]) -> None:
+    table = program.shardings
+    for result, sharding in zip(call.results, shardings, strict=True):
+        wanted = table.get(result.id)
+        if not sharding.is_equivalent(wanted, ignore_unreduced_axes=True):
+            _insert_reshard(program, call, result, _replicated_like(sharding) if wanted is None else wanted)
+    set_shardings(program, call.results, shardings)
+
+
+def _insert_reshard(program: Program, call: Op, result: Value, sharding: TensorSharding) -> None:
+    reshard = Op(program, RESHARD, [result], [result.type])
+    call.parent.insert_after(call, reshard)  # type: ignore[union-attr]
+    program.shardings[reshard.result.id] = sharding
+    result.replace_all_uses_with(reshard.result, except_op=reshard)
+
+
+def _replicated_like(sharding: TensorSharding) -> TensorSharding:
+    return TensorSharding.fully_closed(sharding.mesh, sharding.rank)

@@ -1,0 +1,25 @@
+"""Take the sharding groups out, which have done their work during propagation."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Program
+from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.passes import PassContext
+
+_SHARDING_GROUP = "sdy.sharding_group"
+
+
+@frozen
+class RemoveShardingGroupsPass:
+    """Erase every ``sdy.sharding_group``."""
+
+    name: ClassVar[str] = "sdy-remove-sharding-groups"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Erase the groups of all functions."""
+        for op in ops_named(program, _SHARDING_GROUP):
+            op.erase()

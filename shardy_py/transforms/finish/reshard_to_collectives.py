@@ -1,0 +1,174 @@
+"""Replace reshards by the collectives that carry them out."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import evolve, field, frozen
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.data_flow import shardable_value
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import PropagationBarrier
+from shardy_py.ir.op_index import ops_named, place_of
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.finish.collectives import Collective, plan_collectives
+
+RESHARD = "sdy.reshard"
+
+
+@frozen
+class ReshardToCollectivesPass:
+    """Replace every ``sdy.reshard`` by collectives, or by its operand where nothing has to be done.
+
+    Reshards between meshes with different axes stay, as do those between a single device and several. Where neither
+    sharding has dimensions (both of a single device, or of a scalar), nothing has to be done, as in the reference.
+
+    Args:
+        keep_redundant_reshards: Keep a reshard whose operand is sharded like its result already.
+    """
+
+    name: ClassVar[str] = "sdy-reshard-to-collectives"
+
+    keep_redundant_reshards: bool = False
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Replace the reshards of a program.
+
+        Raises:
+            VerificationError: a reshard cannot be carried out.
+        """
+        lowering = _Lowering(program, context, program.meshes)
+        reshards = ops_named(program, RESHARD)
+        # What stays is decided on the shardings as they are, before any reshard is replaced.
+        for op in [op for op in reshards if not lowering.stays(op, keep_redundant=self.keep_redundant_reshards)]:
+            lowering.replace(op)
+        lowering.finish()
+
+
+@frozen
+class _Lowering:
+    program: Program
+    context: PassContext
+    meshes: dict[str, Mesh]
+    replaced: dict[int, tuple[Op, Value]] = field(factory=dict)
+
+    def stays(self, op: Op, *, keep_redundant: bool) -> bool:
+        """Return whether a reshard is left alone."""
+        source, target = self._sharding(self._skip_barriers(op.operands[0])), self._target(op)
+        # Unreduced axes are no matter here, as in the reference.
+        if keep_redundant and target.is_equivalent(source, ignore_unreduced_axes=True):
+            return True
+        if self._is_single_device(source) or self._is_single_device(target):
+            rank = source.rank if source is not None else getattr(op.result.type, "rank", 0)
+            return rank > 0 or target.rank > 0
+        # Gathering everything, or nothing at all, is the same for any mesh.
+        if target.is_fully_replicated or source is None:
+            return False
+        return not self._have_same_axes(source, target)
+
+    def replace(self, op: Op) -> None:
+        """Insert the collectives for a reshard, and note what takes its place."""
+        target = self._target(op)
+        given = self.current(op.operands[0])
+        operand = self._skip_barriers(given)
+        source = self._sharding(operand) or TensorSharding.fully_open(target.mesh, target.rank)
+        if target.is_fully_replicated:
+            if source.is_fully_replicated:
+                self.replaced[op.result.id] = (op, given)
+                return
+            target = TensorSharding.fully_closed(source.mesh, source.rank)
+        if source.rank != target.rank or not self._have_same_axes(source, target):
+            raise VerificationError(_incompatible(op, source, target))
+        if self._mesh(source) == self._mesh(target):
+            # Another name for the same mesh makes no difference to any device.
+            source = evolve(source, mesh=target.mesh)
+        shape = operand.type.shape if isinstance(operand.type, TensorType) else (None,) * source.rank
+        plan = plan_collectives(source, target, shape, self._mesh(source))
+        if plan is None:
+            raise VerificationError(_incompatible(op, source, target))
+        for collective in plan:
+            operand = self._insert(op, collective, operand)
+            source = collective.out_sharding
+        if not target.is_equivalent(source, ignore_unreduced_axes=True):
+            self.context.warnings.append(_inexact(op, source, target))
+        self.replaced[op.result.id] = (op, operand)
+
+    def current(self, value: Value) -> Value:
+        """Return what stands for a value now."""
+        while value.id in self.replaced:
+            _, value = self.replaced[value.id]
+        return value
+
+    def finish(self) -> None:
+        """Make the users of the reshards use what takes their place, and erase them."""
+        for op, _ in self.replaced.values():
+            op.result.replace_all_uses_with(self.current(op.result))
+        for op, _ in reversed(self.replaced.values()):
+            self.program.shardings.pop(op.result.id, None)
+            op.erase()
+
+    def _insert(self, op: Op, collective: Collective, operand: Value) -> Value:
+        new = Op(self.program, collective.name, [operand], [op.result.type])
+        if collective.attribute:
+            new.attributes[collective.attribute] = collective.value
+        if op.parent is not None:
+            op.parent.insert_before(op, new)
+        self.program.shardings[new.result.id] = collective.out_sharding
+        return new.result
+
+    def _skip_barriers(self, value: Value) -> Value:
+        producer = value.defining_op
+        while producer is not None and self.context.semantics.has_trait(producer, PropagationBarrier):
+            value = producer.operands[0]
+            producer = value.defining_op
+        return value
+
+    def _sharding(self, value: Value) -> TensorSharding | None:
+        carrier = shardable_value(value, self.context.semantics)
+        return None if carrier is None else self.program.sharding(carrier)
+
+    def _target(self, op: Op) -> TensorSharding:
+        sharding = self.program.sharding(op.result)
+        if sharding is None:
+            raise VerificationError(
+                Diagnostic("missing-sharding", "the reshard has no sharding", place_of(op), op.name)
+            )
+        return sharding
+
+    def _is_single_device(self, sharding: TensorSharding | None) -> bool:
+        return sharding is not None and self._mesh(sharding).is_maximal
+
+    def _have_same_axes(self, first: TensorSharding, second: TensorSharding) -> bool:
+        return first.mesh == second.mesh or self._mesh(first).equals(self._mesh(second), ignore_device_ids=True)
+
+    def _mesh(self, sharding: TensorSharding) -> Mesh:
+        mesh = resolve_mesh(sharding.mesh, self.meshes)
+        if mesh is None:
+            raise VerificationError(Diagnostic("unknown-mesh", f"there is no mesh @{sharding.mesh}"))
+        return mesh
+
+
+def _incompatible(op: Op, source: TensorSharding, target: TensorSharding) -> Diagnostic:
+    return Diagnostic(
+        "incompatible-reshard",
+        f"no collectives lead from {source} to {target}",
+        place_of(op),
+        op.name,
+        hint="both shardings need the same rank, unreduced axes, and meshes with the same axes",
+    )
+
+
+def _inexact(op: Op, reached: TensorSharding, target: TensorSharding) -> Diagnostic:
+    """Return the warning for what happens, as in the reference, to a few reshards between unrelated axis sizes."""
+    return Diagnostic(
+        "inexact-reshard",
+        f"the collectives lead to {reached} instead of {target}",
+        place_of(op),
+        op.name,
+        hint="use axis sizes of which one always divides the other, for example powers of two",
+    )

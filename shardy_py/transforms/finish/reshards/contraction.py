@@ -1,0 +1,73 @@
+"""Contractions whose result rather than an operand should be resharded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import define
+
+from shardy_py.sharding.axis_lists import any_overlap
+from shardy_py.sharding.projection import Axes
+from shardy_py.sharding.rule import FactorKind
+from shardy_py.transforms.finish.reshards.projection import OpProjection
+
+_LHS, _RHS, _RESULT = range(3)
+
+
+@define
+class _Conflict:
+    """The one factor along which the result disagrees with an operand, and the axes of that operand."""
+
+    factor: int
+    axes: Axes
+
+
+def shard_result_like_operand(projection: OpProjection, tensor_sizes: Sequence[int]) -> bool:
+    """Give the result of a contraction the axes of an operand if that saves a reduce-scatter on a larger tensor.
+
+    This is so if the operands agree, the result disagrees along exactly one factor, is no larger than the operand
+    that has it, and takes for that factor exactly the axes that are reduced. Then the product is computed with more
+    parts, and an all-reduce and a reshard of the smaller result follow.
+
+    Returns:
+        Whether the projection of the result changed.
+    """
+    conflict = _only_conflict(projection, tensor_sizes)
+    if conflict is None:
+        return False
+    reduced = _reduced_axes(projection)
+    entry = projection.tensors[_RESULT].factors[conflict.factor]
+    if not entry.axes or entry.axes != reduced:
+        return False
+    entry.axes = conflict.axes
+    return True
+
+
+def _reduced_axes(projection: OpProjection) -> Axes:
+    return tuple(axis for factor in projection.rule.reduction_factors for axis in projection.axes(_LHS, factor) or ())
+
+
+def _only_conflict(projection: OpProjection, tensor_sizes: Sequence[int]) -> _Conflict | None:
+    """Return the only factor along which the result disagrees; None if there is none or another condition fails."""
+    conflict: _Conflict | None = None
+    free_axes: Axes = ()
+    for factor in range(projection.rule.num_factors):
+        lhs, rhs = projection.axes(_LHS, factor), projection.axes(_RHS, factor)
+        if lhs is not None and rhs is not None:
+            if lhs != rhs:
+                return None
+            if projection.rule.kind(factor) is FactorKind.REDUCTION:
+                continue
+            axes, size = lhs, max(tensor_sizes[_LHS], tensor_sizes[_RHS])
+        else:
+            axes = (lhs if lhs is not None else rhs) or ()
+            size = tensor_sizes[_LHS if lhs is not None else _RHS]
+            if any_overlap(axes, free_axes):
+                return None
+            free_axes += axes
+        if projection.axes(_RESULT, factor) == axes:
+            continue
+        if not axes or conflict is not None or tensor_sizes[_RESULT] > size:
+            return None
+        conflict = _Conflict(factor, axes)
+    return conflict

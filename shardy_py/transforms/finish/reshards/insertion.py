@@ -1,0 +1,150 @@
+"""Inserting reshards and collectives, with their shardings in the table of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.collectives import AxisRefList, reduction_op_text
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import Axes
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding, symbol
+from shardy_py.transforms.finish.reshards.survey import Survey
+
+RESHARD = "sdy.reshard"
+ALL_REDUCE = "sdy.all_reduce"
+
+
+@define
+class Place:
+    """A place in a block: behind ``anchor``, or at the start where that is None. Each op inserted moves it on."""
+
+    block: Block
+    anchor: Op | None
+
+    @classmethod
+    def before(cls, op: Op) -> Place:
+        """Return the place directly before an op."""
+        return cls(_block_of(op), op.prev)
+
+    @classmethod
+    def after(cls, op: Op) -> Place:
+        """Return the place directly after an op."""
+        return cls(_block_of(op), op)
+
+    @classmethod
+    def after_value(cls, value: Value) -> Place:
+        """Return the place where a value has just become available."""
+        return cls(value.owner, None) if isinstance(value.owner, Block) else cls.after(value.owner)
+
+    def insert(self, op: Op) -> None:
+        """Insert an op here."""
+        self.block.insert_after(self.anchor, op)
+        self.anchor = op
+
+
+def _block_of(op: Op) -> Block:
+    if op.parent is None:
+        raise ValueError(f"{op!r} is in no block")
+    return op.parent
+
+
+@define(eq=False)
+class Resharder:
+    """A program being resharded: look-ups of shardings and meshes, and the insertion of ops.
+
+    Attributes:
+        program: The program.
+        meshes: Its meshes.
+        functions: Its functions.
+        survey: Where its shardings are held.
+    """
+
+    program: Program
+    meshes: Mapping[str, Mesh]
+    functions: Mapping[str, Op]
+    survey: Survey
+
+    @classmethod
+    def of(cls, program: Program, semantics: OpSemantics) -> Resharder:
+        """Return the resharder of a program."""
+        return cls(program, program.meshes, program.functions, Survey.of(program, semantics))
+
+    def sharding(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of a value, wherever it is held."""
+        return self.program.shardings.get(self.survey.carriers.get(value.id, value.id))
+
+    def before_barriers(self, value: Value) -> Value:
+        """Return what a value is behind all propagation barriers."""
+        barriers = self.survey.barriers
+        while value.id in barriers:
+            value = barriers[value.id].operands[0]
+        return value
+
+    def sharding_before_barriers(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of what a value is behind all propagation barriers."""
+        return self.sharding(self.before_barriers(value))
+
+    def mesh(self, sharding: TensorSharding) -> Mesh:
+        """Return the mesh of a sharding.
+
+        Raises:
+            VerificationError: there is no mesh of its name.
+        """
+        if isinstance(sharding.mesh, Mesh):
+            return sharding.mesh
+        mesh = self.meshes.get(sharding.mesh)
+        if mesh is None:
+            known = ", ".join(map(symbol, self.meshes)) or "none"
+            message = f"unknown mesh {symbol(sharding.mesh)} in sharding {sharding}"
+            raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
+        return mesh
+
+    def set_result_sharding(self, value: Value, sharding: TensorSharding) -> None:
+        """Give a result of an op a sharding.
+
+        The op holds the shardings of all its results in one attribute, so that the others get open ones.
+        """
+        table = self.program.shardings
+        table[value.id] = sharding
+        for other in value.owning_op.results:
+            table.setdefault(other.id, TensorSharding.fully_open(sharding.mesh, rank_of(other)))
+
+    def reshard(self, value: Value, sharding: TensorSharding, place: Place) -> Value:
+        """Insert a reshard of a value and return its result."""
+        return self._insert(RESHARD, value, {"sharding": sharding}, sharding, place)
+
+    def all_reduce(
+        self, value: Value, axes: Axes, sharding: TensorSharding, reduction: ReductionOp, place: Place
+    ) -> Value:
+        """Insert an all-reduce of a value along some axes and return its result."""
+        attributes: dict[str, Any] = {"reduction_axes": AxisRefList(tuple(axes))}
+        if reduction != "sum":
+            attributes["reduction_op"] = RawAttribute(reduction_op_text(reduction))
+        return self.collective(ALL_REDUCE, value, attributes, sharding, place)
+
+    def collective(
+        self, name: str, value: Value, attributes: Mapping[str, Any], sharding: TensorSharding, place: Place
+    ) -> Value:
+        """Insert a collective on a value and return its result."""
+        return self._insert(name, value, {**attributes, "out_sharding": sharding}, sharding, place)
+
+    def _insert(
+        self, name: str, value: Value, attributes: dict[str, Any], sharding: TensorSharding, place: Place
+    ) -> Value:
+        op = Op(self.program, name, [value], [value.type], attributes)
+        place.insert(op)
+        self.program.shardings[op.results[0].id] = sharding
+        return op.results[0]
+
+
+def rank_of(value: Value) -> int:
+    """Return the number of dimensions of a value; 0 where it is no tensor."""
+    return value.type.rank if isinstance(value.type, TensorType) else 0

@@ -1,0 +1,202 @@
+"""What has to be resharded around one op, as a value: it depends on the rule, the shardings and the sizes only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from attrs import field, frozen
+
+from shardy_py.sharding.axis_lists import axis_set_difference, sort_and_merge
+from shardy_py.sharding.manual_axes import common_mesh, resolve_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import Axes
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
+from shardy_py.transforms.finish.reshards.common_axes import find_common_axes
+from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
+from shardy_py.transforms.finish.reshards.projection import OpProjection
+from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
+
+Shardings = tuple[TensorSharding | None, ...]
+
+
+class Mode(Enum):
+    """How much is resharded around an op.
+
+    ``FULL`` whatever the op needs, ``RESHAPE`` likewise for an op that keeps the row-major order of its elements,
+    ``MINIMAL`` nothing, ``CONTRACTION`` the result of a contraction where that is cheaper than resharding an operand.
+    """
+
+    FULL = "full"
+    RESHAPE = "reshape"
+    MINIMAL = "minimal"
+    CONTRACTION = "contraction"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the op ends up with compatible shardings."""
+        return self in (Mode.FULL, Mode.RESHAPE)
+
+
+@frozen(cache_hash=True)
+class Situation:
+    """All that a plan depends on besides the meshes.
+
+    Args:
+        rule: The rule of the op.
+        operands: The shardings of the operands, seen through propagation barriers.
+        results: The shardings of the results.
+        operand_sizes: The number of elements of every operand; 0 where it is unknown.
+        result_sizes: Likewise for the results.
+        mode: How much is resharded.
+        own_operands: The shardings of the operands as they are, barriers or not.
+        reduction: How the reductions of the op combine; None where the sharding of each result tells.
+    """
+
+    rule: OpShardingRule
+    operands: Shardings
+    results: Shardings
+    operand_sizes: tuple[int, ...]
+    result_sizes: tuple[int, ...]
+    mode: Mode
+    own_operands: Shardings
+    reduction: ReductionOp | None = None
+
+
+@frozen
+class Plan:
+    """What to do around an op.
+
+    Args:
+        mesh: The mesh of the new shardings.
+        operands: The sharding to bring each operand to, None where it stays.
+        results: The sharding the op gives each result before it is brought to the one it had, None where it stays.
+        reduced_axes: The axes along which every result is all-reduced; None if the op's results are to stay partial
+            along its reduction factors, but its operands do not agree on those.
+        reduction: How these all-reduces combine; None where the sharding of each result tells.
+    """
+
+    mesh: str | Mesh
+    operands: Shardings = field()
+    results: Shardings = field()
+    reduced_axes: Axes | None = ()
+    reduction: ReductionOp | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.reduced_axes == () and not any(self.operands) and not any(self.results)
+
+
+def make_plan(situation: Situation, meshes: Mapping[str, Mesh]) -> Plan | None:
+    """Return the plan for an op; None where no mesh, several, or that of a single device is involved."""
+    shardings = situation.operands + situation.results
+    name = _mesh_of(shardings, meshes)
+    mesh = None if name is None else resolve_mesh(name, meshes)
+    if name is None or mesh is None:
+        return None
+    projection = OpProjection.build(situation.rule, shardings, mesh)
+    if situation.mode.is_full:
+        return _full_plan(situation, projection, name, meshes)
+    return _minimal_plan(situation, projection, name)
+
+
+def _mesh_of(shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]) -> str | Mesh | None:
+    """Return the mesh, and so the order of devices, that most sharded tensors have; the first among equals."""
+    common = common_mesh(shardings, meshes, ignore_device_ids=True)
+    mesh = None if common is None else resolve_mesh(common, meshes)
+    if mesh is None or mesh.is_maximal:
+        return None
+    counts: dict[str | Mesh, int] = {}
+    best, best_count = common, 0
+    for sharding in shardings:
+        if sharding is None or sharding.is_fully_replicated:
+            continue
+        count = counts[sharding.mesh] = counts.get(sharding.mesh, 0) + 1
+        if count > best_count:
+            best, best_count = sharding.mesh, count
+    return best
+
+
+def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh, meshes: Mapping[str, Mesh]) -> Plan:
+    shardings = situation.operands + situation.results
+    numbers = range(len(shardings))
+    overflowing = [projection.has_overflow_axes(number) for number in numbers]
+    if situation.mode is Mode.RESHAPE and any(overflowing):
+        axes = fit_overflow_axes(projection, name)
+        own = situation.own_operands + situation.results
+        moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
+    else:
+        axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)
+        for factor, common in enumerate(axes):
+            projection.update(factor, common)
+        moved = [changed or overflow for changed, overflow in zip(projection.changed, overflowing, strict=True)]
+    wanted = tuple(
+        projection.sharding(number, name)
+        if moved[number] or _has_other_devices(shardings[number], projection.mesh, meshes)
+        else None
+        for number in numbers
+    )
+    count = len(situation.operands)
+    reduced = tuple(axis for factor in situation.rule.reduction_factors for axis in axes[factor])
+    to_reduce = _to_all_reduce(reduced, situation, projection.mesh)
+    return Plan(name, wanted[:count], wanted[count:], to_reduce, situation.reduction)
+
+
+def _has_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Mapping[str, Mesh]) -> bool:
+    """Return whether a sharded tensor has its devices in another order than the mesh of the op."""
+    if sharding is None or sharding.is_fully_replicated:
+        return False
+    own = resolve_mesh(sharding.mesh, meshes)
+    return own is not None and own.device_ids != mesh.device_ids
+
+
+def _minimal_plan(situation: Situation, projection: OpProjection, name: str | Mesh) -> Plan:
+    results: list[TensorSharding | None] = [None] * len(situation.results)
+    if situation.mode is Mode.CONTRACTION and shard_result_like_operand(
+        projection, situation.operand_sizes + situation.result_sizes
+    ):
+        results[0] = projection.sharding(len(situation.operands), name)
+    nothing = (None,) * len(situation.operands)
+    reduced = _reduced_although_unreduced(situation, projection)
+    return Plan(name, nothing, tuple(results), reduced, situation.reduction)
+
+
+def _reduced_although_unreduced(situation: Situation, projection: OpProjection) -> Axes | None:
+    """Return the axes to all-reduce an op's results along that are to stay partial along some others.
+
+    Where results have no unreduced axes, the reduction of the op is left to the partitioner.
+    """
+    if not _unreduced_axes(situation):
+        return ()
+    reduced: Axes = ()
+    for factor in situation.rule.reduction_factors:
+        axes = projection.common_axes(factor)
+        if axes is None:
+            return None
+        reduced += axes
+    return _to_all_reduce(reduced, situation, projection.mesh)
+
+
+def _to_all_reduce(reduced: Axes, situation: Situation, mesh: Mesh) -> Axes:
+    """Return the reduced axes without those along which the results stay partial, in mesh order."""
+    if not reduced or not situation.results:
+        return ()
+    return sort_and_merge(axis_set_difference(reduced, _unreduced_axes(situation), mesh), mesh)
+
+
+def _unreduced_axes(situation: Situation) -> Axes:
+    """Return the unreduced axes of the first result, which all results have."""
+    first = situation.results[0] if situation.results else None
+    return first.unreduced_axes if first is not None else ()
+
+
+def are_equivalent(given: TensorSharding | None, wanted: TensorSharding | None) -> bool:
+    """Return whether no reshard is needed from one sharding to another; a missing one counts as replicated.
+
+    Where none is given, unreduced axes that are wanted do not count: there is nothing to tell how to make them from.
+    """
+    if given is None:
+        return wanted is None or wanted.is_fully_replicated
+    return given.is_equivalent(wanted)

@@ -1,0 +1,103 @@
+"""Make sure that inputs and outputs need no padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import gcd
+from typing import ClassVar
+
+from attrs import evolve, frozen
+
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_index import ops_among
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.types import Type, static_shape
+from shardy_py.sharding.axes import AxisRef, SubAxis
+from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+
+_FUNCTION = "func.func"
+_CALL = "func.call"
+
+
+@frozen
+class UpdateNonDivisibleInputOutputShardingsPass:
+    """Shard arguments and results of functions and calls by the longest prefix that divides their dimensions evenly.
+
+    Likewise the values that a data-flow op wants to be sharded evenly, such as those of a manual computation.
+    """
+
+    name: ClassVar[str] = "sdy-update-non-divisible-input-output-shardings"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Update the shardings of all inputs and outputs."""
+        even = _Even(program.meshes)
+        table = program.shardings
+        names = context.semantics.names_with_data_flow(program.op_names)
+        for op in ops_among(program, (_FUNCTION, _CALL, *names)):
+            for value in _inputs_and_outputs(op, context.semantics):
+                sharding = table.get(value.id)
+                if sharding is not None:
+                    table[value.id] = even.of(sharding, value.type)
+
+
+def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Sequence[Value]:
+    values: Sequence[Value] = ()
+    if op.name == _FUNCTION:
+        values = (*entry_arguments(op), *op.function_results)
+    elif op.name == _CALL:
+        values = op.results
+    data_flow = semantics.get_data_flow(op)
+    if data_flow is None or not data_flow.should_keep_edge_owner_shardings_divisible(op):
+        return values
+    return (*values, *data_flow.get_block_argument_edge_owners(op), *data_flow.get_op_result_edge_owners(op))
+
+
+class _Even:
+    """Makes shardings even; inputs and outputs have the same few types and shardings over and over."""
+
+    def __init__(self, meshes: Mapping[str, Mesh]) -> None:
+        self._meshes = meshes
+        # The key is of identities, so the entry keeps the objects alive.
+        self._known: dict[tuple[int, int], tuple[TensorSharding, Type, TensorSharding]] = {}
+
+    def of(self, sharding: TensorSharding, type_: Type) -> TensorSharding:
+        """Return a sharding for values of a type, see `evenly_sharded`; where sizes or axes are unknown it stays."""
+        known = self._known.get((id(sharding), id(type_)))
+        if known is None:
+            shape, mesh = static_shape(type_), resolve_mesh(sharding.mesh, self._meshes)
+            even = sharding if shape is None or mesh is None else evenly_sharded(sharding, shape, mesh)
+            known = self._known[id(sharding), id(type_)] = sharding, type_, even
+        return known[2]
+
+
+def evenly_sharded(sharding: TensorSharding, shape: Iterable[int], mesh: Mesh) -> TensorSharding:
+    """Return a sharding whose dimensions are sharded by the longest prefix of their axes that divides them.
+
+    The last axis may be a part of the one it was. A dimension that changes loses its priority.
+    """
+    # A sharding on a single device has no dimensions, whatever the shape.
+    pairs = list(zip(sharding.dim_shardings, shape, strict=False))
+    if all(size % dim.sharded_size(mesh) == 0 for dim, size in pairs):
+        return sharding
+    return evolve(sharding, dim_shardings=tuple(_evenly_sharded_dim(dim, size, mesh) for dim, size in pairs))
+
+
+def _evenly_sharded_dim(dim: DimensionSharding, size: int, mesh: Mesh) -> DimensionSharding:
+    if size % dim.sharded_size(mesh) == 0:
+        return dim
+    axes: list[AxisRef] = []
+    for axis in dim.axes:
+        common = gcd(axis.size(mesh), size)
+        # An axis of size one ends it, too, as in the reference; there should be none any more.
+        if common == 1:
+            break
+        if common < axis.size(mesh):
+            axes.append(AxisRef(axis.name, SubAxis(axis.pre_size, common)))
+            break
+        axes.append(axis)
+        size //= common
+    return DimensionSharding(tuple(axes), dim.is_closed)

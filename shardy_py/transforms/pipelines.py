@@ -1,0 +1,343 @@
+"""The three pipelines: what makes a program ready for propagation, what makes its result usable, and all of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
+from shardy_py.transforms.finish.close_shardings import CloseShardingsPass
+from shardy_py.transforms.finish.constant_or_scalar_merger import ConstantOrScalarMergerPass
+from shardy_py.transforms.finish.drop_sharding_rules import DropShardingRulesPass
+from shardy_py.transforms.finish.export_named_computations import ExportNamedComputationsPass
+from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.transforms.finish.insert_func_call_reshards import InsertFuncCallReshardsPass
+from shardy_py.transforms.finish.propagate_to_func_results import PropagateToFuncResultsPass
+from shardy_py.transforms.finish.remove_all_gather_reduce_scatter_for_cmv1 import (
+    RemoveAllGatherReduceScatterForCMV1Pass,
+)
+from shardy_py.transforms.finish.remove_propagation_debug_info import RemovePropagationDebugInfoPass
+from shardy_py.transforms.finish.remove_sharding_groups import RemoveShardingGroupsPass
+from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import (
+    RemoveSubAxesInInputOutputShardingsPass,
+)
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.transforms.finish.sharding_constraint_to_reshard import ShardingConstraintToReshardPass
+from shardy_py.transforms.finish.sink_data_flow_edges import SinkDataFlowEdgesPass
+from shardy_py.transforms.finish.sink_func_data_flow_edges import SinkFuncDataFlowEdgesPass
+from shardy_py.transforms.finish.unflatten_call_graph import UnflattenCallGraphPass
+from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+    UpdateNonDivisibleInputOutputShardingsPass,
+)
+from shardy_py.transforms.pipeline import PassPipeline, SaveModulePass, Stage
+from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass
+from shardy_py.transforms.prepare.add_func_data_flow_edges import AddFuncDataFlowEdgesPass
+from shardy_py.transforms.prepare.apply_sharding_constraints import ApplyShardingConstraintsPass
+from shardy_py.transforms.prepare.constant_or_scalar_splitter import ConstantOrScalarSplitterPass
+from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass
+from shardy_py.transforms.prepare.import_func_calls import ImportFuncCallsPass
+from shardy_py.transforms.prepare.import_sharding_groups import ShardingGroupImportPass
+from shardy_py.transforms.prepare.lift_inlined_meshes import LiftInlinedMeshesPass
+from shardy_py.transforms.prepare.manual_axes_cleanup import ManualAxesCleanupPass
+from shardy_py.transforms.prepare.pre_order_funcs import PreOrderFuncsPass
+from shardy_py.transforms.prepare.propagate_sharding_from_func_to_call import PropagateShardingFromFuncToCallPass
+from shardy_py.transforms.prepare.remove_size_one_axes import RemoveSizeOneAxesPass
+from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
+from shardy_py.transforms.propagate import UserPriorityPropagationPass
+
+EXPLICIT_BATCHING = "sdy-explicit-gather-scatter-batching"
+
+
+@frozen
+class ImportPipeline(PassPipeline):
+    """What makes a program ready for propagation.
+
+    Args:
+        dedup_functions_fully: Whether calls share their functions during propagation; then constraints and groups
+            can be handled here already, otherwise only after calls were given functions of their own.
+        dump_directory: Where snapshots go; none by default.
+        dump_index: The number of the first snapshot.
+        debug_sharding_origins: Whether to leave on every value which annotation each axis goes back to.
+        debug_propagation_edge_sharding: Whether to leave on every op how axes went through it.
+        enable_explicit_gather_scatter_batching: Whether batch dimensions that are indexed by an iota become batching
+            dimensions; needs a plugin with a pass for it.
+    """
+
+    name: ClassVar[str] = "sdy-import-pipeline"
+
+    dedup_functions_fully: bool = False
+    dump_directory: str = ""
+    dump_index: int = 0
+    debug_sharding_origins: bool = False
+    debug_propagation_edge_sharding: bool = False
+    enable_explicit_gather_scatter_batching: bool = False
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the passes in order, with reasons."""
+        snapshot = SaveModulePass(self.dump_directory, "before_propagation", self.dump_index)
+        stages = (
+            Stage(SymbolDcePass(keep_main=True), "first: what nobody calls need not be looked at by any other pass"),
+            Stage(LiftInlinedMeshesPass(), "before all that compares meshes: from here on equal meshes have one name"),
+            Stage(RemoveSizeOneAxesPass(), "before any sharding is copied: axes of size one mean nothing"),
+            Stage(PropagateShardingFromFuncToCallPass(), "while calls and functions still belong together as written"),
+            Stage(ConstantOrScalarSplitterPass(), "before data flows are tied: each user gets a constant of its own"),
+            *self._batching(),
+            Stage(
+                SymbolDcePass(keep_main=True),
+                "after the splitter, which leaves functions without a call where it copied calls",
+            ),
+            Stage(ManualAxesCleanupPass(), "before edges copy the shardings of manual computations"),
+            Stage(snapshot, "before the internal devices of propagation make the program hard to read"),
+            Stage(AddDataFlowEdgesPass(), "after all that may erase or copy ops, and their edges with them"),
+        )
+        return stages + _constraints(self) if self.dedup_functions_fully else stages
+
+    def _batching(self) -> tuple[Stage, ...]:
+        if not self.enable_explicit_gather_scatter_batching:
+            return ()
+        # Not at the top: that module needs a frontend.
+        from shardy_py.transforms.run import get_pass
+
+        return (Stage(get_pass(EXPLICIT_BATCHING)(), "after the splitter: it looks for iotas, and leaves unused ones"),)
+
+
+@frozen
+class ExportPipeline(PassPipeline):
+    """What makes the result of propagation usable.
+
+    Args:
+        dump_directory: Where snapshots go; none by default.
+        dump_index: The number of the first snapshot.
+        avoid_export_for_partitioning: Whether to stop where the program can still be propagated again.
+        enable_insert_explicit_collectives: Whether to make all communication explicit, as collectives.
+        reshard_ops_without_rule: Whether that is so around ops without a rule, too, which the reference leaves alone.
+        remove_all_gather_reduce_scatter_for_cmv1: Whether to drop some of these collectives again.
+        keep_sharding_rules: Whether rules stay on the ops.
+        dump_sharding_origins: Whether the edges' sharding origins are kept, on the ops they belong to.
+        dump_propagation_edges: Whether the edges' propagation edges are kept likewise.
+        avoid_reshards_on_calls: Accepted for the sake of upstream, which ignores it, too.
+        update_non_divisible_input_output_shardings: Whether shardings of inputs and outputs must divide their sizes.
+    """
+
+    name: ClassVar[str] = "sdy-export-pipeline"
+
+    dump_directory: str = ""
+    dump_index: int = 0
+    avoid_export_for_partitioning: bool = False
+    enable_insert_explicit_collectives: bool = False
+    reshard_ops_without_rule: bool = False
+    remove_all_gather_reduce_scatter_for_cmv1: bool = False
+    keep_sharding_rules: bool = False
+    dump_sharding_origins: bool = False
+    dump_propagation_edges: bool = False
+    avoid_reshards_on_calls: bool = False
+    update_non_divisible_input_output_shardings: bool = True
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the passes in order, with reasons."""
+        return (*self._undo(), *self._settle(), *self._make_explicit(), *self._clean_up())
+
+    def _undo(self) -> tuple[Stage, ...]:
+        """Take back what prepare did."""
+        sink = SinkDataFlowEdgesPass(
+            sink_debug_sharding_origins=self.dump_sharding_origins,
+            sink_debug_propagation_edge_sharding=self.dump_propagation_edges,
+        )
+        stages = (
+            Stage(ConstantOrScalarMergerPass(), "first: the fewer constants, the less to look at"),
+            Stage(sink, "before any pass that asks a data-flow op for its shardings"),
+        )
+        if self.avoid_export_for_partitioning:
+            return stages
+        return (
+            *stages,
+            Stage(RemoveShardingGroupsPass(), "after propagation, the last to need them"),
+            Stage(ShardingConstraintToReshardPass(), "once constraints constrain nothing more, they are reshards"),
+        )
+
+    def _settle(self) -> tuple[Stage, ...]:
+        """Give shardings their last form."""
+        snapshot = SaveModulePass(self.dump_directory, "after_propagation", self.dump_index)
+        divisible = (
+            Stage(UpdateNonDivisibleInputOutputShardingsPass(), "before closing: inputs and outputs cannot be padded"),
+            Stage(RemoveSubAxesInInputOutputShardingsPass(), "after the update, which may leave a part of an axis"),
+        )
+        return (
+            *(divisible if self.update_non_divisible_input_output_shardings else ()),
+            Stage(CloseShardingsPass(), "once no sharding changes any more"),
+            Stage(snapshot, "the result of propagation, before the program says how data gets there"),
+        )
+
+    def _make_explicit(self) -> tuple[Stage, ...]:
+        """Say where data is resharded, and if wanted by which collectives."""
+        if self.avoid_export_for_partitioning:
+            return ()
+        full = self.enable_insert_explicit_collectives
+        insert = InsertExplicitReshardsPass(
+            enable_full_version=full, reshard_ops_without_rule=self.reshard_ops_without_rule
+        )
+        reshards = Stage(insert, "after closing: shardings are final")
+        canonicalize = Stage(CanonicalizeCollectivesPass(), "after reshards and all-reduces were inserted")
+        label = f"after_{'' if full else 'minimal_'}partitioner_with_global_shapes"
+        snapshot = SaveModulePass(self.dump_directory, label, self.dump_index + (2 if full else 1))
+        return (
+            reshards,
+            *(self._collectives() if full else ()),
+            canonicalize,
+            *(self._without_some_collectives() if full else ()),
+            Stage(snapshot, "what a partitioner gets, but for the rules"),
+        )
+
+    def _collectives(self) -> tuple[Stage, ...]:
+        snapshot = SaveModulePass(self.dump_directory, "after_explicit_reshards", self.dump_index + 1)
+        return (
+            Stage(snapshot, "while reshards can still be seen"),
+            Stage(CanonicalizeReshardsPass(), "before they become collectives: of two in a row one is enough"),
+            Stage(
+                ReshardToCollectivesPass(),
+                "before collectives are simplified, as it makes more",
+            ),
+        )
+
+    def _without_some_collectives(self) -> tuple[Stage, ...]:
+        if not self.remove_all_gather_reduce_scatter_for_cmv1:
+            return ()
+        return (Stage(RemoveAllGatherReduceScatterForCMV1Pass(), "after simplifying, which makes reduce-scatters"),)
+
+    def _clean_up(self) -> tuple[Stage, ...]:
+        """Drop what only helped to get here."""
+        debug = Stage(RemovePropagationDebugInfoPass(), "late: snapshots show the debug information")
+        rules = Stage(DropShardingRulesPass(), "last: inserting reshards was the last to need rules")
+        return (
+            *((debug,) if self.dump_propagation_edges or self.dump_sharding_origins else ()),
+            *(() if self.keep_sharding_rules else (rules,)),
+        )
+
+
+@frozen
+class PropagationPipeline(PassPipeline):
+    """Everything: a program with some shardings in, one with all shardings and explicit reshards out.
+
+    Args:
+        dedup_functions_fully: Whether all calls of a function share its sharding; otherwise functions are copied
+            for propagation, and copies that end up alike are united.
+        keep_sharding_rules: Whether rules stay on the ops.
+        dump_directory: Where snapshots go; none by default.
+        conservative_propagation: Whether ops may not introduce sub-axes or uneven shards.
+        debug_sharding_origins: Whether to find out which annotation each axis goes back to.
+        debug_propagation_edge_sharding: Whether to find out how axes went through each op.
+        propagation_strategy: The strategy within an op: ``basic``, ``aggressive`` or ``basic-then-aggressive``.
+        run_op_priority_propagation: Whether ops propagate level by level.
+        avoid_export_for_partitioning: See `ExportPipeline`; so are those that follow.
+        enable_insert_explicit_collectives: See there.
+        reshard_ops_without_rule: See there.
+        remove_all_gather_reduce_scatter_for_cmv1: See there.
+        update_non_divisible_input_output_shardings: See there.
+        enable_explicit_gather_scatter_batching: See `ImportPipeline`.
+    """
+
+    name: ClassVar[str] = "sdy-propagation-pipeline"
+
+    dedup_functions_fully: bool = False
+    keep_sharding_rules: bool = False
+    dump_directory: str = ""
+    conservative_propagation: bool = False
+    debug_sharding_origins: bool = False
+    debug_propagation_edge_sharding: bool = False
+    propagation_strategy: str = "aggressive"
+    run_op_priority_propagation: bool = True
+    avoid_export_for_partitioning: bool = False
+    enable_insert_explicit_collectives: bool = False
+    reshard_ops_without_rule: bool = False
+    remove_all_gather_reduce_scatter_for_cmv1: bool = False
+    update_non_divisible_input_output_shardings: bool = True
+    enable_explicit_gather_scatter_batching: bool = False
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the passes in order, with reasons."""
+        prepare, unite = self._share_functions() if self.dedup_functions_fully else self._copy_functions()
+        return (
+            *self._import().stages(),
+            *prepare,
+            Stage(PreOrderFuncsPass(), "last before propagation, which begins at the top: callers before callees"),
+            Stage(self._propagation(), "the thing itself"),
+            *unite,
+            Stage(UnflattenCallGraphPass(), "once functions have the shardings by which they are compared"),
+            Stage(SymbolDcePass(keep_main=True), "after calls were redirected: copies without a call go"),
+            Stage(InsertFuncCallReshardsPass(), "once it is settled which function each call calls"),
+            *self._export().stages(),
+        )
+
+    def _copy_functions(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
+        """Return what goes before and after propagation when each call has a function of its own."""
+        prepare = (
+            Stage(FlattenCallGraphPass(), "before the bodies are taken: each call takes one"),
+            Stage(SymbolDcePass(keep_main=True), "after copying: only functions that are called are worth importing"),
+            Stage(ImportFuncCallsPass(), "so that propagation goes through calls as through any op with a region"),
+            Stage(SymbolDcePass(keep_main=True), "after the bodies were taken"),
+            *_constraints(self),
+        )
+        unite = (
+            Stage(ExportNamedComputationsPass(), "before functions can be compared, they must be functions again"),
+            Stage(PropagateToFuncResultsPass(), "before functions are compared, by their results, too"),
+        )
+        return prepare, unite
+
+    def _share_functions(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
+        """Return what goes before and after propagation when all calls of a function share it."""
+        prepare = (Stage(AddFuncDataFlowEdgesPass(), "after all that looks at users of arguments and results"),)
+        unite = (
+            Stage(PropagateToFuncResultsPass(), "while edges still carry the shardings of what is returned"),
+            Stage(SinkFuncDataFlowEdgesPass(), "before calls and functions are compared"),
+        )
+        return prepare, unite
+
+    def _import(self) -> ImportPipeline:
+        return ImportPipeline(
+            dedup_functions_fully=self.dedup_functions_fully,
+            dump_directory=self.dump_directory,
+            dump_index=1,
+            debug_sharding_origins=self.debug_sharding_origins,
+            debug_propagation_edge_sharding=self.debug_propagation_edge_sharding,
+            enable_explicit_gather_scatter_batching=self.enable_explicit_gather_scatter_batching,
+        )
+
+    def _propagation(self) -> UserPriorityPropagationPass:
+        return UserPriorityPropagationPass(
+            keep_sharding_rules=True,
+            module_dump_directory=self.dump_directory,
+            conservative_propagation=self.conservative_propagation,
+            debug_sharding_origins=self.debug_sharding_origins,
+            debug_propagation_edge_sharding=self.debug_propagation_edge_sharding,
+            propagation_strategy=self.propagation_strategy,
+            run_op_priority_propagation=self.run_op_priority_propagation,
+            dump_index=2,
+        )
+
+    def _export(self) -> ExportPipeline:
+        return ExportPipeline(
+            dump_directory=self.dump_directory,
+            dump_index=2,
+            avoid_export_for_partitioning=self.avoid_export_for_partitioning,
+            enable_insert_explicit_collectives=self.enable_insert_explicit_collectives,
+            reshard_ops_without_rule=self.reshard_ops_without_rule,
+            remove_all_gather_reduce_scatter_for_cmv1=self.remove_all_gather_reduce_scatter_for_cmv1,
+            keep_sharding_rules=self.keep_sharding_rules,
+            dump_sharding_origins=self.debug_sharding_origins,
+            dump_propagation_edges=self.debug_propagation_edge_sharding,
+            avoid_reshards_on_calls=self.dedup_functions_fully,
+            update_non_divisible_input_output_shardings=self.update_non_divisible_input_output_shardings,
+        )
+
+
+def _constraints(options: ImportPipeline | PropagationPipeline) -> tuple[Stage, ...]:
+    apply = ApplyShardingConstraintsPass(
+        debug_sharding_origins=options.debug_sharding_origins,
+        debug_propagation_edge_sharding=options.debug_propagation_edge_sharding,
+    )
+    return (
+        Stage(apply, "after edges were added: constraints on their values replace uses instead"),
+        Stage(ShardingGroupImportPass(), "after constraints: members that are sharded differently by now are an error"),
+    )

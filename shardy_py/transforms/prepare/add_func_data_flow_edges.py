@@ -1,0 +1,54 @@
+"""Give what flows between calls and functions an op of its own, so that functions are shared by their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.callgraph import main_function
+from shardy_py.ir.data_flow import FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.symbols import has_body
+from shardy_py.ir.types import static_shape
+
+
+@frozen
+class AddFuncDataFlowEdgesPass:
+    """Insert an ``sdy.func_data_flow_edge`` after each function argument and call result; all its users use the edge.
+
+    The arguments of the main function get none: nobody in the module calls it.
+    """
+
+    name: ClassVar[str] = "sdy-add-func-data-flow-edges"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Add the edges, with the shardings of the values they stand for.
+
+        Raises:
+            UnsupportedError: several functions, none of them ``main``.
+        """
+        main = main_function(program)
+        for function in program.functions.values():
+            if function is not main and has_body(function):
+                _add_edges(program, entry_arguments(function), function.regions[0].blocks[0], None)
+        for call in ops_named(program, "func.call"):
+            if call.parent is not None:
+                _add_edges(program, call.results, call.parent, call)
+
+
+def _add_edges(program: Program, values: Iterable[Value], block: Block, anchor: Op | None) -> None:
+    """Insert the edges of values after an op, in order; at the start of the block where that is None."""
+    for value in values:
+        if static_shape(value.type) is None:
+            continue
+        edge = Op(program, FUNC_DATA_FLOW_EDGE, [value], [value.type])
+        anchor = block.insert_after(anchor, edge)
+        value.replace_all_uses_with(edge.result, except_op=edge)
+        sharding = program.shardings.get(value.id)
+        if sharding is not None:
+            program.shardings[edge.result.id] = sharding

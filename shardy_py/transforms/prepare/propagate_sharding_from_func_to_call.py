@@ -1,0 +1,34 @@
+"""Give calls the shardings that the called functions ask for their results."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Program
+from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
+from shardy_py.ir.symbols import SymbolTable
+
+
+@frozen
+class PropagateShardingFromFuncToCallPass:
+    """Copy the result shardings of functions to the calls that have none at all, not even empty ones."""
+
+    name: ClassVar[str] = "sdy-propagate-sharding-from-func-to-call"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Rewrite the shardings of all calls."""
+        calls = ops_named(program, "func.call")
+        if not calls:
+            return
+        symbols, meshes, table = SymbolTable(program), program.meshes, program.shardings
+        for call in calls:
+            callee = symbols.callee(call)
+            if any(value.id in table for value in call.results):
+                continue
+            shardings = complete_unless_maximal(table, callee.function_results, meshes)
+            if shardings:
+                set_shardings(program, call.results, shardings)

@@ -1,0 +1,81 @@
+"""The pipelines as data: their passes, in order, with reasons."""
+
+import pytest
+
+from shardy_py.ir import Builder, tensor
+from shardy_py.ir.passes import PassContext
+from shardy_py.plugins import Registry
+from shardy_py.transforms.pipeline import SaveModulePass
+from shardy_py.transforms.pipelines import ExportPipeline, ImportPipeline, PropagationPipeline
+from shardy_py.transforms.run import PASSES, parse_pipeline
+
+PIPELINES = [
+    ImportPipeline(),
+    ImportPipeline(dedup_functions_fully=True),
+    ExportPipeline(),
+    ExportPipeline(avoid_export_for_partitioning=True),
+    ExportPipeline(enable_insert_explicit_collectives=True, remove_all_gather_reduce_scatter_for_cmv1=True),
+    PropagationPipeline(),
+    PropagationPipeline(dedup_functions_fully=True),
+]
+
+
+def names(pipeline):
+    """Return the names of the passes."""
+    return [item.name for item in pipeline.passes]
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
+def test_every_pass_says_why_it_stands_where_it_stands(pipeline):
+    """No pass is in a pipeline without a reason."""
+    assert all(stage.reason for stage in pipeline.stages())
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
+def test_every_pass_has_a_name_of_its_own(pipeline):
+    """Whatever a pipeline runs can be run alone, by name; but for snapshots, which are no passes to anybody else."""
+    assert set(names(pipeline)) - {SaveModulePass.name} <= set(PASSES)
+
+
+@pytest.mark.parametrize("name", ["sdy-import-pipeline", "sdy-export-pipeline", "sdy-propagation-pipeline"])
+def test_the_text_of_a_pipeline_stands_for_its_passes(name):
+    """A pipeline in a text is taken apart, so that each pass can be watched."""
+    class_ = {item.name: item for item in (ImportPipeline, ExportPipeline, PropagationPipeline)}[name]
+    assert parse_pipeline(f"builtin.module({name})") == class_().passes
+
+
+def test_functions_are_copied_or_shared():
+    """Calls get functions of their own and these are imported, or edges tie the calls of a function together."""
+    copied, shared = names(PropagationPipeline()), names(PropagationPipeline(dedup_functions_fully=True))
+    assert {"sdy-flatten-call-graph", "sdy-import-func-calls", "sdy-export-named-computations"} <= set(copied)
+    assert {"sdy-add-func-data-flow-edges", "sdy-sink-func-data-flow-edges"} <= set(shared)
+    assert not {"sdy-flatten-call-graph", "sdy-import-func-calls"} & set(shared)
+
+
+def test_snapshots_are_numbered_through():
+    """The snapshots of a whole run are in order when their names are."""
+    saved = [item for item in PropagationPipeline(dump_directory="x").passes if isinstance(item, SaveModulePass)]
+    assert [(item.directory, item.index, item.label) for item in saved] == [
+        ("x", 1, "before_propagation"),
+        ("x", 2, "after_propagation"),
+        ("x", 3, "after_minimal_partitioner_with_global_shapes"),
+    ]
+
+
+def test_snapshots_go_to_the_directory(tmp_path):
+    """A snapshot is written by the context's function, and only where a directory is given."""
+    program, written = Builder().program, []
+    context = PassContext(Registry.of([]), dump=lambda program, path: written.append(path))
+    SaveModulePass(label="nowhere").run(program, context)
+    SaveModulePass(str(tmp_path), "here", 7).run(program, context)
+    assert written == [tmp_path / "07.here.mlir"]
+
+
+def test_a_pipeline_is_a_pass():
+    """Run as a whole it does what its passes do."""
+    b = Builder()
+    with b.function("main", [tensor(8)]) as (x,):
+        b.return_(x)
+    b.declare("dead", [tensor(8)], [tensor(8)])
+    ImportPipeline().run(b.program, PassContext(Registry.from_entry_points(blocked=["stablehlo"])))
+    assert list(b.program.functions) == ["main"]
