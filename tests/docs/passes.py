@@ -32,11 +32,11 @@ This page is written by `python -m tests.docs.passes`; a test checks that it
 is up to date.
 """
 SECTIONS = (
-    ("Pipelines", lambda path: path.startswith("shardy_py.transforms.pipelines")),
-    ("Before propagation", lambda path: path.startswith("shardy_py.transforms.prepare")),
-    ("Propagation", lambda path: path.startswith("shardy_py.propagation")),
-    ("After propagation", lambda path: path.startswith("shardy_py.transforms.finish")),
-    ("Others", lambda path: path.startswith("shardy_py.transforms.run:")),
+    ("Pipelines", lambda path: path.startswith("pipelines:")),
+    ("Before propagation", lambda path: path.startswith("prepare.")),
+    ("Propagation", lambda path: path.startswith(("propagate:", "populate_op_sharding_rules:"))),
+    ("After propagation", lambda path: path.startswith("finish.")),
+    ("Others", lambda path: path.startswith("run:")),
 )
 
 

@@ -15,7 +15,15 @@ from shardy_py.analysis.machine.toml import MachineLike, get_machine
 from shardy_py.analysis.sweep.evaluator import Setting
 from shardy_py.analysis.sweep.orderings import NamedSchedule, OpKind, named_schedules, op_kinds
 from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.analysis.sweep.rows import Comparison, Measure, Outcome, Row, choose_measure, make_comparison, measure_of
+from shardy_py.analysis.sweep.rows import (
+    Comparison,
+    Measure,
+    Outcome,
+    Row,
+    choose_measure,
+    make_comparison,
+    measure_of,
+)
 from shardy_py.analysis.sweep.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.analysis.sweep.workers import require_joblib
 from shardy_py.api.given_shardings import InShardings, OutShardings
