@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,10 @@ from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-RUN = ("python", "console", "mlir")
+COPIED = ("shardy_py", "dialects", "tests", "examples", "pyproject.toml")
+IN_A_COPY = ROOT / "docs" / "contributing"
+"""Pages that change the project itself: their blocks run in a copy of the checkout."""
+RUN = ("python", "console", "mlir", "diff")
 SHOWN = ("text", "toml")
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -25,7 +29,7 @@ class Block:
 
     ``python`` runs, in one namespace per page; with prompts, its output is compared. ``console`` runs each ``$``
     line in a shell and compares what follows, ``...`` standing for anything. ``file=NAME`` writes the block to a file
-    instead; ``exit=N`` is the exit code a console block expects.
+    instead; of a ``diff`` it is the file that changes. ``exit=N`` is the exit code a console block expects.
     """
 
     page: Path
@@ -57,19 +61,50 @@ def run_page(page: Path, directory: Path) -> int:
     Raises:
         AssertionError: a block fails or prints something else than the page says.
     """
-    (directory / "examples").symlink_to(ROOT / "examples")
+    is_copy = IN_A_COPY in page.parents
+    if is_copy:
+        copy_checkout(directory)
+    else:
+        (directory / "examples").symlink_to(ROOT / "examples")
     # A finder for "." keeps looking where the page before this one ran.
     sys.path_importer_cache.pop(".", None)
     namespace: dict[str, object] = {"__name__": "page"}
     blocks = find_blocks(page)
     for block in blocks:
-        if "file" in block.options:
-            (directory / block.options["file"]).write_text(block.body, encoding="utf-8")
+        if block.language == "diff":
+            apply_diff(block, directory / block.options["file"])
+        elif "file" in block.options:
+            path = directory / block.options["file"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.body, encoding="utf-8")
         elif block.language == "python":
             run_python(block, namespace)
         elif block.language == "console":
-            run_console(block, directory)
+            run_console(block, directory, is_copy=is_copy)
     return len(blocks)
+
+
+def copy_checkout(directory: Path) -> None:
+    """Copy the packages and their tests."""
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, directory)
+
+
+def apply_diff(block: Block, path: Path) -> None:
+    """Apply a diff without numbers of lines: what each hunk shows of the file before is there once.
+
+    Raises:
+        AssertionError: the file has no such lines, or has them more than once.
+    """
+    text = path.read_text(encoding="utf-8")
+    for hunk in re.split(r"^@@.*\n", block.body, flags=re.MULTILINE):
+        before, after = ("".join(f"{line[1:]}\n" for line in hunk.splitlines() if line[:1] != sign) for sign in "+-")
+        assert text.count(before) == 1, f"{block.place}: not once in {block.options['file']}:\n{before}"
+        text = text.replace(before, after)
+    path.write_text(text, encoding="utf-8")
 
 
 def run_python(block: Block, namespace: dict[str, object]) -> None:
@@ -87,20 +122,22 @@ def run_python(block: Block, namespace: dict[str, object]) -> None:
     assert not report, "".join(report)
 
 
-def run_console(block: Block, directory: Path) -> None:
-    """Run the commands of a console block, but those that install something or run these tests."""
+def run_console(block: Block, directory: Path, *, is_copy: bool) -> None:
+    """Run the commands of a console block, but those that install something or run these very tests."""
+    paths = {"PYTHONPATH": f"{directory}{os.pathsep}{directory / 'dialects'}"} if is_copy else {}
     for line, expected in commands(block.body):
         command = line
         if line.startswith("pip "):
             install, _, command = line.partition(" && ")
             check_install(install)
-        if not command or command.startswith("python -m pytest"):
+        if not command or (command.startswith("python -m pytest") and not is_copy):
             continue
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=directory,
             env={
                 **os.environ,
+                **paths,
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
                 "COLUMNS": "100",
             },
