@@ -1,4 +1,4 @@
-"""Which programs to measure."""
+"""Choice of the programs to measure."""
 
 from __future__ import annotations
 

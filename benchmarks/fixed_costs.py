@@ -1,4 +1,4 @@
-"""What a run costs whatever its program is: a program of one op, with the registry of the installed plugins.
+"""Fixed cost of a run: a program of one op, with the registry of the installed plugins.
 
 Both sides run alternately on fresh copies of the module, and the least of many runs counts: what takes longer is the
 machine, as there is nothing in such a run that could differ.

@@ -18,12 +18,12 @@ from shardy_py.frontends.mlir import parse_module, print_module
 from shardy_py.oracle.compare import compare
 
 MANY = 25
-"""How often each side runs at most, unless one asks for more."""
+"""Default upper bound on the runs of each side."""
 
 
 @frozen
 class Settings:
-    """What is measured.
+    """Settings of a measurement.
 
     Args:
         alternations: How often each side runs at least, besides one run of each whose results are compared.
@@ -50,7 +50,7 @@ class Skipped:
 
 @frozen
 class Measurement:
-    """What both sides took for one program; times in seconds.
+    """Times of both sides for one program, in seconds.
 
     Args:
         name: Of the program.
@@ -78,7 +78,7 @@ class Measurement:
 
     @property
     def equal(self) -> bool:
-        """Whether both results are the same."""
+        """True if both results are the same."""
         return not self.difference
 
     @property

@@ -1,4 +1,4 @@
-"""What a run adds to the memory of its process, at most; each run in a process of its own.
+"""Peak additional memory of a run; each run is a process of its own.
 
 The process imports everything, runs its side once on a tiny module, parses the module, gives freed memory back to the
 system, and notes its resident memory. Then the system forgets the peak so far (``/proc/self/clear_refs``), the side
@@ -31,7 +31,7 @@ _FORGET_PEAK = "5"
 
 @frozen
 class Memory:
-    """What a run of each side adds to resident memory, in bytes."""
+    """Additional resident memory of a run of each side, in bytes."""
 
     ours: int
     reference: int

@@ -27,7 +27,7 @@ func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}
   return %y : tensor<4xf32>
 }
 """
-"""What a process runs first, so that nothing is left to be imported."""
+"""Program for the warm-up run of a process, which imports everything."""
 
 STAGES = ("import", "prepare", "compile", "solve", "finish", "write")
 

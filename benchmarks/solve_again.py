@@ -15,12 +15,12 @@ from shardy_py.oracle.conformance import reference_registry
 from shardy_py.schedule.builtin import BUILTIN
 
 SESSIONS = 3
-"""How many sessions are opened; in each, every schedule is solved once."""
+"""Number of sessions; each solves every schedule once."""
 
 
 @frozen
 class SolvedAgain:
-    """What solving took, in seconds: medians over sessions.
+    """Times of solving in seconds: medians over sessions.
 
     Args:
         first: With the default schedule, when nothing is known yet.

@@ -1,4 +1,4 @@
-"""How long it takes until something happens: importing the package, and the help of the command line."""
+"""Start-up times: importing the package, and the help of the command line."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from benchmarks.starts import Starts
 FILE_OPS = 500
 """Programs in files count from so many ops on."""
 SMALL_OPS = (100, 500)
-"""How few and how many ops small programs have."""
+"""Smallest and largest number of ops of small programs."""
 
 Verdict = Literal["pass", "FAIL", "not measured"]
 
@@ -40,7 +40,7 @@ class Target:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the target is met."""
+        """Verdict on the target: met or not."""
         if self.measured is None:
             return "not measured"
         return "pass" if self.measured <= self.limit else "FAIL"

@@ -22,7 +22,7 @@ Node = Op | Value
 
 @frozen(eq=False)
 class Subgraph:
-    """What one function computes.
+    """Ops of one function.
 
     Args:
         name: The name of the function.

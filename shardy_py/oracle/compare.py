@@ -56,7 +56,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether the two are the same, in text or in structure."""
+        """True if the two are the same, in text or in structure."""
         return self.kind in ("text-equal", "structural-equal")
 
     def __bool__(self) -> bool:

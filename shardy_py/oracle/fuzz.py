@@ -36,7 +36,7 @@ DEFAULT_PIPELINES = (
     "sdy-user-priority-propagate",
     "sdy-populate-op-sharding-rules",
 )
-"""What is run where no pipeline is named."""
+"""Default pipelines."""
 
 Run = Callable[[str, str], str]
 Kind = Literal["equal", "different", "refused", "exception", "reference-refused"]
@@ -45,7 +45,7 @@ _FAILURES = ("different", "refused", "exception")
 
 @frozen
 class Verdict:
-    """How one program fared.
+    """Outcome of one program.
 
     Args:
         seed: The seed of the program, -1 where it has none.
@@ -66,7 +66,7 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """Whether this is a fault of shardy_py."""
+        """True if this is a fault of shardy_py."""
         return self.kind in _FAILURES
 
 

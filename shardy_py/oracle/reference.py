@@ -55,7 +55,7 @@ Kind = Literal["ok", "error", "crash", "timeout"]
 
 @frozen
 class Outcome:
-    """What the reference did with one module.
+    """Outcome of the reference on one module.
 
     Args:
         kind: ``ok``; ``error`` (a diagnostic); ``crash`` (the process died); ``timeout``.
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether there is an output module."""
+        """True if there is an output module."""
         return self.kind == "ok"
 
 

@@ -44,7 +44,7 @@ def shardy_plugins() -> Sequence[object]:
 
 @pytest.fixture(scope="session")
 def shardy_registry(request: pytest.FixtureRequest, shardy_plugins: Sequence[object]) -> Registry:
-    """What the installed plugins and those of `shardy_plugins` know about ops; a broken plugin is an error."""
+    """Registry of the installed plugins and those of `shardy_plugins`; a broken plugin is an error."""
     from shardy_py.plugins import Registry
     from shardy_py.plugins.manager import find_entry_points
 

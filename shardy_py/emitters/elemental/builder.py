@@ -35,7 +35,7 @@ Indices = tuple[SSAValue, ...]
 
 
 class Surroundings(Protocol):
-    """What a scope has to know about the function that it is in."""
+    """Context of a scope: the facts of its function."""
 
     registry: Registry
 

@@ -82,7 +82,7 @@ def range_attribute(lower: int, upper: int) -> builtin.ArrayAttr[Attribute]:
 
 
 class _FunctionBody:
-    """What elements of one function are computed from: parameters by reading, other functions by calls."""
+    """Body of one function: parameters are read, other functions are called."""
 
     def __init__(self, emitter: FunctionEmitter, subgraph: Subgraph, parameters: Sequence[SSAValue]) -> None:
         self.registry: Registry = emitter.fusion.registry
@@ -146,7 +146,7 @@ def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
 
 
 class _RegionBody:
-    """What a region computes its results from: its arguments."""
+    """Body of a region: results computed from its arguments."""
 
     def __init__(self, registry: Registry, arguments: Mapping[int, SSAValue]) -> None:
         self.registry = registry

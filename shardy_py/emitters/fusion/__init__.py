@@ -1,1 +1,1 @@
-"""What is known about a fusion before anything is emitted: its ops, heroes, reductions and transposes."""
+"""Analysis of a fusion before emission: its ops, heroes, reductions and transposes."""

@@ -32,7 +32,7 @@ class CanonicalReduction:
 
     @property
     def is_race_free(self) -> bool:
-        """Whether one block can reduce all elements of a result."""
+        """True if one block reduces all elements of a result."""
         major, middle, minor = self.dims
         if self.is_row:
             return minor <= _MAX_RACE_FREE_MINOR and major <= _MAX_RACE_FREE_MAJOR
@@ -40,7 +40,7 @@ class CanonicalReduction:
 
     @property
     def is_real(self) -> bool:
-        """Whether it is worth an emitter of its own."""
+        """True if the reduction emitter takes it."""
         _, middle, minor = self.dims
         if self.is_row:
             return minor >= 32 or 32 % minor == 0

@@ -39,7 +39,7 @@ class Transpose:
 
     @property
     def moves_minor(self) -> bool:
-        """Whether the dimension that varies fastest changes."""
+        """True if the minor dimension changes."""
         return bool(self.permutation) and self.permutation[-1] != len(self.permutation) - 1
 
     @cached_property
@@ -53,7 +53,7 @@ class Transpose:
 
     @cached_property
     def is_tiled(self) -> bool:
-        """Whether tiles in shared memory make it faster."""
+        """True if the transpose is tiled through shared memory."""
         if len(self.shape) < 2 or self.bits == 4:
             return False
         one, other = self.swapped

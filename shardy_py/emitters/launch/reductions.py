@@ -21,7 +21,7 @@ _COLUMN_WARPS = 32
 
 @frozen(kw_only=True)
 class ReductionPlan:
-    """How a reduction is spread over a grid.
+    """Distribution of a reduction over a grid.
 
     Args:
         form: The canonical form.

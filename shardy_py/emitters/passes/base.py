@@ -1,4 +1,4 @@
-"""What a pass over kernels is, and steps that several passes take."""
+"""Protocol of passes over kernels, and rewrites that several passes share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardy_py.emitters.dialect.syntax import INDEX
 
 @frozen
 class KernelContext:
-    """What passes may depend on besides the module.
+    """Inputs of passes besides the module.
 
     Args:
         device: The device that the kernel is for.

@@ -1,4 +1,4 @@
-"""What the threads of a block have in common: shared memory, barriers, and values of other lanes of a warp."""
+"""State shared by the threads of a block: shared memory, barriers, values of other lanes of a warp."""
 
 from __future__ import annotations
 

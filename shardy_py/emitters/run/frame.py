@@ -17,11 +17,11 @@ from shardy_py.emitters.run.values import chosen, rank_of
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
 
 Handler = Callable[["Frame", Any], Sequence[Value]]
-"""What runs an op: the values of its results from a frame and the op."""
+"""Handler of an op: the values of its results from a frame and the op."""
 
 
 BlockRunner = Callable[["Frame", list[Block], Sequence[Value]], list[Value]]
-"""What runs blocks that branch to each other: what threads return, from a frame, the blocks, the arguments."""
+"""Executor of blocks that branch to each other: returned values from a frame, the blocks, the arguments."""
 
 
 @frozen(eq=False)

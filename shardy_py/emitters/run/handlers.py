@@ -1,4 +1,4 @@
-"""What runs each op, by its name."""
+"""Handlers of ops by name."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from shardy_py.emitters.run.values import Array, array_dtype, chosen, from_words
 
 @frozen(eq=False)
 class Places:
-    """Where active threads access memory.
+    """Addresses that active threads access.
 
     Args:
         threads: The positions of the active threads, or None for all.

@@ -46,7 +46,7 @@ class Threads:
 
     @property
     def stamps(self) -> Any:
-        """Who accesses memory: phase and thread."""
+        """Phase and thread of each memory access."""
         stamps = self.numbers + 1
         return stamps | self.phases[self.rows] << PHASE_SHIFT if self.phases.any() else stamps
 

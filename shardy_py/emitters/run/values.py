@@ -1,4 +1,4 @@
-"""How values of kernels are held: an array over threads, or one value where all threads have the same.
+"""Representation of values of kernels: an array over threads, or one value where all threads agree.
 
 Elements of ``bf16`` are held as ``f32`` whose lower half is zero; every operation rounds them by integers, so that no
 result depends on the processor. Integers have a sign, as the ops that read them without one say so by name.

@@ -67,7 +67,7 @@ RARE_FEATURES = frozenset(
 )
 """Switches for what full pipelines reject, or the reference crashes on."""
 DEFAULT_FEATURES = ALL_FEATURES - RARE_FEATURES
-"""What every pipeline takes."""
+"""Features that every pipeline accepts."""
 
 _WEIGHTS = {
     **{"elementwise": 14, "dot": 8, "reshape": 6, "transpose": 5, "broadcast": 4, "reduce": 4},

@@ -89,7 +89,7 @@ class Module:
     depth_limit: int = 2
 
     def has(self, feature: str) -> bool:
-        """Whether a feature may be used."""
+        """True if a feature is on."""
         return feature in self.features
 
     def sharding(
@@ -188,12 +188,12 @@ class Block:
 
     @property
     def choices(self) -> Choices:
-        """Where every decision comes from."""
+        """Source of all decisions."""
         return self.function.module.choices
 
     @property
     def depth(self) -> int:
-        """How many regions are around it inside the function."""
+        """Number of enclosing regions inside the function."""
         return 0 if self.parent is None else self.parent.depth + 1
 
     def visible(self) -> list[Tensor]:

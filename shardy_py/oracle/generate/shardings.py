@@ -38,7 +38,7 @@ class Piece:
         return f'"{self.name}":({self.pre}){self.size}' if self.pre else f'"{self.name}"'
 
     def follows(self, other: Piece) -> bool:
-        """Whether the two would have to be written as one."""
+        """True if the two would be written as one axis."""
         return self.name == other.name and self.pre == other.pre * other.size
 
 
@@ -58,13 +58,13 @@ class MeshText:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has axes to shard along."""
+        """True if there are axes to shard along."""
         return bool(self.axes)
 
 
 @frozen
 class Style:
-    """What shardings look like in one program, in percent."""
+    """Frequencies of the forms of shardings in one program, in percent."""
 
     open_dims: int = 50
     sub_axes: int = 0

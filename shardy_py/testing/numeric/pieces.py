@@ -14,7 +14,7 @@ from shardy_py.sharding.rule import DimMapping, OpShardingRule
 Array = Any
 Sizes = tuple[int, ...]
 Split = tuple[int, ...]
-"""How many units each device has; a unit is the largest common part of all pieces that are split together."""
+"""Units per device; a unit is the largest common part of all pieces that are split together."""
 
 
 @frozen
@@ -82,7 +82,7 @@ def _dim_pieces(rule: OpShardingRule, tensor: int, dim: int, factors: DimMapping
 
 @frozen(eq=False)
 class Shard:
-    """What one device holds of a tensor.
+    """Part of a tensor on one device.
 
     Args:
         positions: For each dimension, the positions in the whole tensor of the elements held.
@@ -108,7 +108,7 @@ class Shard:
 
 @frozen(eq=False)
 class Local:
-    """Where a function runs: what its device holds. For functions that have a parameter named ``local``.
+    """Shards on the device that runs a function, for functions with a parameter named ``local``.
 
     Args:
         operands: The shards of the operands, which the function gets as arrays, too.

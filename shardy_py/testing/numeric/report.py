@@ -1,4 +1,4 @@
-"""What the numeric check of a rule found, as values."""
+"""Results of the numeric check of a rule, as values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardy_py.testing.rule_differences import kind_name
 
 
 class Verdict(Enum):
-    """What became of one factor's claim.
+    """Verdict on the claim of one factor.
 
     ``HOLDS`` the op on shards gives the shards of the op, or their combination does; ``WRONG`` it does not;
     ``GATHERED`` the factor needs replication or is permuted, so that the op itself is not said to work on shards;
@@ -85,7 +85,7 @@ class MissingFactor:
 
 @frozen
 class RuleReport:
-    """What the numeric check of a rule found.
+    """Results of the numeric check of a rule.
 
     Args:
         rule: The rule.
@@ -115,7 +115,7 @@ class RuleReport:
 
     @property
     def ok(self) -> bool:
-        """Whether no claim is wrong and no factor is missing."""
+        """True if no claim is wrong and no factor is missing."""
         return not self.wrong and not self.missing
 
     def __str__(self) -> str:
