@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.types import tensor
     from shardy_py.plugins import (
         AsSdyConstant,
+        Bitcast,
         BranchCost,
         BranchDataFlow,
         Broadcast,
@@ -138,6 +139,7 @@ __all__ = [
     "LoopDataFlow",
     "BranchDataFlow",
     "Trait",
+    "Bitcast",
     "Broadcast",
     "ConstantFoldable",
     "ConstantLike",
@@ -211,7 +213,7 @@ _HOMES = {
     "shardy_py.ir.graph": "Program Value",
     "shardy_py.ir.types": "tensor",
     "shardy_py.plugins": (
-        "AsSdyConstant BranchCost BranchDataFlow Broadcast CombinerOf Concatenation ConstantFoldable "
+        "AsSdyConstant Bitcast BranchCost BranchDataFlow Broadcast CombinerOf Concatenation ConstantFoldable "
         "ConstantLike Contraction CostOpInterface CountedLoopCost CrossDeviceReduction "
         "DataFlowShardingTransformType Dialect Direction DynamicUpdate Elementwise Entry FoldsIntoConstant "
         "ForwardPassThrough InitialOf IsTerminator IsolatedFromAbove Level LoopDataFlow Maximum "

@@ -10,13 +10,12 @@ from attrs import field, frozen
 
 from shardy_py.emitters.device import DeviceLike, DeviceSpec, get_device
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind, choose
-from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.emitters.fusion.fusion import Fusion, shape_of
 from shardy_py.emitters.launch.grid import Launch, loop_map
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.partition import Partition, Subgraph, partition
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean, require_library
 from shardy_py.indexing import IndexingMap
-from shardy_py.layout.dtypes import numpy_dtype
 
 if TYPE_CHECKING:
     from xdsl.dialects import builtin
@@ -66,7 +65,8 @@ class Kernel:
         """The maps from threads and blocks to the indices of elements, of loops over a result."""
         if self.choice.kind not in _SHAPED_LIKE_RESULT:
             return ()
-        return (loop_map(self.launch, shape_of(self.fusion.roots[0])),)
+        root = self.fusion.roots[0]
+        return (loop_map(self.launch, shape_of(root), self.fusion.layout_of(root)),)
 
     def module(self, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None = None) -> builtin.ModuleOp:
         """Return a new module after all passes.
@@ -134,10 +134,9 @@ class Kernel:
                 threads of a block reach.
         """
         module = self.module() if stage is None else self._parsed(stage)
-        from shardy_py.emitters.run.kernel import run_kernel
+        from shardy_py.emitters.run.arrays import run_fusion
 
-        outputs = [(shape_of(root), numpy_dtype(element_type_of(root))) for root in self.fusion.roots]
-        return run_kernel(module, self.launch, list(arrays), outputs, stage=stage or "")
+        return run_fusion(self.fusion, module, self.launch, arrays, stage=stage or "")
 
     def _parsed(self, stage: str) -> builtin.ModuleOp:
         text = self.stage(stage)

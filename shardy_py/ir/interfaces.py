@@ -86,6 +86,8 @@ CrossDeviceReduction = Trait("CrossDeviceReduction")
 """Combines the values of several devices by the op that its region ends with, as `Reduction` does."""
 Reshape = Trait("Reshape")
 """Gives its operand another shape; the elements keep their row-major order."""
+Bitcast = Trait("Bitcast")
+"""Gives its operand another shape or layout; the memory stays as it is."""
 DynamicUpdate = Trait("DynamicUpdate")
 """Returns its first operand with the second one written into it, at a start per dimension, the operands after these."""
 Scatter = Trait("Scatter")

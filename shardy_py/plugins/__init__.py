@@ -6,6 +6,7 @@ from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
+    Bitcast,
     Broadcast,
     Concatenation,
     ConstantFoldable,
@@ -56,6 +57,7 @@ __all__ = [
     "AsSdyConstant",
     "BranchCost",
     "BranchDataFlow",
+    "Bitcast",
     "Broadcast",
     "Concatenation",
     "DynamicUpdate",

@@ -17,6 +17,7 @@ from shardy_dialects.stablehlo import (
     indexing,
     linalg,
     mesh_references,
+    mhlo,
     normalization,
     rearranging,
     reduction,
@@ -25,10 +26,8 @@ from shardy_dialects.stablehlo import (
     sorting,
     without_rule,
 )
-from shardy_dialects.stablehlo.definitions import define
 from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
 from shardy_py.plugins import Dialect, Pass, hookimpl
-from shardy_py.sharding.rule_builder import pointwise_rule
 
 FAMILIES = (
     broadcast,
@@ -76,7 +75,7 @@ def chlo_dialect() -> Dialect:
 def mhlo_dialect() -> Dialect:
     """Return the definitions of the ops that remain of MHLO in modules made from HLO."""
     dialect = Dialect("mhlo")
-    define(dialect, "mhlo.erf", pointwise_rule, extended=True, traits=elementwise.ELEMENTWISE_TRAITS)
+    mhlo.register(dialect)
     indexing.register(dialect)
     emission.register(dialect)
     return dialect

@@ -52,6 +52,22 @@ def reshape(op: Op) -> Maps:
     return [op_maps.reshape(shape_of(op.results[0]), shape_of(op.operands[0]))]
 
 
+def bitcast_layouts(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the dimensions of the operand and of the result of a bitcast, those that vary fastest in memory first."""
+    found = []
+    for name, value in (("source_layout", op.operands[0]), ("result_layout", op.results[0])):
+        given = attribute(op, name)
+        row_major = range(len(shape_of(value)) - 1, -1, -1)
+        found.append(tuple(row_major) if given is None else tuple(map(int, given.values)))
+    return found[0], found[1]
+
+
+def bitcast(op: Op) -> Maps:
+    """Read the element at the same place in memory."""
+    source, target = bitcast_layouts(op)
+    return [op_maps.bitcast(shape_of(op.results[0]), target, shape_of(op.operands[0]), source)]
+
+
 def bitcast_convert(op: Op) -> Maps | None:
     """Read the same index; other widths take several elements, for which there is no map."""
     same = shape_of(op.results[0]) == shape_of(op.operands[0])
@@ -162,6 +178,7 @@ def gather(op: Op) -> Maps | None:
 
 
 MAPS: dict[str, Callable[[Op], Maps | None]] = {
+    "bitcast": bitcast,
     "bitcast_convert": bitcast_convert,
     "broadcast_in_dim": broadcast_in_dim,
     "concatenate": concatenate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects import builtin
@@ -41,6 +42,38 @@ def element_dtype(value: Value) -> str:
     return dtype[1:] if dtype.startswith(("ui", "si")) else dtype
 
 
-def tensor_type(value: Value) -> builtin.TensorType[Attribute]:
-    """Return the type of a tensor in a kernel."""
-    return builtin.TensorType(scalar_type(element_dtype(value)), static_shape(value.type) or ())
+def tensor_type(value: Value, layout: Sequence[int] = ()) -> builtin.TensorType[Attribute]:
+    """Return the type of a tensor in a kernel.
+
+    Args:
+        value: The tensor.
+        layout: Its dimensions, the one that varies fastest in memory first; it is the encoding of the type where it is
+            not row-major.
+    """
+    shape = static_shape(value.type) or ()
+    element = scalar_type(element_dtype(value))
+    if list(layout) == sorted(layout, reverse=True):
+        return builtin.TensorType(element, shape)
+    vector = builtin.TensorType(builtin.i64, [len(layout)])
+    return builtin.TensorType(element, shape, builtin.DenseIntOrFPElementsAttr.from_list(vector, list(layout)))
+
+
+def layout_of_type(type_: builtin.TensorType[Attribute]) -> tuple[int, ...]:
+    """Return the dimensions of a tensor, the one that varies fastest in memory first."""
+    if isinstance(type_.encoding, builtin.DenseIntOrFPElementsAttr):
+        return type_.encoding.get_values()
+    return tuple(range(len(type_.get_shape()) - 1, -1, -1))
+
+
+def memory_strides(type_: builtin.TensorType[Attribute]) -> tuple[int, ...]:
+    """Return the distance in memory of neighbours along each dimension, in elements.
+
+    >>> memory_strides(builtin.TensorType(builtin.f32, [2, 3, 4]))
+    (12, 4, 1)
+    """
+    shape = type_.get_shape()
+    strides, step = [0] * len(shape), 1
+    for number in layout_of_type(type_):
+        strides[number] = step
+        step *= shape[number]
+    return tuple(strides)

@@ -41,7 +41,9 @@ class FunctionEmitter:
         return [*made, *self._regions.values()]
 
     def _function(self, subgraph: Subgraph) -> func.FuncOp:
-        parameters: list[Attribute] = [tensor_type(value) for value in self.fusion.parameters]
+        parameters: list[Attribute] = [
+            tensor_type(value, self.fusion.layout_of(value)) for value in self.fusion.parameters
+        ]
         shape = subgraph.shape
         results = [scalar_type(element_dtype(root)) for root in subgraph.roots]
         block = Block(arg_types=[*parameters, *([INDEX] * len(shape))])

@@ -33,7 +33,8 @@ class Entry:
         self.fusion = fusion
         self.launch = launch
         self._aliases = aliases or (None,) * len(fusion.roots)
-        types = [tensor_type(value) for value in (*fusion.parameters, *fusion.roots)]
+        values = (*fusion.parameters, *fusion.roots)
+        types = [tensor_type(value, fusion.layout_of(value)) for value in values]
         self.block = Block(arg_types=types)
         self.builder = Builder(InsertPoint.at_end(self.block))
         count = len(fusion.parameters)

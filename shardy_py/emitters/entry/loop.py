@@ -17,19 +17,21 @@ from shardy_py.indexing import op_maps
 def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
     """Return the entry function of a loop over the elements of the first root.
 
-    Roots of another shape are written at the index with the same place in row-major order.
+    Roots of another shape or layout are written at the index with the same place in memory.
     """
     fusion = functions.fusion
     entry = Entry(fusion, launch)
     shape = shape_of(fusion.roots[0])
-    loop = LoopOp(loop_map(launch, shape), entry.ids, entry.outputs)
+    layout = fusion.layout_of(fusion.roots[0])
+    loop = LoopOp(loop_map(launch, shape, layout), entry.ids, entry.outputs)
     entry.builder.insert(loop)
     scope = Scope(_NoFunction(functions), Builder(InsertPoint.at_end(loop.body.block)))
     written = []
     for root, target in zip(fusion.roots, loop.carried, strict=True):
         index = tuple(loop.indices)
-        if shape_of(root) != shape:
-            index = tuple(scope.apply(op_maps.reshape(shape, shape_of(root)), index))
+        if (shape_of(root), fusion.layout_of(root)) != (shape, layout):
+            same_place = op_maps.bitcast(shape, layout, shape_of(root), fusion.layout_of(root))
+            index = tuple(scope.apply(same_place, index))
         owner = functions.partition.function_of(fusion.producer(root) or root)
         element = scope.find((root.id, index))
         if element is None:

@@ -8,13 +8,26 @@ from math import prod
 
 from attrs import field, frozen
 
+from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import Concatenation, Contraction, DynamicUpdate, Elementwise, Reduction, Reshape, Scatter
+from shardy_py.ir.interfaces import (
+    Bitcast,
+    Concatenation,
+    Contraction,
+    DynamicUpdate,
+    Elementwise,
+    Reduction,
+    Reshape,
+    Scatter,
+)
 from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.layout.element_types import mlir_element_bits
 from shardy_py.plugins import Registry
+
+Layouts = Mapping[int, tuple[int, ...]]
+"""By the id of a value its dimensions, the one that varies fastest in memory first."""
 
 _INDEX_BITS = 64
 
@@ -53,50 +66,61 @@ class Fusion:
         parameters: The values that are read from memory.
         roots: The values that are written to memory.
         registry: What is known about the ops.
+        layouts: By the id of a value its dimensions, the one that varies fastest in memory first; row-major for values
+            that are not in it.
     """
 
     name: str
     parameters: tuple[Value, ...]
     roots: tuple[Value, ...]
     registry: Registry = field(repr=False)
+    layouts: Layouts = field(factory=dict, repr=False)
 
     @classmethod
-    def of_function(cls, function: Op, registry: Registry) -> Fusion:
-        """Return the fusion of all that a function computes.
+    def of_function(
+        cls, function: Op, registry: Registry, *, name: str | None = None, layouts: Layouts | None = None
+    ) -> Fusion:
+        """Return the fusion of all that the region of a function, or of another op, computes.
+
+        Args:
+            function: The op.
+            registry: What is known about the ops.
+            name: The name of the kernel; by default that of the function.
+            layouts: The layouts of values that are not row-major.
 
         Raises:
-            UnsupportedError: it has several blocks, no results, dynamic shapes, or tuples.
+            UnsupportedError: it has several blocks, no results, or something that no kernel can have.
         """
         blocks = function.regions[0].blocks if function.regions else []
         terminator = blocks[0].terminator if len(blocks) == 1 else None
         if terminator is None or not terminator.operands:
             message = "a fusion is a function with one block and at least one result"
             raise UnsupportedError(Diagnostic("no-fusion", message, function.location, function.name))
-        name = str(function.attributes.get("sym_name", "fusion"))
-        fusion = cls(name, tuple(blocks[0].arguments), tuple(terminator.operands), registry)
+        name = name or str(function.attributes.get("sym_name", "fusion"))
+        parameters, roots = tuple(blocks[0].arguments), tuple(terminator.operands)
+        fusion = cls(name, parameters, roots, registry, layouts or {})
         fusion.check()
         return fusion
 
     def check(self) -> None:
-        """Check that every value has a static shape.
+        """Check that every value has a static shape, and that every op says what it computes for one element.
 
         Raises:
-            UnsupportedError: one has none; all are named.
+            UnsupportedError: a value or an op has not; all are named.
         """
-        values = [*self.parameters, *(result for op in self.ops for result in op.results)]
-        wrong = [value for value in values if static_shape(value.type) is None]
-        if wrong:
-            raise UnsupportedError(
-                *(
-                    Diagnostic(
-                        "no-static-shape",
-                        f"a kernel takes tensors of static shapes, not {value.type}",
-                        value.owner.location if isinstance(value.owner, Op) else "",
-                        value.owner.name if isinstance(value.owner, Op) else "",
-                    )
-                    for value in wrong
-                )
-            )
+        alone = {op.id for op in self.ops if self.is_scatter(op) and op.id in self.root_op_ids}
+        computed = [op for op in self.ops if op.id not in alone]
+        problems = [*problems_of_values(self.parameters, self.ops), *problems_of_ops(computed, self.registry)]
+        if problems:
+            raise UnsupportedError(*problems)
+
+    def layout_of(self, value: Value) -> tuple[int, ...]:
+        """Return the dimensions of a value, the one that varies fastest in memory first."""
+        return self.layouts.get(value.id) or tuple(range(len(shape_of(value)) - 1, -1, -1))
+
+    def is_row_major(self, value: Value) -> bool:
+        """Return whether the last dimension of a value varies fastest, and so on."""
+        return list(self.layout_of(value)) == sorted(self.layout_of(value), reverse=True)
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
@@ -170,7 +194,7 @@ class Fusion:
 
     def is_bitcast(self, op: Op) -> bool:
         """Return whether an op gives its operand another shape and leaves the memory as it is."""
-        return self.registry.has_trait(op, Reshape)
+        return self.registry.has_trait(op, Reshape) or self.registry.has_trait(op, Bitcast)
 
     def is_reduction(self, op: Op) -> bool:
         """Return whether an op combines elements along whole dimensions."""

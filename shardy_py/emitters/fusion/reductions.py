@@ -99,6 +99,11 @@ def _thirds(shape: Sequence[int], middle: Sequence[int]) -> tuple[int, int, int]
 
 
 def canonical_of(fusion: Fusion, op: Op) -> CanonicalReduction | None:
-    """Return the canonical form of the reduction that an op is, or None."""
+    """Return the canonical form of the reduction that an op is, or None.
+
+    Rows and columns are those of row-major tensors; others have none.
+    """
+    if not all(fusion.is_row_major(value) for value in (*op.operands, *op.results)):
+        return None
     reduced = reduced_dims(fusion, op)
     return None if reduced is None else canonical(shape_of(op.operands[0]), reduced)

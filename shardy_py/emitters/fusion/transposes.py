@@ -68,8 +68,11 @@ class Transpose:
 def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:
     """Return what an op transposes, or None where it does not.
 
-    Any op with one operand whose map is a permutation of the indices is a transpose.
+    Any op with one operand whose map is a permutation of the indices is a transpose. Those of tensors that are not
+    row-major do not count: how tiles lie in memory is known for row-major tensors only.
     """
+    if not all(fusion.is_row_major(value) for value in (*op.operands, *op.results)):
+        return None
     if len(op.operands) != 1 or len(op.results) != 1 or fusion.is_elementwise(op) or fusion.is_bitcast(op):
         return None
     (map_,) = fusion.maps(op)

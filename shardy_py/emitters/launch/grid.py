@@ -77,8 +77,13 @@ def loop_unroll(elements: int, device: DeviceSpec, *, bits: int, blocked: bool =
     return max(unroll, 8 // bits) if bits < 8 else unroll
 
 
-def loop_map(launch: Launch, shape: Sequence[int]) -> IndexingMap:
+def loop_map(launch: Launch, shape: Sequence[int], layout: Sequence[int] = ()) -> IndexingMap:
     """Return the map from threads, blocks and the unrolled loop to the index of an element.
+
+    Args:
+        launch: The grid.
+        shape: The shape of the tensor.
+        layout: Its dimensions, the one that varies fastest in memory first; by default row-major.
 
     >>> print(loop_map(Launch((2, 1, 1), (128, 1, 1)), (129,)))  # doctest: +ELLIPSIS
     (th_x, th_y, th_z, bl_x, bl_y, bl_z) -> (bl_x * 128 + th_x), domain: th_x in [0, 127], ...
@@ -88,9 +93,11 @@ def loop_map(launch: Launch, shape: Sequence[int]) -> IndexingMap:
         row = Binary("*", dim(BL_Y), Constant(launch.threads[0] * launch.blocks[0]))
         place = Binary("+", row, place)
     place = Binary("+", Binary("*", place, Constant(launch.unroll)), symbol(0))
-    index: list[Expression] = []
-    for size, stride in zip(shape, op_maps.strides_of(shape), strict=True):
-        index.append(Binary("mod", Binary("/", place, Constant(stride)), Constant(size)))
+    order = tuple(layout)[::-1] or range(len(shape))
+    index: list[Expression] = [Constant(0)] * len(shape)
+    physical = [shape[number] for number in order]
+    for number, size, stride in zip(order, physical, op_maps.strides_of(physical), strict=True):
+        index[number] = Binary("mod", Binary("/", place, Constant(stride)), Constant(size))
     ranges = (Bound(Interval(0, launch.unroll - 1)),)
     map_ = IndexingMap(tuple(index), grid_bounds(launch), ranges)
     bounded = map_.with_constraints([(place, Interval(0, prod(shape) - 1))])

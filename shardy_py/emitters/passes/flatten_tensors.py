@@ -10,10 +10,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
+from shardy_py.emitters.dialect.types import memory_strides
 from shardy_py.emitters.passes.apply_indexing import AffineValue, fold_apply, place_map, single_map
 from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, functions, walk_ops
 from shardy_py.emitters.passes.index_ranges import IndexRanges
-from shardy_py.indexing import Bound, Interval, op_maps
+from shardy_py.indexing import Bound, Interval
 from shardy_py.indexing.expressions import Binary, Constant, Expression
 
 _ACCESS = (tensor.ExtractOp, tensor.InsertOp, AtomicRMWOp)
@@ -58,7 +59,7 @@ def _flatten_access(op: Operation, ranges: IndexRanges) -> None:
     indices = list(op.indices)
     affine = AffineValue()
     total: Expression = Constant(0)
-    for index, size, stride in zip(indices, shape, op_maps.strides_of(shape), strict=True):
+    for index, size, stride in zip(indices, shape, memory_strides(target.type), strict=True):
         known = ranges.of(index) or Interval(0, size - 1)
         expression = affine.of(index, Bound(known.meet(Interval(0, size - 1))))
         total = Binary("+", total, Binary("*", expression, Constant(stride)))

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute
 
+from shardy_py.emitters.dialect.types import layout_of_type
 from shardy_py.emitters.entry.arguments import ENTRY, SLICE
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.run.atomics import run_atomics
@@ -43,7 +44,7 @@ def run_kernel(
     Args:
         module: The module of any stage before the lowering to LLVM.
         launch: The grid.
-        inputs: An array of numpy per parameter, in row-major order. Booleans are ``bool``, ``bf16`` is that of
+        inputs: An array of numpy per parameter, in the order of memory. Booleans are ``bool``, ``bf16`` is that of
             ml_dtypes.
         outputs: Shape and dtype of every result.
         stage: The name of the stage, for errors.
@@ -159,7 +160,7 @@ def _buffers(
             memory = Memory(words.copy() if is_written else words, name, threads, is_writable=is_written)
         else:
             memory = Memory.undefined(element, count, name, threads, is_shared=False)
-        found[number] = Buffer(memory, element, shape)
+        found[number] = Buffer(memory, element, shape, layout_of_type(type_))
     return found
 
 

@@ -10,6 +10,7 @@ from attrs import frozen
 from xdsl.dialects import builtin
 from xdsl.ir import Attribute
 
+from shardy_py.emitters.dialect.types import layout_of_type
 from shardy_py.emitters.run.values import Array, word_dtype
 
 # A stamp says who accessed an element last: the phase of the block (barriers so far) above the number of the thread.
@@ -114,17 +115,19 @@ class Memory:
 
 @frozen(eq=False)
 class Buffer:
-    """A tensor: memory under a shape, in row-major order.
+    """A tensor: memory under a shape.
 
     Args:
         memory: The words.
         type_: The type of an element.
         shape: The sizes of the dimensions.
+        layout: The dimensions, the one that varies fastest in memory first; nothing for row-major order.
     """
 
     memory: Memory
     type_: Attribute
     shape: tuple[int, ...]
+    layout: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -134,14 +137,15 @@ class Buffer:
     @property
     def strides(self) -> Sequence[int]:
         """The distance of neighbours along each dimension, in elements."""
-        found = [1]
-        for size in reversed(self.shape[1:]):
-            found.append(found[-1] * size)
-        return found[::-1][: len(self.shape)]
+        found, step = [0] * len(self.shape), 1
+        for number in self.layout or range(len(self.shape) - 1, -1, -1):
+            found[number] = step
+            step *= self.shape[number]
+        return found
 
     def viewed(self, type_: builtin.TensorType[Attribute]) -> Buffer:
         """Return the same memory under the shape of another type."""
-        return Buffer(self.memory, type_.element_type, tuple(type_.get_shape()))
+        return Buffer(self.memory, type_.element_type, tuple(type_.get_shape()), layout_of_type(type_))
 
 
 Value = Array | Buffer

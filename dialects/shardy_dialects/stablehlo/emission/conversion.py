@@ -180,6 +180,7 @@ def _narrowed(
 
 
 BODIES: dict[str, Emission] = {
+    "bitcast": bitcast_convert,
     "bitcast_convert": bitcast_convert,
     "complex": complex_,
     "convert": convert,

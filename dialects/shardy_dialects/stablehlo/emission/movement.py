@@ -106,6 +106,7 @@ def gather(b: ElementBuilder, op: Op) -> Scalar:
 
 BODIES: dict[str, Emission] = {
     "broadcast_in_dim": move,
+    "copy": move,
     "concatenate": concatenate,
     "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice,

@@ -98,6 +98,8 @@ CASES = [
         {"broadcast_dimensions": (0, 2)},
     ),
     Case("reshape", [(8, 6)], reshape, [(48,)]),
+    Case("mhlo.bitcast", [(8, 4, 6)], reshape, [(2, 16, 6)]),
+    Case("mhlo.copy", [(8, 6)], lambda x: x),
     Case("reshape", [(8, 4, 6)], reshape, [(2, 16, 6)]),
     Case("reshape", [(4, 6, 2)], reshape, [(4, 2, 3, 1, 2)]),
     Case("reshape", [(6, 4)], reshape, [(2, 12)]),

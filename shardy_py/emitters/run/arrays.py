@@ -1,0 +1,53 @@
+"""Running the kernel of a fusion on arrays: their elements in the order in which memory holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects import builtin
+
+from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.run.kernel import run_kernel
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.graph import Value
+from shardy_py.layout.dtypes import numpy_dtype
+
+
+def run_fusion(
+    fusion: Fusion, module: builtin.ModuleOp, launch: Launch, arrays: Sequence[Any], *, stage: str = ""
+) -> list[Any]:
+    """Return the results of a fusion as arrays.
+
+    Args:
+        fusion: The fusion.
+        module: Its kernel at any stage before the lowering to LLVM.
+        launch: The grid.
+        arrays: An array of numpy for every parameter.
+        stage: The name of the stage, for errors.
+
+    Raises:
+        VerificationError: arrays that do not fit, or what `run_kernel` refuses.
+    """
+    shapes = [getattr(array, "shape", None) for array in arrays]
+    if shapes != [shape_of(value) for value in fusion.parameters]:
+        expected = ", ".join(str(value.type) for value in fusion.parameters) or "nothing"
+        message = f"the kernel takes {expected}, not arrays of the shapes {shapes}"
+        raise VerificationError(Diagnostic("run-arguments", message, stage, fusion.name))
+    inputs = [array.transpose(_order(fusion, value)) for value, array in zip(fusion.parameters, arrays, strict=True)]
+    outputs = [
+        ([shape_of(root)[number] for number in _order(fusion, root)], numpy_dtype(element_type_of(root)))
+        for root in fusion.roots
+    ]
+    found = run_kernel(module, launch, inputs, outputs, stage=stage)
+    return [array.transpose(_inverse(_order(fusion, root))) for root, array in zip(fusion.roots, found, strict=True)]
+
+
+def _order(fusion: Fusion, value: Value) -> tuple[int, ...]:
+    """Return the dimensions of a value, the one that varies slowest in memory first."""
+    return fusion.layout_of(value)[::-1]
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
