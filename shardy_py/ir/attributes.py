@@ -6,12 +6,51 @@ An attribute is one of: bool, int, float, str; a tuple (arrays, dense arrays of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from attrs import frozen
 
 Attribute = Any
+
+
+@runtime_checkable
+class SharedAttributes(Protocol):
+    """Attributes of an op, based on a set that many ops share, so that passes look at each set once.
+
+    A frontend may give ops such mappings as `Op.attributes`; any other mapping does as well. The functions below ask
+    either kind.
+    """
+
+    @property
+    def key(self) -> object | None:
+        """The same object for ops with the same attributes; None once those of the op changed."""
+        ...
+
+    @property
+    def parts(self) -> tuple[object, object]:
+        """Two objects that never change; where both are the same for two ops, so are the attributes."""
+        ...
+
+    @property
+    def symbols(self) -> Sequence[str]:
+        """The names of the symbols to which the attributes refer."""
+        ...
+
+
+def shared_key(attributes: Mapping[str, Attribute]) -> object | None:
+    """Return `SharedAttributes.key`, or None for a mapping that is not shared."""
+    return getattr(attributes, "key", None)
+
+
+def shared_parts(attributes: Mapping[str, Attribute]) -> tuple[object, object] | None:
+    """Return `SharedAttributes.parts`, or None for a mapping that is not shared."""
+    return getattr(attributes, "parts", None)
+
+
+def shared_symbols(attributes: Mapping[str, Attribute]) -> Sequence[str] | None:
+    """Return `SharedAttributes.symbols`, or None for a mapping that is not shared."""
+    return getattr(attributes, "symbols", None)
 
 
 @frozen(cache_hash=True)

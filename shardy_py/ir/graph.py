@@ -12,13 +12,11 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.ops_by_name import OpIndex
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-
-ANY_NAME = "*"
-"""Stands for the names of all ops; no op has it."""
 
 
 class Value:
@@ -215,7 +213,7 @@ class Op:
     def add_region(self, region: Region) -> Region:
         """Add a region behind the others."""
         if self.parent is not None:
-            self.program.edited.add(ANY_NAME)
+            self.program.index.invalidate()
         region.parent = self
         self.regions = (*self.regions, region)
         return region
@@ -320,6 +318,26 @@ class Block:
             top = later.pop()
             op = top.first if isinstance(top, Block) else top
 
+    def list_ops(self) -> list[Op]:
+        """Return what `walk` yields, in half the time: no op changes meanwhile."""
+        ops: list[Op] = []
+        append = ops.append
+        op = self.first
+        # Where to go on after a block, and the blocks to do before that, the next one last.
+        later: list[Op | Block | None] = []
+        while True:
+            while op is not None:
+                append(op)
+                if op.regions:
+                    later.append(op.next)
+                    later.extend([inner for region in reversed(op.regions) for inner in reversed(region.blocks)])
+                    break
+                op = op.next
+            if not later:
+                return ops
+            top = later.pop()
+            op = top.first if isinstance(top, Block) else top
+
     @property
     def terminator(self) -> Op | None:
         """The last op."""
@@ -334,7 +352,10 @@ class Block:
         if anchor is not None and anchor.parent is not self:
             raise ValueError(f"{anchor!r} is not in this block")
         following = anchor.next if anchor else self.first
-        op.program.edited.add(ANY_NAME if op.regions else op.name)
+        if op.regions:
+            op.program.index.invalidate()
+        else:
+            op.program.index.enter(op.name)
         op.parent, op.prev, op.next = self, anchor, following
         if anchor:
             anchor.next = op
@@ -355,9 +376,9 @@ class Block:
     def remove(self, op: Op) -> None:
         """Unlink an op; its uses stay."""
         if op.regions:
-            op.program.edited.add(ANY_NAME)
+            op.program.index.invalidate()
         else:
-            op.program.removed.add(op.name)
+            op.program.index.leave(op.name)
         if op.prev:
             op.prev.next = op.next
         else:
@@ -399,10 +420,7 @@ class Program:
             the program is written back, as most pipelines drop the rules again before that.
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
-        edited: The names of the ops that entered a block since `shardy_py.ir.op_index` last looked; `ANY_NAME` where
-            others may have come, gone or moved with them.
-        removed: The names of those without regions that left one.
-        found: What `shardy_py.ir.op_index` found that still holds but for that.
+        index: The ops by name; ask it by the functions of `shardy_py.ir.op_index`.
         next_op_id, next_value_id: Return a new id.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.parked_ops`.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
@@ -418,9 +436,7 @@ class Program:
         self.next_op_id: Callable[[], int] = count().__next__
         self.next_value_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()
-        self.edited: set[str] = set()
-        self.removed: set[str] = set()
-        self.found: dict[frozenset[str], list[Op]] = {}
+        self.index: OpIndex[Op] = OpIndex(lambda: self.body.list_ops())
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}
         self.shardings: dict[int, TensorSharding] = {}

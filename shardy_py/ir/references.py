@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from shardy_py.ir.attributes import Attribute, DenseElements, OpaqueElements, RawAttribute, SymbolRef
+from shardy_py.ir.attributes import Attribute, DenseElements, OpaqueElements, RawAttribute, SymbolRef, shared_symbols
 from shardy_py.ir.types import OpaqueType, TensorType
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
@@ -32,7 +32,7 @@ def symbols_in(attributes: Mapping[str, Attribute]) -> Collection[str]:
 
     The attributes of a frontend may know them already.
     """
-    known: Collection[str] | None = getattr(attributes, "symbols", None)
+    known = shared_symbols(attributes)
     if known is not None:
         return known
     return symbols_of(attributes.values()) if attributes else ()

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.ir.attributes import DenseElements
+from shardy_py.ir.attributes import DenseElements, shared_key
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops
 from shardy_py.sharding.combiner import Combiner, parse_combiner
@@ -109,7 +109,7 @@ def drop_rules(program: Program) -> None:
     without: set[object] = set()
     for op in all_ops(program):
         attributes = op.attributes
-        shared = getattr(attributes, "key", None)
+        shared = shared_key(attributes)
         if shared in without:
             continue
         rule = attributes.get(RULE_ATTRIBUTE)

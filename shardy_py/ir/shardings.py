@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
+from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
@@ -36,7 +37,7 @@ def load_shardings(program: Program, semantics: OpSemantics) -> None:
             _load_others(table, op, semantics)
         elif op.results:
             # Ops share their attributes, and few hold a sharding; the set is kept so that its id stays its own.
-            shared = getattr(op.attributes, "key", None)
+            shared = shared_key(op.attributes)
             entry = known.get((id(shared), holder))
             if entry is None or shared is None:
                 entry = known[id(shared), holder] = shared, op.attributes.get(holder)

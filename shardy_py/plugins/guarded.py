@@ -9,6 +9,7 @@ from typing import Any
 
 from shardy_py.errors import PluginError
 from shardy_py.indexing import IndexingMap
+from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
 from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.graph import Op, Value
@@ -101,7 +102,7 @@ def _of_one_rank(transform: Callable[..., Any], guard: Guard) -> Callable[..., T
 
 def look_of(op: Op) -> tuple[Any, ...]:
     """Return what a rule function must leave as it is: it looks at its op only."""
-    return op.name, op.operands, op.results, op.regions, op.parent, getattr(op.attributes, "key", None)
+    return op.name, op.operands, op.results, op.regions, op.parent, shared_key(op.attributes)
 
 
 def _traits(answer: Any, op: Op) -> frozenset[Trait]:

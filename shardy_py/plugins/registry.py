@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
 from shardy_py.indexing import IndexingMap
-from shardy_py.ir.attributes import freeze
+from shardy_py.ir.attributes import freeze, shared_key
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.frontend import Frontend
@@ -404,7 +404,7 @@ class Registry:
             if resolved.contextual:
                 return OpFacts(self.get_traits(op), self._make_rule(op, resolved))
             attributes, operands = op.attributes, op.operands
-            attributes_key = getattr(attributes, "key", None)
+            attributes_key = shared_key(attributes)
             if resolved.rule is None and (attributes_key in bare or RULE_ATTRIBUTE not in attributes):
                 if attributes_key is not None:
                     bare.add(attributes_key)

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import ParseError
+from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import all_ops
 from shardy_py.sharding.hlo import HloSharding, parse_hlo_sharding
@@ -32,7 +33,7 @@ def annotated_ops(program: Program) -> list[Op]:
     known: dict[int, tuple[object, bool]] = {}
     for op in all_ops(program):
         # Ops share their attributes, and few have an annotation; the set is kept so that its id stays its own.
-        shared = getattr(op.attributes, "key", None)
+        shared = shared_key(op.attributes)
         entry = known.get(id(shared)) if shared is not None else None
         if entry is None:
             entry = shared, SHARDING in op.attributes or (op.name == FUNCTION and _is_annotated(op))

@@ -19,7 +19,7 @@ from shardy_py.frontends.mlir.names import native_values
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
 from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.gc_pause import no_garbage_collection
-from shardy_py.ir.graph import ANY_NAME, Block, Op, Program, Region, Value
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.types import OpaqueType, Type
 
 _MAX_DEPTH = 200
@@ -72,7 +72,7 @@ def import_native(
     program = into or Program()
     if into is not None:
         program.body = Block(program)
-        program.edited.add(ANY_NAME)
+        program.index.invalidate()
     codec = Codec(module.context)
     program.origin = Origin(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from attrs import frozen
 
-from shardy_py.ir.attributes import Attribute, freeze
+from shardy_py.ir.attributes import Attribute, freeze, shared_parts
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
 from shardy_py.ir.op_index import names_with_trait, ops_among
@@ -92,7 +92,7 @@ class _Keys:
 
     def _attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
         """Return a number for the attributes but one; ops that share their attributes are looked at once."""
-        parts = getattr(attributes, "parts", None)
+        parts = shared_parts(attributes)
         if parts is None:
             return self._number(attributes, left_out)
         key = id(parts[0]), id(parts[1]), left_out

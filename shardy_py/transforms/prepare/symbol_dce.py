@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import all_ops, remove_with_content
@@ -102,7 +103,7 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
         if op.parent is body:
             names = found[op] = set()
         attributes = op.attributes
-        base = getattr(attributes, "key", None)
+        base = shared_key(attributes)
         if base in without:
             continue
         symbols = symbols_in(attributes)
