@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from attrs import define
 
-from shardy_py.ir.copying import copy_program
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution
 from shardy_py.propagation.problem import Problem

@@ -8,8 +8,8 @@ from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.integers import as_integer, parse_integer
-from shardy_py.ir.branches import refuse_branches
 from shardy_py.ir.callgraph import main_function
+from shardy_py.ir.check_single_block import refuse_branches
 from shardy_py.ir.graph import Op, Program, Value
 
 _RESULT_NAME = "jax.result_info"

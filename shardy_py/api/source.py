@@ -17,7 +17,7 @@ def source_name(module: Any) -> str:
     """Return the file a module is read from, or ""."""
     if isinstance(module, Path):
         return str(module)
-    parsed = sys.modules.get("shardy_py.frontends.mlir.apart")
+    parsed = sys.modules.get("shardy_py.frontends.mlir.isolated_parse")
     is_parsed = parsed is not None and isinstance(module, parsed.ParsedModule)
     return module.name if is_parsed and module.name != "-" else ""
 
@@ -41,9 +41,9 @@ def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None
         module = bytes(module)
     if not isinstance(module, (str, bytes, Path)) or find_frontend(module, known).name != "mlir":
         return module
-    from shardy_py.frontends.mlir.apart import parse_apart
+    from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 
-    return parse_apart(module, name=name)
+    return parse_isolated(module, name=name)
 
 
 def read_program(module: Any, registry: Registry | None = None) -> Program:

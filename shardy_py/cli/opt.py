@@ -18,7 +18,7 @@ from shardy_py.cli.files import read_stdin, write_atomically
 from shardy_py.cli.streams import standard_streams
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
-from shardy_py.frontends.mlir.apart import parse_apart
+from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.transforms.run import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
@@ -135,7 +135,7 @@ def transform(source: str | bytes, name: str, command: Command, registry: Regist
     Raises:
         ShardyError: the module is malformed, or a pass fails.
     """
-    module = parse_module(parse_apart(source, name=name).content if command.untrusted else source, name=name)
+    module = parse_module(parse_isolated(source, name=name).content if command.untrusted else source, name=name)
     if command.passes and registry is not None:
         program = import_module(module, name=name)
         context = PassContext(registry, list(give_shapes(program, registry)))

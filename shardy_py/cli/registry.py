@@ -10,7 +10,7 @@ import click
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import RuleWarning
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.files import load_plugin_file
+from shardy_py.plugins.plugin_files import load_plugin_file
 
 
 def make_registry(

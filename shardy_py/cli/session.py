@@ -11,7 +11,7 @@ from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.cli.files import read_input
 from shardy_py.cli.propagate import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
 from shardy_py.cli.registry import make_registry
-from shardy_py.plugins.files import plugin_files
+from shardy_py.plugins.plugin_files import plugin_files
 
 
 @frozen

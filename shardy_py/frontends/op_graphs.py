@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_py.ir.copying import copy_program
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.graph import Program
 from shardy_py.ir.printing import print_program, value_names
+from shardy_py.ir.program_copy import copy_program
 from shardy_py.ir.verify import verify
 
 __all__ = ["PROGRAM", "ProgramFrontend"]

@@ -11,7 +11,7 @@ from shardy_py.ir.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.rules import store_rules
+from shardy_py.ir.rule_attributes import store_rules
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue

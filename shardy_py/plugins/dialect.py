@@ -22,7 +22,7 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.plugins import checks
-from shardy_py.plugins.types import ShapeOf, TypeDefinition
+from shardy_py.plugins.type_definition import ShapeOf, TypeDefinition
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum import rule as parse_rule

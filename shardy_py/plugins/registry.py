@@ -28,7 +28,7 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.passes import Pass
-from shardy_py.ir.rules import RULE_ATTRIBUTE
+from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.types import OpaqueType, Type, static_shape
 from shardy_py.plugins.clashes import (
     PluginInfo,
@@ -40,7 +40,8 @@ from shardy_py.plugins.clashes import (
     with_problems,
 )
 from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefinition, TraitsOf, check_dialects
-from shardy_py.plugins.guarded import (
+from shardy_py.plugins.guarded_frontend import GuardedFrontend
+from shardy_py.plugins.guarded_interfaces import (
     guard_cost,
     guard_data_flow,
     guard_emission,
@@ -49,10 +50,9 @@ from shardy_py.plugins.guarded import (
     guard_traits_of,
     look_of,
 )
-from shardy_py.plugins.guarded_frontend import GuardedFrontend
-from shardy_py.plugins.notices import find_notices, warn_of
 from shardy_py.plugins.rule_checks import as_combiner, as_operand_numbers, check_written_rule, checked_rule
-from shardy_py.plugins.types import TypeDefinition, give_shape, has_unknown_shape
+from shardy_py.plugins.rule_notices import find_notices, warn_of
+from shardy_py.plugins.type_definition import TypeDefinition, give_shape, has_unknown_shape
 from shardy_py.rules import elementwise
 from shardy_py.schedule.model import OpPriority
 from shardy_py.sharding.combiner import Combiner

@@ -10,6 +10,7 @@ from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.dead_ops import find_dead_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     Elementwise,
@@ -23,7 +24,6 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.op_index import all_ops, ops_named
 from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import TensorType, is_scalar, static_shape
-from shardy_py.ir.unused import find_unused_ops
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
 from shardy_py.propagation.dependents import CALL, FUNCTION, RETURN, Notifications
 from shardy_py.propagation.id_map import IdMap
@@ -117,7 +117,7 @@ class _Compiler:
     def run(self) -> Problem:
         """Return the problem."""
         main = main_function(self.program)
-        unused = find_unused_ops(self.program, self.semantics)
+        unused = find_dead_ops(self.program, self.semantics)
         candidates = removable_ops(unused, self.semantics)
         self._add_steps(frozenset([op.id for op in candidates]))
         self.problem.removal = plan_removal(unused, candidates, self.step_of)

@@ -12,7 +12,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.rules import drop_rules
+from shardy_py.ir.rule_attributes import drop_rules
 from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.dead_ops import erase_ops
 from shardy_py.propagation.problem import Problem

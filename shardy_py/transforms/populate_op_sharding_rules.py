@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.rules import RULE_ATTRIBUTE, write_rule
+from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE, write_rule
 
 
 @frozen

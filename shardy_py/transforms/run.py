@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.files import write_atomically
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.branches import refuse_branches
+from shardy_py.ir.check_single_block import refuse_branches
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics

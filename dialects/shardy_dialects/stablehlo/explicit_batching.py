@@ -16,9 +16,9 @@ from shardy_dialects.stablehlo.attributes import DimensionNumbers, Dims, parse_d
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.hoisting import hoist_constants
 from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
-from shardy_py.ir.unused import erase_unused_ops
 from shardy_py.plugins import PassContext
 
 BATCH = 0
@@ -87,7 +87,7 @@ class ExplicitGatherScatterBatchingPass:
         for op in list(program.walk()):
             if op.name in KINDS:
                 _make_batching_explicit(op, KINDS[op.name])
-        erase_unused_ops(program, context.semantics)
+        erase_dead_ops(program, context.semantics)
 
 
 def _make_batching_explicit(op: Op, kind: _Kind) -> None:

@@ -19,7 +19,7 @@ from shardy_py.frontends.select import find_frontend, frontend_of, named_fronten
 from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.files import PluginFile
+from shardy_py.plugins.plugin_files import PluginFile
 
 
 @frozen

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shardy_py.frontends.gspmd.custom_calls import replace_in_order
 from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.cloning import Mapping, clone_op
 from shardy_py.ir.graph import Op
+from shardy_py.ir.op_clones import Mapping, clone_op
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.symbols import has_body

@@ -17,8 +17,8 @@ from shardy_py.frontends.gspmd.custom_calls import replace_in_order
 from shardy_py.frontends.gspmd.inline import inline_call
 from shardy_py.frontends.gspmd.meshes import Meshes
 from shardy_py.frontends.gspmd.regions import ShardRegion, check_borders, find_regions, whole_value_used
-from shardy_py.ir.cloning import clone_op
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import all_ops, outermost
 from shardy_py.ir.symbols import functions_callees_first
 from shardy_py.ir.types import TensorType

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir.apart import ParsedModule
+from shardy_py.frontends.mlir.isolated_parse import ParsedModule
 from shardy_py.ir.frontend import Frontend, PrintedName
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def print_module(module: ir.Module, *, generic: bool = False) -> str:
 
 def printed_names(program: Program) -> Mapping[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id."""
-    from shardy_py.frontends.mlir.names import names_of
+    from shardy_py.frontends.mlir.value_names import names_of
 
     return names_of(program)
 
@@ -165,7 +165,7 @@ class MlirFrontend(Frontend):
     name: str = "mlir"
 
     def accepts(self, source: object) -> bool:
-        """Return whether this is text, bytes, a path, a module of jaxlib, or what `parse_apart` returns."""
+        """Return whether this is text, bytes, a path, a module of jaxlib, or what `parse_isolated` returns."""
         return isinstance(source, (str, bytes, bytearray, Path, ParsedModule)) or _is_module(source)
 
     def import_program(self, source: Any) -> Program:
@@ -191,7 +191,7 @@ class MlirFrontend(Frontend):
 
     def argument_names(self, program: Program, function: Op) -> Sequence[str]:
         """Return the names in the locations of the arguments, which is where JAX puts them."""
-        from shardy_py.frontends.mlir.names import argument_names
+        from shardy_py.frontends.mlir.value_names import argument_names
 
         return argument_names(function)
 

@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from shardy_py.frontends.mlir.codec import WITHOUT_SYMBOLS, Codec
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Value
-from shardy_py.ir.references import symbols_of
+from shardy_py.ir.symbol_references import symbols_of
 
 MISSING = object()
 """Stands for an attribute that was removed."""

@@ -14,9 +14,9 @@ from shardy_py.frontends.mlir.attributes import AttributeSet, AttributeSets, Nat
 from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import ensure_shardy
-from shardy_py.frontends.mlir.load import location_text
-from shardy_py.frontends.mlir.names import native_values
+from shardy_py.frontends.mlir.native_errors import location_text
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
+from shardy_py.frontends.mlir.value_names import native_values
 from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value

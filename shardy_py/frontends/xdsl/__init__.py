@@ -101,14 +101,14 @@ def print_module(module: ModuleOp) -> str:
 
     It is as xDSL prints it, but for ops whose custom format would lose their sharding: these are in the generic form.
     """
-    from shardy_py.frontends.xdsl.names import print_native
+    from shardy_py.frontends.xdsl.printing import print_native
 
     return print_native(module)
 
 
 def printed_names(program: Program) -> Mapping[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id."""
-    from shardy_py.frontends.xdsl.names import names_of
+    from shardy_py.frontends.xdsl.printing import names_of
 
     return names_of(program)
 

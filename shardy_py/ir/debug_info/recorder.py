@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from shardy_py.ir.debug_info.edges import EdgeLog, next_step, save_edges
+from shardy_py.ir.debug_info.new_axes import edge_value_ref, find_new_axes
 from shardy_py.ir.debug_info.origins import OriginTable, collect_origins
 from shardy_py.ir.debug_info.save_origins import save_origins
-from shardy_py.ir.debug_info.sources import edge_value_ref, find_new_axes
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.sharding.mesh import Mesh

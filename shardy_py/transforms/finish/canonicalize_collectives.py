@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.unused import erase_unused_ops
 from shardy_py.transforms.finish.collectives.patterns import PATTERNS
 from shardy_py.transforms.finish.collectives.rewriter import Rewriter
 from shardy_py.transforms.finish.fold_constants import fold_constants
@@ -32,12 +32,12 @@ class CanonicalizeCollectivesPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Simplify all functions."""
         unify_constants(program, context.semantics, context.copies)
-        erase_unused_ops(program, context.semantics)
+        erase_dead_ops(program, context.semantics)
         if fold_constants(program, context.semantics, context.copies):
-            erase_unused_ops(program, context.semantics)
+            erase_dead_ops(program, context.semantics)
             unify_constants(program, context.semantics, context.copies)
         rewriter = Rewriter(program, context.semantics, PATTERNS)
         for _ in range(_MAX_ITERATIONS):
             if not rewriter.run():
                 return
-            erase_unused_ops(program, context.semantics)
+            erase_dead_ops(program, context.semantics)

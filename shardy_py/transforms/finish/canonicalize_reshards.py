@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.unused import erase_unused_ops
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
 
@@ -30,9 +30,9 @@ class CanonicalizeReshardsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Simplify all functions."""
         unify_constants(program, context.semantics, context.copies)
-        erase_unused_ops(program, context.semantics)
+        erase_dead_ops(program, context.semantics)
         if fold_constants(program, context.semantics, context.copies):
-            erase_unused_ops(program, context.semantics)
+            erase_dead_ops(program, context.semantics)
             unify_constants(program, context.semantics, context.copies)
         for op in ops_named(program, _RESHARD):
             inner = _only_used_here(op)

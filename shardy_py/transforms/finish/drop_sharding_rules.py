@@ -8,7 +8,7 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.rules import drop_rules
+from shardy_py.ir.rule_attributes import drop_rules
 
 
 @frozen

@@ -12,10 +12,10 @@ from shardy_py.ir.attributes import Attribute, SymbolRef
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.data_flow import edge_user, take_out_edge
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.move_region import move_region
 from shardy_py.ir.op_index import inner_first, ops_named
 from shardy_py.ir.parked_ops import bring_back, kept_for
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.regions import move_region
 from shardy_py.ir.shardings import complete, set_shardings
 from shardy_py.ir.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
 from shardy_py.ir.types import function_type

@@ -21,10 +21,10 @@ from shardy_py.sharding.reductions import with_collectives_only
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
-from shardy_py.transforms.finish.reshards.captures import replicate_captures
+from shardy_py.transforms.finish.reshards.captured_tensors import replicate_captures
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
 from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
-from shardy_py.transforms.finish.reshards.survey import Visit, visits_named, visits_of
+from shardy_py.transforms.finish.reshards.sharding_carriers import Visit, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
 

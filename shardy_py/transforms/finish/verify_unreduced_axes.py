@@ -28,7 +28,7 @@ from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.insertion import RESHARD, Resharder
-from shardy_py.transforms.finish.reshards.survey import visits_of
+from shardy_py.transforms.finish.reshards.sharding_carriers import visits_of
 
 _EXPLICIT = (RESHARD, "sdy.sharding_constraint")
 _REDUCING = ("sdy.all_reduce", "sdy.reduce_scatter")

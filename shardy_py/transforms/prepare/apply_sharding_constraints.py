@@ -13,7 +13,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import inner_first, ops_named
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.rules import keep_rule
+from shardy_py.ir.rule_attributes import keep_rule
 from shardy_py.ir.shardings import set_sharding
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from attrs import frozen
 
-from shardy_py.ir.cloning import Mapping, clone_function_recursively, clone_op
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import (
@@ -25,6 +24,7 @@ from shardy_py.ir.interfaces import (
     Pure,
     Trait,
 )
+from shardy_py.ir.op_clones import Mapping, clone_function_recursively, clone_op
 from shardy_py.ir.op_index import all_in_region, names_with_trait, ops_among
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import (
@@ -35,7 +35,7 @@ from shardy_py.ir.symbols import (
     set_callee,
 )
 from shardy_py.ir.types import is_scalar
-from shardy_py.ir.uses import order_uses
+from shardy_py.ir.use_order import order_uses
 
 CONSTANT = "sdy.constant"
 NAMED_COMPUTATION = "sdy.named_computation"

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.call_copies import refuse_too_many_copies
-from shardy_py.ir.cloning import clone_function_recursively
+from shardy_py.ir.call_copy_limit import refuse_too_many_copies
 from shardy_py.ir.graph import Program
+from shardy_py.ir.op_clones import clone_function_recursively
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import SymbolTable, calls_callees_first, has_body, set_callee
 

@@ -9,13 +9,13 @@ from attrs import frozen
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.call_copies import refuse_too_many_copies
-from shardy_py.ir.cloning import clone_region
+from shardy_py.ir.call_copy_limit import refuse_too_many_copies
 from shardy_py.ir.graph import Op, Program, Region
+from shardy_py.ir.move_region import move_region
+from shardy_py.ir.op_clones import clone_region
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.parked_ops import keep_for
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.regions import move_region
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.symbols import (
     EXECUTION_THREAD,

@@ -12,8 +12,8 @@ from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import all_ops, remove_with_content
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.references import symbols_in
 from shardy_py.ir.shardings import distinct
+from shardy_py.ir.symbol_references import symbols_in
 from shardy_py.ir.symbols import FUNCTION, SYMBOL_NAME, calls_by_function
 
 VISIBILITY = "sym_visibility"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import shardy_py as sdy
-from shardy_py.plugins.files import load_plugin_file
+from shardy_py.plugins.plugin_files import load_plugin_file
 
 HEADER = """
 sdy.mesh @mesh = <["a"=2, "b"=2]>

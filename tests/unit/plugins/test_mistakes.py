@@ -11,7 +11,7 @@ import shardy_py as sdy
 from shardy_py.analysis.session import Session
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, ShardyError
-from shardy_py.plugins.files import load_plugin_file
+from shardy_py.plugins.plugin_files import load_plugin_file
 from tests.unit.plugins.mistakes import COSTS, MISTAKES
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR modules")

@@ -8,7 +8,7 @@ import pytest
 
 from shardy_py.errors import OptionError
 from shardy_py.ir.builder import Builder
-from shardy_py.ir.debug_info.sources import NewAxis, find_new_axes
+from shardy_py.ir.debug_info.new_axes import NewAxis, find_new_axes
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import tensor

@@ -11,9 +11,9 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.collectives.all_gather import find_gathering_axes
 from shardy_py.transforms.finish.collectives.all_slice import find_slicing_axes
 from shardy_py.transforms.finish.collectives.all_to_all import find_all_to_alls
-from shardy_py.transforms.finish.collectives.check import is_valid
 from shardy_py.transforms.finish.collectives.collective import Collective
 from shardy_py.transforms.finish.collectives.collective_permute import find_permutation
+from shardy_py.transforms.finish.collectives.plan_check import is_valid
 from shardy_py.transforms.finish.collectives.state import ReshardState
 
 _ROUNDS = 2

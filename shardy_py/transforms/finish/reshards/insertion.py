@@ -16,7 +16,7 @@ from shardy_py.sharding.collectives import AxisRefList, reduction_op_text
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding, symbol
-from shardy_py.transforms.finish.reshards.survey import Survey
+from shardy_py.transforms.finish.reshards.sharding_carriers import Survey
 
 RESHARD = "sdy.reshard"
 ALL_REDUCE = "sdy.all_reduce"

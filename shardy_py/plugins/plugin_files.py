@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.guard import describe_error, place_in_trace
-from shardy_py.plugins.candidates import Candidate, as_broken, call_hint
+from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
 
 _INIT = "__init__.py"
 _NAME = "__shardy_name__"

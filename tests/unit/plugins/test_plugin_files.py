@@ -11,7 +11,7 @@ import pytest
 
 from shardy_py.errors import PluginError
 from shardy_py.plugins import Registry
-from shardy_py.plugins.files import PluginFile, load_plugin_file
+from shardy_py.plugins.plugin_files import PluginFile, load_plugin_file
 
 pytestmark = pytest.mark.usefixtures("_loaded_plugins_go")
 

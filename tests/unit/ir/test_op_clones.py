@@ -4,7 +4,7 @@ import pytest
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.cloning import clone_function_recursively, clone_op
+from shardy_py.ir.op_clones import clone_function_recursively, clone_op
 from shardy_py.ir.symbols import SymbolTable
 from shardy_py.sharding.mesh import Mesh
 from tests.unit.outline import outline, sharding_of

@@ -6,8 +6,8 @@ pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.ir import verify
-from shardy_py.ir.copying import copy_program
 from shardy_py.ir.graph import Op
+from shardy_py.ir.program_copy import copy_program
 from shardy_py.oracle.generate import generate
 from tests.unit.outline import listing
 

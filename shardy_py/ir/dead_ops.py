@@ -9,7 +9,7 @@ from shardy_py.ir.interfaces import IsTerminator, OpSemantics, Pure, RecursiveMe
 from shardy_py.ir.op_index import all_ops
 
 
-def find_unused_ops(program: Program, semantics: OpSemantics) -> list[Op]:
+def find_dead_ops(program: Program, semantics: OpSemantics) -> list[Op]:
     """Return the ops that nothing with an effect depends on, outermost only, in program order."""
     found: list[Op] = []
     if not _has_any(program, semantics):
@@ -74,9 +74,9 @@ def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
     return Pure in traits
 
 
-def erase_unused_ops(program: Program, semantics: OpSemantics) -> None:
-    """Take all ops that `find_unused_ops` finds out of the program."""
-    unused = find_unused_ops(program, semantics)
+def erase_dead_ops(program: Program, semantics: OpSemantics) -> None:
+    """Take all ops that `find_dead_ops` finds out of the program."""
+    unused = find_dead_ops(program, semantics)
     for op in reversed(unused):
         for inner in op.walk():
             for value in inner.results:

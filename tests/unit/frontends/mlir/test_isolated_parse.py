@@ -15,7 +15,7 @@ from shardy_py.api import read
 from shardy_py.api.source import read_apart
 from shardy_py.cli import opt
 from shardy_py.errors import ParseError, ShardyError
-from shardy_py.frontends.mlir import apart, parse_module
+from shardy_py.frontends.mlir import isolated_parse, parse_module
 
 MODULE = """sdy.mesh @mesh = <["x"=2]>
 func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
@@ -58,7 +58,7 @@ def test_errors_are_those_of_the_parser() -> None:
 def test_a_crash_of_the_parser_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the process ends before it answers, the error says what ended it."""
     pytest.importorskip("jaxlib")
-    monkeypatch.setattr(apart, "_START", "import os, sys; path = {path!r}; sys.stdin.read(); os.abort()")
+    monkeypatch.setattr(isolated_parse, "_START", "import os, sys; path = {path!r}; sys.stdin.read(); os.abort()")
     with pytest.raises(ParseError, match=r"aborts on this module \(SIGABRT\)") as error:
         read(MODULE, untrusted=True)
     assert error.value.diagnostics[0].code == "parser-aborted"
@@ -67,8 +67,8 @@ def test_a_crash_of_the_parser_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_parser_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process has a time limit."""
     pytest.importorskip("jaxlib")
-    monkeypatch.setattr(apart, "_START", "import time; time.sleep(60); {path!r}")
-    monkeypatch.setattr(apart, "SECONDS", 0.2)
+    monkeypatch.setattr(isolated_parse, "_START", "import time; time.sleep(60); {path!r}")
+    monkeypatch.setattr(isolated_parse, "SECONDS", 0.2)
     with pytest.raises(ParseError, match="did not end"):
         read(MODULE, untrusted=True)
 
@@ -115,7 +115,7 @@ def test_much_broken_bytecode_does_no_harm() -> None:
     check_mutations(int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "2000")), 2)
 
 
-def test_commands_parse_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_parse_isolated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``shardy-opt --untrusted`` prints what it prints without."""
     pytest.importorskip("jaxlib")
     path = tmp_path / "m.mlir"

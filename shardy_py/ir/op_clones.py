@@ -12,7 +12,7 @@ from copy import copy
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_index import all_in_region
-from shardy_py.ir.rules import hand_over_rule
+from shardy_py.ir.rule_attributes import hand_over_rule
 from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
 from shardy_py.sharding.tensor import symbol
 

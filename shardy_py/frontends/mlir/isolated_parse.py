@@ -16,12 +16,13 @@ from pathlib import Path
 from attrs import field, frozen
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
+from shardy_py.frontends.mlir.sources import source_bytes
 
 SECONDS = 600
 _ERRORS: dict[str, type[ShardyError]] = {
     item.__name__: item for item in (ParseError, UnsupportedError, VerificationError)
 }
-_START = "import sys; sys.path[:] = {path!r}; from shardy_py.frontends.mlir.apart_worker import main; main()"
+_START = "import sys; sys.path[:] = {path!r}; from shardy_py.frontends.mlir.isolated_parse_worker import main; main()"
 
 
 @frozen
@@ -37,7 +38,7 @@ class ParsedModule:
     name: str = "-"
 
 
-def parse_apart(source: str | bytes | Path, *, name: str = "-") -> ParsedModule:
+def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModule:
     """Return a module, parsed and verified in another process.
 
     Args:
@@ -48,9 +49,7 @@ def parse_apart(source: str | bytes | Path, *, name: str = "-") -> ParsedModule:
         ParseError: the source cannot be read, parsed or verified, or it ends the process or uses up its time.
         UnsupportedError: jaxlib is missing.
     """
-    from shardy_py.frontends.mlir.load import content
-
-    data, name = content(source, name)
+    data, name = source_bytes(source, name)
     path = [str(item) for item in sys.path]
     command = [sys.executable, "-c", _START.format(path=path), name]
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardy_py.ir.builder import Builder
 from shardy_py.ir.types import tensor
-from shardy_py.ir.uses import order_uses
+from shardy_py.ir.use_order import order_uses
 
 
 def test_an_op_comes_before_those_in_its_regions() -> None:

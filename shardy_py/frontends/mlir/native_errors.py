@@ -1,0 +1,52 @@
+"""MLIR's errors and locations as those of this package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import evolve
+from jaxlib.mlir import ir
+
+from shardy_py.errors import Diagnostic, ShardyError
+
+_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_SUBJECT = re.compile(r"^'([\w$.-]+)' op ")
+
+
+def location_text(native: object, name: str = "-") -> str:
+    """Return a native location as ``file:line:column``; "" where it has none.
+
+    Args:
+        native: The location.
+        name: What to call a source that has no name of its own.
+    """
+    match = _LOCATION.search(str(native))
+    if match is None:
+        return ""
+    file, line, column = match.groups()
+    return f"{name if file == '-' else file}:{line}:{column}"
+
+
+def diagnostics_of(error: ir.MLIRError, code: str, name: str = "-") -> Iterator[Diagnostic]:
+    """Yield the errors MLIR reported, with locations in our notation."""
+    for item in error.error_diagnostics:
+        location = location_text(item.location, name)
+        # The dump of the op that MLIR adds to verifier errors would bury the message.
+        notes = [note.message for note in item.notes if not note.message.startswith("see current operation")]
+        subject = _SUBJECT.match(item.message)
+        yield Diagnostic(
+            code,
+            item.message[subject.end() :] if subject else item.message,
+            location=location,
+            op=subject.group(1) if subject else "",
+            hint="; ".join(notes),
+        )
+
+
+def convert_error(
+    error: ir.MLIRError, class_: type[ShardyError], code: str, name: str = "-", *, hint: str = ""
+) -> ShardyError:
+    """Return MLIR's error as one of ours, with a hint in the place of MLIR's notes if there is one."""
+    found = list(diagnostics_of(error, code, name)) or [Diagnostic(code, str(error), location=name)]
+    return class_(*(evolve(item, hint=hint or item.hint) for item in found))

@@ -1,0 +1,71 @@
+"""Limits on the text that MLIR's parser gets: nested brackets and long numbers."""
+
+from __future__ import annotations
+
+import re
+
+from shardy_py.errors import Diagnostic, ParseError
+
+_MAX_BRACKETS = 512
+"""How deeply brackets may nest: MLIR's parser is recursive and would overflow its stack, which ends the process."""
+_TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[][(){}<>]')
+_MAX_DIGITS = 2000
+_MANY_DIGITS = re.compile(rb"(?<![0-9])[0-9]{%d}" % _MAX_DIGITS)
+_TOKEN_OR_NUMBER = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|[0-9]{%d}' % _MAX_DIGITS)
+_OPENING, _CLOSING = frozenset((b"(", b"[", b"{", b"<")), frozenset((b")", b"]", b"}", b">"))
+_NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
+
+
+def check_text(data: bytes, name: str) -> None:
+    """Refuse text that would make MLIR's parser overflow the stack, or busy for hours."""
+    if _MANY_DIGITS.search(data):
+        _refuse_long_numbers(data, name)
+    if _unmatched(data) <= _MAX_BRACKETS:
+        return
+    # Strings and comments may hold unbalanced brackets, so only the exact scan may refuse.
+    position = _too_deep(data)
+    if position is None:
+        return
+    message = f"brackets are nested more than {_MAX_BRACKETS} deep"
+    hint = "move what is inside to functions, and call them"
+    raise ParseError(Diagnostic("nested-too-deeply", message, _position(data, position, name), hint=hint))
+
+
+def _refuse_long_numbers(data: bytes, name: str) -> None:
+    """Refuse numbers of very many digits, which take MLIR's parser the square of their length; not those in strings."""
+    for match in _TOKEN_OR_NUMBER.finditer(data):
+        if match.group()[:1].isdigit():
+            message = f"a number has more than {_MAX_DIGITS} digits"
+            raise ParseError(Diagnostic("malformed-module", message, _position(data, match.start(), name)))
+
+
+def _position(data: bytes, offset: int, name: str) -> str:
+    line = data.count(b"\n", 0, offset) + 1
+    column = offset - data.rfind(b"\n", 0, offset)
+    return f"{name}:{line}:{column}"
+
+
+def _unmatched(data: bytes) -> int:
+    """Return how many opening brackets remain when the innermost pairs were removed, some levels deep."""
+    brackets = data.replace(b"->", b"").translate(None, delete=_NO_BRACKETS)
+    for _ in range(_MAX_BRACKETS):
+        size = len(brackets)
+        for pair in (b"()", b"[]", b"{}", b"<>"):
+            brackets = brackets.replace(pair, b"")
+        if len(brackets) in (0, size):
+            break
+    return sum(brackets.count(bracket) for bracket in (b"(", b"[", b"{", b"<"))
+
+
+def _too_deep(data: bytes) -> int | None:
+    """Return where brackets outside strings and comments first nest too deeply, or None."""
+    depth = 0
+    for match in _TOKEN.finditer(data):
+        token = match.group()
+        if token in _OPENING:
+            depth += 1
+            if depth > _MAX_BRACKETS:
+                return match.start()
+        elif token in _CLOSING:
+            depth -= 1
+    return None
