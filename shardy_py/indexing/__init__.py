@@ -23,6 +23,7 @@ from shardy_py.indexing.expressions import (
     symbol,
 )
 from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds_of
+from shardy_py.indexing.op_indexing import OpIndexing
 from shardy_py.indexing.simplify import simplify
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Expression",
     "IndexingMap",
     "Interval",
+    "OpIndexing",
     "Variable",
     "VariableKind",
     "bounds_of",

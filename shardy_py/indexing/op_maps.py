@@ -17,6 +17,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.indexing.canonical import canonicalize
 from shardy_py.indexing.compose import compose, without_unused_symbols
 from shardy_py.indexing.expressions import (
+    ZERO,
     Binary,
     Constant,
     Expression,
@@ -43,22 +44,30 @@ def scalar(shape: Shape) -> IndexingMap:
     return IndexingMap.of_shape(shape, ())
 
 
-def broadcast(output: Shape, dimensions: Sequence[int]) -> IndexingMap:
+def broadcast(output: Shape, dimensions: Sequence[int], shape: Shape = ()) -> IndexingMap:
     """Return the map of an operand whose dimensions lie along some of the result's.
 
     Args:
         output: The shape of the result.
         dimensions: The dimension of the result, per dimension of the operand.
+        shape: The shape of the operand, where dimensions of size one may be expanded: these are read at 0.
     """
-    return IndexingMap.of_shape(output, (dim(number) for number in dimensions))
+    sizes = shape or [output[number] for number in dimensions]
+    return IndexingMap.of_shape(
+        output,
+        (dim(number) if size == output[number] else ZERO for number, size in zip(dimensions, sizes, strict=True)),
+    )
 
 
 def broadcast_to_output(shape: Shape, output: Shape, dimensions: Sequence[int]) -> IndexingMap:
-    """Return the map from an operand's index to the places where it is in the result: one symbol per new dimension."""
-    added = [number for number in range(len(output)) if number not in dimensions]
+    """Return the map from an operand's index to the places where it is in the result.
+
+    There is one symbol per dimension of the result that is new or expanded.
+    """
+    kept = {number: place for place, number in enumerate(dimensions) if shape[place] == output[number]}
+    added = [number for number in range(len(output)) if number not in kept]
     results: list[Expression] = [
-        symbol(added.index(number)) if number in added else dim(list(dimensions).index(number))
-        for number in range(len(output))
+        dim(kept[number]) if number in kept else symbol(added.index(number)) for number in range(len(output))
     ]
     return IndexingMap.of_shape(shape, results, ranges=bounds_of(output[number] for number in added))
 

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError, did_you_mean
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import IndexingMap, OpIndexing
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.emission import Emission
 from shardy_py.ir.graph import Op
@@ -46,8 +46,11 @@ InitialOf = Callable[[Op], Iterable[int]]
 TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
 
-Indexing = Callable[[Op], Sequence[IndexingMap] | None]
-"""The indexing maps of an op, from the index of its first result: one per operand; None where they are not known."""
+Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
+"""The indexing maps of an op: in both directions, or one per operand from the index of its first result.
+
+None where they are not known.
+"""
 
 _GLOB_CHARACTERS = frozenset("*?[")
 _OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission")
@@ -107,8 +110,9 @@ class OpDefinition:
             so that it must not be reused for an op that looks the same.
         mesh_reference: What knows the mesh to which the op refers besides its shardings.
         cost: What says what the op costs, where its rule does not tell.
-        indexing: A function of the op that gives its indexing maps from the index of the first result, one per
-            operand; None where they are not known. An op with maps and without a rule gets its rule from them.
+        indexing: A function of the op that gives its indexing maps: one per operand from the index of the first
+            result, or an `OpIndexing`, which also has those from the operands; None where they are not known. An op
+            with maps and without a rule gets its rule from them.
         emission: The scalar body: a function of a builder and the op that builds one element of each result, for
             kernels.
         place: The line that defines it, for errors, or "".

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from numbers import Real
 from typing import Any
 
 from shardy_py.errors import PluginError
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import IndexingMap, OpIndexing
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
 from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
@@ -24,6 +24,9 @@ from shardy_py.ir.types import static_shape
 from shardy_py.plugins.checks import as_traits, is_written
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+
+_Side = tuple[str, Sequence[int] | None]
+"""The name of a tensor, and its shape where it is known."""
 
 
 def guard_traits_of(
@@ -45,11 +48,9 @@ def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
     return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
 
 
-def guard_indexing(
-    function: Callable[[Op], Any], *, owner: str, place: str = ""
-) -> Callable[[Op], tuple[IndexingMap, ...] | None]:
+def guard_indexing(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], OpIndexing | None]:
     """Return what gives the indexing maps of ops behind the guard; its answers fit the op."""
-    return Guard(function, "indexing", owner, code="indexing-failed", place=place).wrap(_indexing_maps)
+    return Guard(function, "indexing", owner, code="indexing-failed", place=place).wrap(_indexing)
 
 
 def guard_emission(
@@ -200,27 +201,38 @@ def _collective(answer: Any, op: Op) -> OwnCollective | None:
     return answer
 
 
-def _indexing_maps(answer: Any, op: Op) -> tuple[IndexingMap, ...] | None:
+def _indexing(answer: Any, op: Op) -> OpIndexing | None:
     if answer is None:
         return None
-    maps = _items(answer, IndexingMap, "IndexingMap")
-    if len(maps) != len(op.operands):
-        raise Unfit(f"returned {len(maps)} indexing maps for {len(op.operands)} operands", "return one per operand")
+    indexing = answer if isinstance(answer, OpIndexing) else OpIndexing(_items(answer, IndexingMap, "IndexingMap"))
+    for maps in (indexing.output_to_input, indexing.input_to_output):
+        if len(maps) != len(op.operands):
+            message = f"returned {len(maps)} indexing maps for {len(op.operands)} operands"
+            raise Unfit(message, "return one per operand")
     output = static_shape(op.results[0].type) if op.results else ()
-    for number, (map_, operand) in enumerate(zip(maps, op.operands, strict=True)):
-        if map_.is_undefined or map_.is_known_empty:
-            continue
-        shape = static_shape(operand.type)
-        if output is not None and len(map_.dims) != len(output):
-            raise Unfit(
-                f"gives map {number} over {len(map_.dims)} dimensions, the first result has {len(output)}",
-                "a map goes from the index of the result to that of the operand",
-            )
-        if shape is not None and len(map_.results) != len(shape):
-            raise Unfit(
-                f"gives map {number} with {len(map_.results)} results, operand {number} has shape {list(shape)}"
-            )
-    return maps
+    for number, operand in enumerate(op.operands):
+        place, shape = f"operand {number}", static_shape(operand.type)
+        _fits(indexing.output_to_input[number], number, ("the first result", output), (place, shape))
+        back = indexing.input_to_output[number]
+        if back is not None:
+            _fits(back, number, (place, shape), ("the first result", output))
+    return indexing
+
+
+def _fits(map_: Any, number: int, source: _Side, target: _Side) -> None:
+    """Check that a map goes from the index of one tensor to that of another; unknown shapes fit."""
+    if not isinstance(map_, IndexingMap):
+        raise Unfit(f"gives {shown(map_)}, not an IndexingMap")
+    if map_.is_undefined or map_.is_known_empty:
+        return
+    (from_place, from_shape), (to_place, to_shape) = source, target
+    if from_shape is not None and len(map_.dims) != len(from_shape):
+        raise Unfit(
+            f"gives map {number} over {len(map_.dims)} dimensions, {from_place} has {len(from_shape)}",
+            f"this map goes from the index of {from_place} to that of {to_place}",
+        )
+    if to_shape is not None and len(map_.results) != len(to_shape):
+        raise Unfit(f"gives map {number} with {len(map_.results)} results, {to_place} has shape {list(to_shape)}")
 
 
 def _elements(answer: Any, op: Op) -> tuple[Scalar, ...]:

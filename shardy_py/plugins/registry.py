@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError, ShardyError
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import OpIndexing
 from shardy_py.ir.attributes import freeze, shared_key
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.emission import ElementBuilder, Scalar
@@ -66,7 +66,7 @@ _MANY_NAMES = 10_000
 _FRAME = frozenset(("builtin", "func", "sdy"))
 _T = TypeVar("_T")
 
-IndexingOf = Callable[[Op], tuple[IndexingMap, ...] | None]
+IndexingOf = Callable[[Op], OpIndexing | None]
 EmissionOf = Callable[[ElementBuilder, Op], tuple[Scalar, ...]]
 
 
@@ -319,8 +319,8 @@ class Registry:
         """Return what says what the op costs, or None."""
         return self._resolve(op.name).cost
 
-    def get_indexing_maps(self, op: Op) -> tuple[IndexingMap, ...] | None:
-        """Return the map of every operand from the index of the first result, or None where they are not known.
+    def get_indexing(self, op: Op) -> OpIndexing | None:
+        """Return the indexing maps of an op in both directions, or None where they are not known.
 
         Raises:
             PluginError: the plugin's function fails, or its maps do not fit the op.
@@ -537,13 +537,13 @@ def _rule_of(indexing: IndexingOf | None, traits: frozenset[Trait]) -> Callable[
         return None
 
     def rule(op: Op) -> OpShardingRule | None:
-        maps = indexing(op)
+        found = indexing(op)
         shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
-        if maps is None or None in shapes:
+        if found is None or None in shapes:
             return None
         known = [shape or () for shape in shapes]
         count = len(op.operands)
-        return rule_from_op_maps(maps, known[:count], known[count:], sums=Contraction in traits)
+        return rule_from_op_maps(found.output_to_input, known[:count], known[count:], sums=Contraction in traits)
 
     return rule
 

@@ -1,4 +1,4 @@
-"""Indexing maps of StableHLO's ops: which elements of the operands an element of the result reads."""
+"""Indexing maps of StableHLO's ops: which elements of the operands an element of the result reads, and back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from attrs import evolve
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, has_static_shapes
 from shardy_dialects.stablehlo.reduction import padding_of
-from shardy_py.indexing import IndexingMap, op_maps
+from shardy_py.indexing import IndexingMap, OpIndexing, op_maps
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins import Dialect, DynamicUpdate, Elementwise, Scatter
 
 Maps = Sequence[IndexingMap]
+Indexing = OpIndexing | Maps | None
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -23,33 +24,36 @@ def shape_of(value: Value) -> tuple[int, ...]:
     return static_shape(value.type) or ()
 
 
-def elementwise(op: Op) -> Maps:
+def elementwise(op: Op) -> OpIndexing:
     """Read every operand at the index of the result; scalars have no index."""
     output = shape_of(op.results[0])
-    return [op_maps.identity(output) if shape_of(value) else op_maps.scalar(output) for value in op.operands]
+    own, everywhere = op_maps.identity(output), op_maps.broadcast_to_output((), output, ())
+    of_scalar = [bool(output) and not shape_of(value) for value in op.operands]
+    return OpIndexing(
+        [op_maps.scalar(output) if scalar else own for scalar in of_scalar],
+        [everywhere if scalar else own for scalar in of_scalar],
+    )
 
 
-def broadcast_in_dim(op: Op) -> Maps:
+def broadcast_in_dim(op: Op) -> OpIndexing:
     """Read the dimensions that the operand has; those of size one that are expanded are read at 0."""
     output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
     dimensions = attribute(op, "broadcast_dimensions", ())
-    map_ = op_maps.broadcast(output, dimensions)
-    expanded = [size == 1 and output[dim] != 1 for size, dim in zip(shape, dimensions, strict=True)]
-    if not any(expanded):
-        return [map_]
-    zero = op_maps.linearized((), ())
-    results = (zero if gone else result for gone, result in zip(expanded, map_.results, strict=True))
-    return [evolve(map_, results=tuple(results))]
+    read = op_maps.broadcast(output, dimensions, shape)
+    return OpIndexing([read], [op_maps.broadcast_to_output(shape, output, dimensions)])
 
 
-def transpose(op: Op) -> Maps:
+def transpose(op: Op) -> OpIndexing:
     """Read the index with its dimensions in another order."""
-    return [op_maps.transpose(shape_of(op.results[0]), attribute(op, "permutation", ()))]
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    permutation = attribute(op, "permutation", ())
+    return OpIndexing([op_maps.transpose(output, permutation)], [op_maps.transpose_to_output(shape, permutation)])
 
 
-def reshape(op: Op) -> Maps:
+def reshape(op: Op) -> OpIndexing:
     """Read the element at the same place in row-major order."""
-    return [op_maps.reshape(shape_of(op.results[0]), shape_of(op.operands[0]))]
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    return OpIndexing([op_maps.reshape(output, shape)], [op_maps.reshape(shape, output)])
 
 
 def bitcast_layouts(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -62,27 +66,34 @@ def bitcast_layouts(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return found[0], found[1]
 
 
-def bitcast(op: Op) -> Maps:
+def bitcast(op: Op) -> OpIndexing:
     """Read the element at the same place in memory."""
     source, target = bitcast_layouts(op)
-    return [op_maps.bitcast(shape_of(op.results[0]), target, shape_of(op.operands[0]), source)]
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    return OpIndexing(
+        [op_maps.bitcast(output, target, shape, source)], [op_maps.bitcast(shape, source, output, target)]
+    )
 
 
-def bitcast_convert(op: Op) -> Maps | None:
+def bitcast_convert(op: Op) -> OpIndexing | None:
     """Read the same index; other widths take several elements, for which there is no map."""
     same = shape_of(op.results[0]) == shape_of(op.operands[0])
     return elementwise(op) if same else None
 
 
-def slice_(op: Op) -> Maps:
+def slice_(op: Op) -> OpIndexing:
     """Read with an offset and steps."""
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
     starts, strides = attribute(op, "start_indices", ()), attribute(op, "strides", ())
-    return [op_maps.slice_(shape_of(op.results[0]), starts, strides)]
+    return OpIndexing(
+        [op_maps.slice_(output, starts, strides)], [op_maps.slice_to_output(shape, output, starts, strides)]
+    )
 
 
-def reverse(op: Op) -> Maps:
+def reverse(op: Op) -> OpIndexing:
     """Read some dimensions from their end."""
-    return [op_maps.reverse(shape_of(op.results[0]), attribute(op, "dimensions", ()))]
+    both = op_maps.reverse(shape_of(op.results[0]), attribute(op, "dimensions", ()))
+    return OpIndexing([both], [both])
 
 
 def pad(op: Op) -> Maps:
@@ -92,22 +103,26 @@ def pad(op: Op) -> Maps:
     return [op_maps.pad(output, low, high, attribute(op, "interior_padding", ())), op_maps.scalar(output)]
 
 
-def concatenate(op: Op) -> Maps:
+def concatenate(op: Op) -> OpIndexing:
     """Read each operand in its part of the result."""
     output, dimension = shape_of(op.results[0]), attribute(op, "dimension", 0)
-    maps, offset = [], 0
-    for operand in op.operands:
-        size = shape_of(operand)[dimension]
-        maps.append(op_maps.concatenate(output, dimension, offset, size))
-        offset += size
-    return maps
+    read, written, offset = [], [], 0
+    for shape in map(shape_of, op.operands):
+        read.append(op_maps.concatenate(output, dimension, offset, shape[dimension]))
+        written.append(op_maps.concatenate_to_output(shape, dimension, offset))
+        offset += shape[dimension]
+    return OpIndexing(read, written)
 
 
-def reduce(op: Op) -> Maps:
+def reduce(op: Op) -> OpIndexing:
     """Read all elements along the reduced dimensions, and the initial values."""
-    output, count = shape_of(op.results[0]), len(op.results)
-    inputs = op_maps.reduce(output, shape_of(op.operands[0]), attribute(op, "dimensions", ()))
-    return [inputs] * count + [op_maps.scalar(output)] * count
+    output, shape, count = shape_of(op.results[0]), shape_of(op.operands[0]), len(op.results)
+    dimensions = attribute(op, "dimensions", ())
+    everywhere = op_maps.broadcast_to_output((), output, ())
+    return OpIndexing(
+        [op_maps.reduce(output, shape, dimensions)] * count + [op_maps.scalar(output)] * count,
+        [op_maps.reduce_to_output(shape, dimensions)] * count + [everywhere] * count,
+    )
 
 
 def reduce_window(op: Op) -> Maps:
@@ -177,7 +192,7 @@ def gather(op: Op) -> Maps | None:
     return op_maps.gather(output, shape, attribute(op, "slice_sizes", ()), numbers.dims("start_index_map"))
 
 
-MAPS: dict[str, Callable[[Op], Maps | None]] = {
+MAPS: dict[str, Callable[[Op], Indexing]] = {
     "bitcast": bitcast,
     "bitcast_convert": bitcast_convert,
     "broadcast_in_dim": broadcast_in_dim,
@@ -200,8 +215,15 @@ MAPS: dict[str, Callable[[Op], Maps | None]] = {
 UPDATES = {"dynamic_update_slice": DynamicUpdate, "scatter": Scatter}
 
 
-def _of_static_shapes(maps: Callable[[Op], Maps | None]) -> Callable[[Op], Maps | None]:
-    def found(op: Op) -> Maps | None:
+def output_to_input(op: Op) -> Maps:
+    """Return the maps from the index of the result to those of the operands, of an op that is known to have them."""
+    found = MAPS[op.name.partition(".")[2]](op)
+    assert found is not None
+    return found.output_to_input if isinstance(found, OpIndexing) else found
+
+
+def _of_static_shapes(maps: Callable[[Op], Indexing]) -> Callable[[Op], Indexing]:
+    def found(op: Op) -> Indexing:
         shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
         known = op.results and has_static_shapes(op) and None not in shapes
         # Nothing is read of, or written to, a tensor without elements.
@@ -213,7 +235,7 @@ def _of_static_shapes(maps: Callable[[Op], Maps | None]) -> Callable[[Op], Maps 
 def register(dialect: Dialect) -> None:
     """Give indexing maps, and traits for emitters, to ops that are defined already."""
     for definition in dialect.definitions:
-        maps = MAPS.get(definition.name.partition(".")[2])
+        maps: Callable[[Op], Indexing] | None = MAPS.get(definition.name.partition(".")[2])
         if maps is None and Elementwise in definition.traits:
             maps = elementwise
         if maps is not None:

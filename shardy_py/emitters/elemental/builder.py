@@ -192,8 +192,9 @@ class OpElement:
         return ScalarValue(self.scope.element(value, at))
 
     def _read(self, number: int) -> Indices:
-        maps = self.scope.surroundings.registry.get_indexing_maps(self.of)
-        if maps is None or maps[number].is_undefined or maps[number].ranges or maps[number].runtimes:
+        indexing = self.scope.surroundings.registry.get_indexing(self.of)
+        maps = () if indexing is None else indexing.output_to_input
+        if not maps or maps[number].is_undefined or maps[number].ranges or maps[number].runtimes:
             message = f"no indexing map says which element of operand {number} is read"
             hint = "give its index, or the op indexing maps without symbols"
             raise UnsupportedError(Diagnostic("no-index", message, self.of.location, self.of.name, hint))

@@ -178,10 +178,9 @@ class Fusion:
         """Return the map of every operand of an op, from the index of its first result."""
         found = self._maps.get(op.id)
         if found is None:
-            found = self.registry.get_indexing_maps(op) if op.operands else ()
-            if found is None:
-                found = tuple(IndexingMap.undefined() for _ in op.operands)
-            self._maps[op.id] = found
+            indexing = self.registry.get_indexing(op) if op.operands else None
+            unknown = (IndexingMap.undefined(),) * len(op.operands)
+            found = self._maps[op.id] = unknown if indexing is None else indexing.output_to_input
         return found
 
     def producer(self, value: Value) -> Op | None:

@@ -51,4 +51,4 @@ def _lacks_maps(op: Op, registry: Registry) -> bool:
     shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
     if definition is None or definition.indexing is None or any(shape is None or 0 in shape for shape in shapes):
         return False
-    return registry.get_indexing_maps(op) is None
+    return registry.get_indexing(op) is None

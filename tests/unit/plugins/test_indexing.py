@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardy_py.errors import PluginError, ShardyError
-from shardy_py.indexing import op_maps
+from shardy_py.indexing import OpIndexing, op_maps
 from shardy_py.ir.builder import Builder
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import tensor
@@ -36,8 +36,19 @@ def transposed(op: Op) -> list[Any]:
 def test_the_rule_follows_from_the_maps() -> None:
     """An op with indexing maps and without a rule is sharded as its maps say."""
     registry, op = op_of(transposed)
-    assert registry.get_indexing_maps(op) == tuple(transposed(op))
+    assert registry.get_indexing(op) == OpIndexing(transposed(op))
     assert str(registry.get_sharding_rule(op)) == "<([j, i])->([i, j]) {i=16, j=8}>"
+
+
+def test_maps_go_both_ways() -> None:
+    """An op may give the maps from its operands, too; without them there are none."""
+    back = op_maps.transpose_to_output((8, 16), [1, 0])
+    registry, op = op_of(lambda op: OpIndexing(transposed(op), [back]))
+    indexing = registry.get_indexing(op)
+    assert indexing is not None
+    assert indexing.input_to_output == (back,)
+    registry, op = op_of(transposed)
+    assert registry.get_indexing(op).input_to_output == (None,)  # type: ignore[union-attr]
 
 
 def test_a_rule_that_is_given_counts() -> None:
@@ -71,6 +82,9 @@ def test_contractions_sum() -> None:
         (lambda op: ["(d0) -> (d0)"], "not an IndexingMap"),
         (lambda op: [op_maps.identity((16,))], "over 1 dimensions, the first result has 2"),
         (lambda op: [op_maps.scalar((16, 8))], "operand 0 has shape [8, 16]"),
+        (lambda op: OpIndexing(transposed(op), [3]), "gives 3, not an IndexingMap"),
+        (lambda op: OpIndexing(transposed(op), []), "returned 0 indexing maps for 1 operands"),
+        (lambda op: OpIndexing(transposed(op), [op_maps.identity((8,))]), "over 1 dimensions, operand 0 has 2"),
         (lambda op: 1 / 0, "ZeroDivisionError"),
     ],
 )

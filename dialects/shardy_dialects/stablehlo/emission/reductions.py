@@ -12,7 +12,7 @@ from shardy_dialects.stablehlo.emission.types import (
     kernel_type,
     operands,
 )
-from shardy_dialects.stablehlo.indexing import MAPS
+from shardy_dialects.stablehlo.indexing import output_to_input
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
 
@@ -20,8 +20,7 @@ from shardy_py.plugins import ElementBuilder, Emission, Scalar
 def reduce(b: ElementBuilder, op: Op) -> Sequence[Scalar]:
     """Combine the elements that the map runs over with the initial values."""
     count = len(op.results)
-    maps = MAPS[op.name.partition(".")[2]](op)
-    assert maps is not None
+    maps = output_to_input(op)
     initial = [b.operand(count + number) for number in range(count)]
 
     def step(index: Sequence[Scalar], carried: Sequence[Scalar]) -> Sequence[Scalar]:
@@ -32,9 +31,7 @@ def reduce(b: ElementBuilder, op: Op) -> Sequence[Scalar]:
 
 def dot(b: ElementBuilder, op: Op) -> Scalar:
     """Sum products; elements of 16 bits in ``f32``."""
-    maps = MAPS[op.name.partition(".")[2]](op)
-    assert maps is not None
-    lhs, rhs = maps
+    lhs, rhs = output_to_input(op)
     dtype = kernel_type(element_type(op.results[0]))
     wide = "f32" if dtype == "bf16" else dtype
     if is_complex(op.results[0]):
