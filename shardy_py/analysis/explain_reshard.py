@@ -1,4 +1,4 @@
-"""Why there is a communication, and what would remove it."""
+"""Explanation of a communication: the axes behind it, and trials of annotations that would remove it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from shardy_py.analysis.proposals import Laboratory, Trial, by_use, propose
 from shardy_py.analysis.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.explanation import AxisChain, WhyNot
+from shardy_py.explain.answer.moves import Chain
+from shardy_py.explain.answer.refusals import Refusal
 from shardy_py.explain.record.chains import find_chains
 from shardy_py.explain.record.labels import EDGE_SUFFIX
-from shardy_py.explain.record.missing import Search
-from shardy_py.explain.record.reason import Reason, Spot
+from shardy_py.explain.record.missing_axes import RefusalSearch
 from shardy_py.explain.record.recording import Recording
+from shardy_py.explain.record.slot_dims import SlotDim, axes_of
+from shardy_py.explain.record.slot_refusals import SlotRefusal
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Op, Program
 from shardy_py.schedule.given import ScheduleLike
@@ -38,7 +40,7 @@ class CommunicationLine:
         value: The tensor that is moved.
         before: Its sharding before.
         after: Its sharding behind.
-        where: What it is for.
+        where: Its purpose.
     """
 
     number: int
@@ -53,42 +55,42 @@ class CommunicationLine:
 
 
 @frozen
-class Difference:
-    """One dimension that is moved.
+class MovedDimension:
+    """A dimension whose axes a communication changes.
 
     Args:
         dimension: The number of the dimension.
-        gone: How the axes that it loses got there.
-        stopped: Why the other tensors of the op have not got these axes.
+        gone: The chains of the axes that it loses.
+        stopped: The refusals of these axes by the other tensors of the op.
         come: The axes that it gets.
-        wanted: How these got onto the tensor while shardings propagated, or onto the other tensors of the op.
-        reasons: Why they are not on the tensor itself.
-        rivals: How the axes that it loses or gets came onto other factors of the op.
+        wanted: The chains of these, onto the tensor while shardings propagated, or onto the other tensors of the op.
+        reasons: The refusals of these by the tensor itself.
+        rivals: The chains of the axes that it loses or gets onto other factors of the op.
     """
 
     dimension: int
-    gone: tuple[AxisChain, ...]
-    stopped: tuple[WhyNot, ...]
+    gone: tuple[Chain, ...]
+    stopped: tuple[Refusal, ...]
     come: tuple[str, ...]
-    wanted: tuple[AxisChain, ...]
-    reasons: tuple[WhyNot, ...]
-    rivals: tuple[AxisChain, ...]
+    wanted: tuple[Chain, ...]
+    reasons: tuple[Refusal, ...]
+    rivals: tuple[Chain, ...]
 
 
 @frozen
 class ReshardExplanation:
-    """Why there is a communication.
+    """Explanation of a communication.
 
     Args:
-        communication: What it is about.
+        communication: The communication.
         differences: The dimensions that are moved.
-        reduced: How the axes over which the op sums, or the like, got onto its operands.
-        trials: What other annotations would change, the most useful first.
+        reduced: The chains of the axes over which the op reduces, onto its operands.
+        trials: Other annotations with their effect, the most useful first.
     """
 
     communication: CommunicationLine
-    differences: tuple[Difference, ...]
-    reduced: tuple[AxisChain, ...]
+    differences: tuple[MovedDimension, ...]
+    reduced: tuple[Chain, ...]
     trials: tuple[Trial, ...]
 
 
@@ -125,7 +127,7 @@ class ReshardExplainer:
 
         Args:
             number: Its number.
-            limit: How many proposals to try at most.
+            limit: The most proposals to try.
 
         Raises:
             OptionError: there is none of that number.
@@ -138,9 +140,9 @@ class ReshardExplainer:
         survey = _Survey(self.trace, one, self.session)
         differences, reduced = tuple(survey.differences()), tuple(survey.reduced())
         laboratory = Laboratory(self.session, self.solution, self.communications, self.labels, self.schedule)
-        spots = dict.fromkeys(survey.spots)
+        slot_dims = dict.fromkeys(survey.slot_dims)
         wanted = one.after if differences else None
-        proposals = propose(self.trace.annotations, spots, self.labels, moved=one.slot, wanted=wanted)
+        proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=one.slot, wanted=wanted)
         trials = sorted((laboratory.try_out(item, one) for item in islice(proposals, limit)), key=by_use)
         return ReshardExplanation(self._line(one), differences, reduced, tuple(trials))
 
@@ -155,13 +157,13 @@ def _dims(sharding: TensorSharding | None) -> str:
 
 
 class _Survey:
-    """Finds out how a tensor and what it is moved for came to differ, and which annotations are behind that."""
+    """Search for the chains and refusals behind a communication, and for the annotations behind these."""
 
     def __init__(self, trace: Trace, one: Communication, session: Session) -> None:
         self.trace, self.one = trace, one
         self.describer = Describer(trace, trace.labels)
-        self.search = Search(trace)
-        self.spots: list[Spot] = []
+        self.search = RefusalSearch(trace)
+        self.slot_dims: list[SlotDim] = []
         self.steps = list(self._steps(session.problem.step_ops))
 
     def _steps(self, ops: Sequence[Op]) -> Iterator[int]:
@@ -175,8 +177,8 @@ class _Survey:
             if is_maker or (is_flow and not users <= known) or (step >= 0 and ops[step].id in users):
                 yield step
 
-    def differences(self) -> Iterator[Difference]:
-        """Yield the dimensions that are moved."""
+    def differences(self) -> Iterator[MovedDimension]:
+        """Yield the dimensions whose axes change."""
         sharding = self.trace.history.last(self.one.slot) if self.one.slot >= 0 else None
         before, after = self.one.before, self.one.after
         if after is None:
@@ -189,7 +191,7 @@ class _Survey:
                 continue
             gone = _within(axis_set_difference(had, dim.axes, mesh), own)
             come = axis_set_difference(dim.axes, had, mesh)
-            yield Difference(
+            yield MovedDimension(
                 dimension,
                 tuple(self._chains((self.one.slot, dimension), gone)),
                 tuple(self._stopped(dimension, gone)),
@@ -199,13 +201,13 @@ class _Survey:
                 tuple(self._rivals(dimension, (*gone, *come))),
             )
 
-    def reduced(self) -> Iterator[AxisChain]:
-        """Yield how the axes of reduction factors got onto the operands of the op that makes the tensor."""
+    def reduced(self) -> Iterator[Chain]:
+        """Yield the chains of the axes of reduction factors onto the operands of the op that makes the tensor."""
         if self.one.kind == RESHARD:
             return
         for step in self.steps:
             rule = self.trace.problem.step_rules[step] if step >= 0 else None
-            slots, mappings = self.trace.shape_of(step)
+            slots, mappings = self.trace.slots_and_mappings(step)
             if rule is None or self.one.slot not in self.trace.labels.results.get(step, ()):
                 continue
             for slot, mapping in zip(slots, mappings, strict=True):
@@ -213,37 +215,37 @@ class _Survey:
                     if slot >= 0 and set(factors).intersection(rule.reduction_factors):
                         yield from self._chains((slot, dimension), self._axes(slot, dimension))
 
-    def _chains(self, spot: Spot, axes: Iterable[AxisRef]) -> Iterator[AxisChain]:
+    def _chains(self, slot_dim: SlotDim, axes: Iterable[AxisRef]) -> Iterator[Chain]:
         for axis in axes:
-            for chain in find_chains(self.trace, *spot, axis):
-                self.spots.append((chain.slot, chain.dimension))
-                ways = ((link.slot, link.dimension) for link in chain.links)
-                self.spots.extend(spot for spot in ways if spot[0] in self.trace.annotations)
-            yield from self.describer.chains(spot, axis)
+            for chain in find_chains(self.trace, *slot_dim, axis):
+                self.slot_dims.append((chain.slot, chain.dimension))
+                ways = ((move.slot, move.dimension) for move in chain.moves)
+                self.slot_dims.extend(slot_dim for slot_dim in ways if slot_dim[0] in self.trace.annotations)
+            yield from self.describer.chains(slot_dim, axis)
 
-    def _stopped(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[WhyNot]:
-        """Yield why axes of the tensor did not go on to the other tensors of the op."""
+    def _stopped(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Refusal]:
+        """Yield the refusals of axes of the tensor by the other tensors of the op."""
         for step in self.steps:
-            for reason in self.search.refusals_from((self.one.slot, dimension), step):
-                if any_overlap((reason.axis,), axes):
-                    self.spots.extend(self._annotated(reason))
-                    yield self.describer.reason(reason)
+            for refusal in self.search.refusals_from((self.one.slot, dimension), step):
+                if any_overlap((refusal.axis,), axes):
+                    self.slot_dims.extend(self._annotated(refusal))
+                    yield self.describer.refusal(refusal)
 
-    def _wanted(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[AxisChain]:
-        """Yield how axes got onto the other tensors of the op along the factors of the dimension."""
-        for spot in self._spots_of_ops(dimension, same=True):
-            yield from self._chains(spot, _within(axes, self._axes(*spot)))
+    def _wanted(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Chain]:
+        """Yield the chains of axes onto the other tensors of the op along the factors of the dimension."""
+        for slot_dim in self._slot_dims_of_ops(dimension, same=True):
+            yield from self._chains(slot_dim, _within(axes, self._axes(*slot_dim)))
 
-    def _rivals(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[AxisChain]:
-        """Yield how axes got onto the tensors of the op along other factors than those of the dimension."""
-        for spot in self._spots_of_ops(dimension, same=False):
-            own = self._axes(*spot)
-            yield from self._chains(spot, tuple(axis for axis in own if any_overlap((axis,), axes)))
+    def _rivals(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Chain]:
+        """Yield the chains of axes onto the tensors of the op along other factors than those of the dimension."""
+        for slot_dim in self._slot_dims_of_ops(dimension, same=False):
+            own = self._axes(*slot_dim)
+            yield from self._chains(slot_dim, tuple(axis for axis in own if any_overlap((axis,), axes)))
 
-    def _spots_of_ops(self, dimension: int, *, same: bool) -> Iterator[Spot]:
+    def _slot_dims_of_ops(self, dimension: int, *, same: bool) -> Iterator[SlotDim]:
         """Yield the dimensions at the op that share a factor with the dimension, or those that share none."""
         for step in self.steps:
-            slots, mappings = self.trace.shape_of(step)
+            slots, mappings = self.trace.slots_and_mappings(step)
             tensors = list(zip(slots, mappings, strict=True))
             factors = {
                 factor
@@ -258,26 +260,29 @@ class _Survey:
                         yield slot, other
 
     def _axes(self, slot: int, dimension: int) -> tuple[AxisRef, ...]:
-        sharding = self.trace.history.last(slot)
-        return () if sharding is None else sharding.of_dimension(dimension).axes
+        return axes_of(self.trace.history.last(slot), dimension)
 
-    def _reasons(self, dimension: int, axes: Iterable[AxisRef]) -> Iterator[WhyNot]:
+    def _reasons(self, dimension: int, axes: Iterable[AxisRef]) -> Iterator[Refusal]:
         if self.one.slot < 0:
             return
         for axis in axes:
-            for reason in self.search.reasons((self.one.slot, dimension), axis):
-                self.spots.extend(self._annotated(reason))
-                yield self.describer.reason(reason)
+            for refusal in self.search.refusals((self.one.slot, dimension), axis):
+                self.slot_dims.extend(self._annotated(refusal))
+                yield self.describer.refusal(refusal)
 
-    def _annotated(self, reason: Reason) -> Iterator[Spot]:
-        """Yield the annotated dimensions behind a reason."""
-        for spot, axes in ((reason.obstacle, reason.by), (reason.source, (reason.axis,)), (reason.spot, ())):
-            if spot is None:
+    def _annotated(self, refusal: SlotRefusal) -> Iterator[SlotDim]:
+        """Yield the annotated dimensions behind a refusal."""
+        for slot_dim, axes in (
+            (refusal.obstacle, refusal.by),
+            (refusal.source, (refusal.axis,)),
+            (refusal.slot_dim, ()),
+        ):
+            if slot_dim is None:
                 continue
-            if spot[0] in self.trace.annotations:
-                yield spot
-            for axis in _within(axes, self._axes(*spot)):
-                yield from ((chain.slot, chain.dimension) for chain in find_chains(self.trace, *spot, axis))
+            if slot_dim[0] in self.trace.annotations:
+                yield slot_dim
+            for axis in _within(axes, self._axes(*slot_dim)):
+                yield from ((chain.slot, chain.dimension) for chain in find_chains(self.trace, *slot_dim, axis))
 
 
 def _within(axes: Iterable[AxisRef], own: tuple[AxisRef, ...]) -> tuple[AxisRef, ...]:

@@ -1,4 +1,4 @@
-"""What other annotations would change: each proposal is tried by solving again."""
+"""Proposals of other annotations, each tried by solving again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.errors import ShardyError
 from shardy_py.explain.record.annotations import Annotation
 from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.reason import Spot
+from shardy_py.explain.record.slot_dims import SlotDim
 from shardy_py.propagation.solve import Solution
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
@@ -24,7 +24,7 @@ class Proposal:
 
     Args:
         kind: ``open``, ``close``, ``constrain``, ``priority`` or ``remove``.
-        text: What to do, readable.
+        text: The change, readable.
         shardings: Slot to the sharding to start with.
     """
 
@@ -35,16 +35,16 @@ class Proposal:
 
 @frozen
 class Trial:
-    """What a proposal changes.
+    """The effect of a proposal.
 
     Args:
-        kind: See `Proposal`.
-        text: See there.
+        kind: The kind of the proposal.
+        text: Its text.
         removes: Whether the communication in question is gone.
-        before: How much communication there was, by kind.
-        after: How much there is, by kind.
-        values_changed: How many tensors are sharded differently.
-        error: Why it cannot be done, or "".
+        before: The number of communications of each kind without the proposal.
+        after: The number of each kind with it.
+        values_changed: The number of tensors that are sharded differently.
+        error: The error that it ends with, or "".
     """
 
     kind: str
@@ -57,18 +57,18 @@ class Trial:
 
     @property
     def total_before(self) -> int:
-        """How much communication there was."""
+        """Number of communications without the proposal."""
         return sum(self.before.values())
 
     @property
     def total_after(self) -> int:
-        """How much there is."""
+        """Number of communications with the proposal."""
         return sum(self.after.values())
 
 
 def propose(
     annotations: Mapping[int, Annotation],
-    spots: Iterable[Spot],
+    slot_dims: Iterable[SlotDim],
     labels: Labels,
     *,
     moved: int,
@@ -78,13 +78,13 @@ def propose(
 
     Args:
         annotations: Slot to annotation.
-        spots: The annotated dimensions that have to do with it.
-        labels: What to call things.
+        slot_dims: The annotated dimensions that have to do with it.
+        labels: The names of values and ops.
         moved: The slot of the tensor that is moved.
         wanted: The sharding it is moved to.
     """
     seen: set[str] = set()
-    for proposal in (*_constrain(annotations, labels, moved, wanted), *_at_spots(annotations, spots)):
+    for proposal in (*_constrain(annotations, labels, moved, wanted), *_at_slot_dims(annotations, slot_dims)):
         if proposal.text not in seen:
             seen.add(proposal.text)
             yield proposal
@@ -100,8 +100,8 @@ def _constrain(
     yield Proposal("constrain", f"constrain {labels.value(moved)} to [{dims}]", {moved: closed})
 
 
-def _at_spots(annotations: Mapping[int, Annotation], spots: Iterable[Spot]) -> Iterator[Proposal]:
-    for slot, dimension in spots:
+def _at_slot_dims(annotations: Mapping[int, Annotation], slot_dims: Iterable[SlotDim]) -> Iterator[Proposal]:
+    for slot, dimension in slot_dims:
         annotation = annotations.get(slot)
         if annotation is None or dimension >= annotation.sharding.rank:
             continue
@@ -115,7 +115,7 @@ def _at_spots(annotations: Mapping[int, Annotation], spots: Iterable[Spot]) -> I
 
 
 def _variants(dim: DimensionSharding) -> Iterator[tuple[str, str, DimensionSharding]]:
-    """Yield what else a dimension could be annotated with."""
+    """Yield other annotations of a dimension."""
     axes = ", ".join(map(str, dim.axes))
     if dim.is_closed:
         yield "open", "open", evolve(dim, is_closed=False)
@@ -144,7 +144,7 @@ class Laboratory:
         session: The session.
         solution: The solution without any proposal.
         communications: Its communication.
-        labels: What to call things.
+        labels: The names of values and ops.
         schedule: The schedule.
     """
 
@@ -155,7 +155,7 @@ class Laboratory:
     schedule: ScheduleLike | None = None
 
     def try_out(self, proposal: Proposal, target: Communication) -> Trial:
-        """Solve with a proposal and return what it changes."""
+        """Solve with a proposal and return its effect."""
         before = count_by_kind(self.communications)
         session = self.session.with_shardings(proposal.shardings)
         try:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.answer.explain import Subject, explain_value
 from shardy_py.explain.answer.explain_op import explain_op
+from shardy_py.explain.answer.explain_value import Subject, explain_value
 from shardy_py.explain.answer.find import find_slot, find_step
 from shardy_py.explain.answer.unsettled import find_unsettled
 from shardy_py.explain.record.aliases import native_names
@@ -17,7 +17,9 @@ from shardy_py.ir.graph import Program, Value
 
 if TYPE_CHECKING:
     from shardy_py.api.result import Result
-    from shardy_py.explain.answer.explanation import NotSettled, OpExplanation, ValueExplanation
+    from shardy_py.explain.answer.op_explanation import OpExplanation
+    from shardy_py.explain.answer.unsettled import NotSettled
+    from shardy_py.explain.answer.value_explanation import ValueExplanation
 
 Names = Literal["result", "input"]
 
@@ -40,7 +42,7 @@ def explain_result_op(result: Result, op: str, *, names: Names) -> OpExplanation
 def unsettled_places(result: Result, *, names: Names) -> tuple[NotSettled, ...]:
     """Return what one more visit of an op would bring; see `Result.not_settled`."""
     trace = trace_of(result)
-    labels = trace.labels if names == "input" or not trace.ending.unsettled else result_labels(result)
+    labels = trace.labels if names == "input" or not trace.final_visits.unsettled else result_labels(result)
     return tuple(find_unsettled(trace, labels))
 
 

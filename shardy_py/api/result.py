@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from shardy_py.api.memory import MemoryReport
-    from shardy_py.explain.answer.explanation import NotSettled, OpExplanation, ValueExplanation
+    from shardy_py.explain.answer.op_explanation import OpExplanation
+    from shardy_py.explain.answer.unsettled import NotSettled
+    from shardy_py.explain.answer.value_explanation import ValueExplanation
     from shardy_py.explain.record.trace import Trace
     from shardy_py.layout.policies import LayoutPolicy
     from shardy_py.targets.jax import CompiledModule

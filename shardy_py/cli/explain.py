@@ -13,7 +13,8 @@ from shardy_py.api.result import Result
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.answer.explanation import OpExplanation, ValueExplanation
+from shardy_py.explain.answer.op_explanation import OpExplanation
+from shardy_py.explain.answer.value_explanation import ValueExplanation
 from shardy_py.report.explain import explanation_json, explanations_json, print_reshard
 
 

@@ -1,1 +1,1 @@
-"""Why a tensor has the sharding it has: the trace of a run, and what can be read from it."""
+"""Explanations of shardings: the record of a run, in ids, and the answers from it, in names."""

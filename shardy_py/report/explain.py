@@ -8,10 +8,13 @@ from typing import IO, Any
 
 from attrs import asdict
 
-from shardy_py.analysis.explain_reshard import CommunicationLine, Difference, ReshardExplanation
+from shardy_py.analysis.explain_reshard import CommunicationLine, MovedDimension, ReshardExplanation
 from shardy_py.analysis.proposals import Trial
-from shardy_py.explain.answer.explanation import AxisChain, NotSettled, OpExplanation, ValueExplanation
-from shardy_py.explain.answer.text import chain_lines, reason_lines, spot
+from shardy_py.explain.answer.moves import Chain, chain_lines, dim_text
+from shardy_py.explain.answer.op_explanation import OpExplanation
+from shardy_py.explain.answer.refusals import refusal_lines
+from shardy_py.explain.answer.unsettled import NotSettled
+from shardy_py.explain.answer.value_explanation import ValueExplanation
 
 Explanation = ValueExplanation | OpExplanation | ReshardExplanation | CommunicationLine | NotSettled
 
@@ -32,15 +35,15 @@ def explanations_json(explanations: Iterable[Explanation]) -> str:
 
 
 def format_reshard(explanation: ReshardExplanation) -> str:
-    """Return why there is a communication, as lines; the trials aside."""
+    """Return the explanation of a communication as lines; the trials aside."""
     return "\n".join(_reshard_lines(explanation))
 
 
 def _reshard_lines(explanation: ReshardExplanation) -> Iterator[str]:
     one = explanation.communication
     yield str(one)
-    for difference in explanation.differences:
-        yield from _difference_lines(one.value, difference)
+    for moved in explanation.differences:
+        yield from _moved_lines(one.value, moved)
     for chain in explanation.reduced:
         yield f"  {chain.axis} shards what is reduced: {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
@@ -49,35 +52,35 @@ def _reshard_lines(explanation: ReshardExplanation) -> Iterator[str]:
         yield f"  no dimension moves{': this is about unreduced axes' if moves else ', nothing has to be sent'}"
 
 
-def chain_start(chain: AxisChain) -> str:
+def chain_start(chain: Chain) -> str:
     """Return the dimension that a chain is about."""
     first = chain.moves[0] if chain.moves else chain.origin
-    return spot(first.value, first.dimension)
+    return dim_text(first.value, first.dimension)
 
 
-def _difference_lines(value: str, difference: Difference) -> Iterator[str]:
-    yield f"dimension {difference.dimension} of {value}"
-    for chain in difference.gone:
+def _moved_lines(value: str, moved: MovedDimension) -> Iterator[str]:
+    yield f"dimension {moved.dimension} of {value}"
+    for chain in moved.gone:
         yield f"  loses {chain.axis}, which it has from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
-    if difference.stopped:
+    if moved.stopped:
         yield "  which did not go on:"
-        yield from (f"    {line}" for line in reason_lines(difference.stopped))
-    if difference.come:
-        yield f"  gets {', '.join(difference.come)}"
-    for chain in difference.wanted:
+        yield from (f"    {line}" for line in refusal_lines(moved.stopped))
+    if moved.come:
+        yield f"  gets {', '.join(moved.come)}"
+    for chain in moved.wanted:
         yield f"  {chain.axis} is on {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
-    for chain in difference.rivals:
+    for chain in moved.rivals:
         yield f"  the op has {chain.axis} along another factor: {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
-    if difference.reasons:
+    if moved.reasons:
         yield "  it has not got it before:"
-        yield from (f"    {line}" for line in reason_lines(difference.reasons))
+        yield from (f"    {line}" for line in refusal_lines(moved.reasons))
 
 
 def print_reshard(explanation: ReshardExplanation, *, file: IO[str] | None = None) -> None:
-    """Print why there is a communication, and a table of what would remove it."""
+    """Print the explanation of a communication, and a table of trials that would remove it."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -102,7 +105,7 @@ def _cells(trial: Trial) -> tuple[str, str, str, str]:
 
 
 def _kinds(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    """Return by kind what changed, where there are several kinds."""
+    """Return the changes by kind, where there are several kinds."""
     kinds = [kind for kind in sorted({*before, *after}) if before.get(kind, 0) != after.get(kind, 0)]
     if len({*before, *after}) < 2 or not kinds:
         return ""

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from shardy_py import ShardyError, propagate
-from shardy_py.explain.record.chains import Chain, Link, find_chains
-from shardy_py.explain.record.missing import find_missing
+from shardy_py.explain.record.chains import SlotChain, find_chains
+from shardy_py.explain.record.missing_axes import find_missing
+from shardy_py.explain.record.slot_moves import SlotMove
 from shardy_py.explain.record.trace import Trace
 from shardy_py.oracle.generate import generate
 from shardy_py.sharding.axes import AxisRef
@@ -95,9 +96,9 @@ def axes_of(trace: Trace) -> Iterator[tuple[int, int, AxisRef]]:
                 yield slot, dimension, axis
 
 
-def pairs(chain: Chain) -> Iterable[tuple[Link, Link]]:
-    """Return successive links of a chain."""
-    return zip(chain.links, chain.links[1:], strict=False)
+def pairs(chain: SlotChain) -> Iterable[tuple[SlotMove, SlotMove]]:
+    """Return successive moves of a chain."""
+    return zip(chain.moves, chain.moves[1:], strict=False)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

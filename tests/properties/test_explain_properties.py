@@ -6,7 +6,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.reasons import Reason
 from shardy_py.explain.record.step import StepExplanation, explain_step
 from shardy_py.propagation.step_outcomes import ShardingTable, Transitions
 from shardy_py.propagation.steps.factors import Direction, Strategy
@@ -88,20 +88,20 @@ def test_what_a_reason_names_does_stand_in_the_way(step: Step, strategy: Strateg
         for factor in range(rule.num_factors)
     )
     for refusal in explain_step(rule, shardings, common, both, strategy, is_elementwise=is_elementwise).refused:
-        if refusal.code not in FREED or refusal.other is None:
+        if refusal.reason not in FREED or refusal.other is None:
             continue
         old = shardings[refusal.other]
         assert old is not None
         changed = list(shardings)
-        changed[refusal.other] = FREED[refusal.code](old)
+        changed[refusal.other] = FREED[refusal.reason](old)
         again = explain_step(rule, changed, common, both, strategy, is_elementwise=is_elementwise)
-        found = {(one.code, one.other, one.target, one.factor) for one in again.refused}
-        assert (refusal.code, refusal.other, refusal.target, refusal.factor) not in found
+        found = {(one.reason, one.other, one.target, one.factor) for one in again.refused}
+        assert (refusal.reason, refusal.other, refusal.target, refusal.factor) not in found
 
 
 FREED = {
-    Code.CLOSED: lambda sharding: sharding.open_like(),
-    Code.REPLICATED: lambda sharding: evolve(sharding, replicated_axes=()),
-    Code.UNREDUCED: lambda sharding: evolve(sharding, unreduced_axes=()),
+    Reason.CLOSED: lambda sharding: sharding.open_like(),
+    Reason.REPLICATED: lambda sharding: evolve(sharding, replicated_axes=()),
+    Reason.UNREDUCED: lambda sharding: evolve(sharding, unreduced_axes=()),
 }
 """Reasons, and what takes away the thing they name."""

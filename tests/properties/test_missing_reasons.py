@@ -13,10 +13,10 @@ import pytest
 from attrs import evolve
 
 from shardy_py import ShardyError, propagate
-from shardy_py.explain.record.missing import find_missing
-from shardy_py.explain.record.reason import Reason
-from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.missing_axes import find_missing
+from shardy_py.explain.record.reasons import Reason
 from shardy_py.explain.record.recording import Recording
+from shardy_py.explain.record.slot_refusals import SlotRefusal
 from shardy_py.explain.record.trace import Trace
 from shardy_py.oracle.generate import generate
 from shardy_py.propagation.step_outcomes import project_step
@@ -64,7 +64,7 @@ def traced(seed: int, **options: object) -> Trace | None:
             return None
 
 
-def reasons_of(trace: Trace) -> Iterator[Reason]:
+def reasons_of(trace: Trace) -> Iterator[SlotRefusal]:
     """Yield the reasons for all axes that are on no dimension where they could be."""
     for slot in range(len(trace.problem.slot_values)):
         sharding = trace.history.last(slot)
@@ -115,7 +115,7 @@ def visited_again(trace: Trace, step: int) -> dict[int, TensorSharding]:
     return found
 
 
-def had(trace: Trace, spot: tuple[int, int], reason: Reason) -> tuple[AxisRef, ...]:
+def had(trace: Trace, spot: tuple[int, int], reason: SlotRefusal) -> tuple[AxisRef, ...]:
     """Return the axes of a dimension after the visit of a reason; those of the end where it is about the end."""
     slot, dimension = spot
     time = 2 * reason.visit + 2
@@ -127,44 +127,44 @@ def had(trace: Trace, spot: tuple[int, int], reason: Reason) -> tuple[AxisRef, .
     return tuple(axis for some in axes for axis in some)
 
 
-def check(trace: Trace, reason: Reason) -> None:
+def check(trace: Trace, reason: SlotRefusal) -> None:
     """Check one reason."""
     check_source(trace, reason)
-    match reason.code:
-        case Code.NOT_REVISITED:
+    match reason.reason:
+        case Reason.NOT_REVISITED:
             check_not_revisited(trace, reason)
-        case Code.ERASED:
+        case Reason.ERASED:
             assert trace.problem.step_ops[reason.step].parent is None or not is_alive(trace, reason.step)
-        case Code.MESH:
+        case Reason.MESH:
             check_mesh(trace, reason)
-        case Code.CONFLICT | Code.OVERLAP | Code.LOST:
+        case Reason.CONFLICT | Reason.OVERLAP | Reason.LOST:
             assert reason.obstacle is not None
             assert reason.by
             held = had(trace, reason.obstacle, reason)
             assert all(any_overlap((one,), held) for one in reason.by)
-        case Code.CLOSED:
-            slot, dimension = reason.obstacle or reason.spot
+        case Reason.CLOSED:
+            slot, dimension = reason.obstacle or reason.slot_dim
             assert as_seen(trace, reason, slot).dim_shardings[dimension].is_closed
-        case Code.REPLICATED | Code.UNREDUCED:
-            sharding = as_seen(trace, reason, (reason.obstacle or reason.spot)[0])
-            is_replicated = reason.code is Code.REPLICATED
+        case Reason.REPLICATED | Reason.UNREDUCED:
+            sharding = as_seen(trace, reason, (reason.obstacle or reason.slot_dim)[0])
+            is_replicated = reason.reason is Reason.REPLICATED
             assert any_overlap(reason.by, sharding.replicated_axes if is_replicated else sharding.unreduced_axes)
-        case Code.BLOCKED:
+        case Reason.BLOCKED:
             assert reason.factor in rule_of(trace, reason).blocked_propagation_factors
-        case Code.FACTOR_KIND:
+        case Reason.FACTOR_KIND:
             assert rule_of(trace, reason).kind(reason.factor) is not FactorKind.PASS_THROUGH
-        case Code.DIRECTION:
+        case Reason.DIRECTION:
             last = [visit for visit in trace.log.visits if visit.step == reason.step][-1]
             assert directions_of_visit(trace.problem, trace.log, last)[reason.factor] != Direction.BOTH
-        case Code.GROUP:
-            assert reason.source[0] in [member for member, _ in trace.problem.tied[reason.spot[0]]]
-        case Code.MANUAL:
+        case Reason.GROUP:
+            assert reason.source[0] in [member for member, _ in trace.problem.tied[reason.slot_dim[0]]]
+        case Reason.MANUAL:
             check_manual(trace, reason)
-        case Code.NOT_OFFERED:
+        case Reason.NOT_OFFERED:
             check_not_offered(trace, reason)
 
 
-def as_seen(trace: Trace, reason: Reason, slot: int) -> TensorSharding:
+def as_seen(trace: Trace, reason: SlotRefusal, slot: int) -> TensorSharding:
     """Return the sharding of a tensor at the end, as the step of a reason sees it."""
     slots = () if reason.step is None else slots_of_visit(trace.problem, reason.step)
     sharding = at_end(trace, reason.step)[slots.index(slot)] if slot in slots else trace.history.last(slot)
@@ -172,7 +172,7 @@ def as_seen(trace: Trace, reason: Reason, slot: int) -> TensorSharding:
     return sharding
 
 
-def check_source(trace: Trace, reason: Reason) -> None:
+def check_source(trace: Trace, reason: SlotRefusal) -> None:
     """Check that what wanted to bring the axis has it."""
     if reason.source is not None:
         assert any_overlap((reason.axis,), had(trace, reason.source, reason))
@@ -181,33 +181,33 @@ def check_source(trace: Trace, reason: Reason) -> None:
         assert any_overlap((reason.axis,), had(trace, rival, reason))
 
 
-def check_not_revisited(trace: Trace, reason: Reason) -> None:
+def check_not_revisited(trace: Trace, reason: SlotRefusal) -> None:
     """Check that the step would bring the axis, or a part of it."""
     slots = slots_of_visit(trace.problem, reason.step)
     brought = [
-        new.dim_shardings[reason.spot[1]].axes
+        new.dim_shardings[reason.slot_dim[1]].axes
         for position, new in visited_again(trace, reason.step).items()
-        if slots[position] == reason.spot[0]
+        if slots[position] == reason.slot_dim[0]
     ]
     assert any(any_overlap((reason.axis,), axes) for axes in brought)
 
 
-def check_mesh(trace: Trace, reason: Reason) -> None:
+def check_mesh(trace: Trace, reason: SlotRefusal) -> None:
     """Check that there really are two meshes, or one of a single device."""
     meshes = [trace.problem.table.mesh_of(one) for one in at_end(trace, reason.step) if one is not None]
     assert len({mesh for mesh in meshes if not mesh.is_empty}) > 1 or any(mesh.is_maximal for mesh in meshes)
 
 
-def check_manual(trace: Trace, reason: Reason) -> None:
+def check_manual(trace: Trace, reason: SlotRefusal) -> None:
     """Check that the axis is one of the manual axes of the computation."""
     assert reason.axis.name in trace.manual[reason.step]
 
 
-def check_not_offered(trace: Trace, reason: Reason) -> None:
+def check_not_offered(trace: Trace, reason: SlotRefusal) -> None:
     """Check that no dimension that corresponds has the axis, of any tensor next to it as the step sees it."""
-    slot, dimension = reason.spot
+    slot, dimension = reason.slot_dim
     for step, position in trace.steps_at.get(slot, ()):
-        slots, mappings = trace.shape_of(step)
+        slots, mappings = trace.slots_and_mappings(step)
         if step in trace.erased or not mappings:
             continue
         shardings = at_end(trace, step)
@@ -223,7 +223,7 @@ def check_not_offered(trace: Trace, reason: Reason) -> None:
                     assert not any_overlap((reason.axis,), tensor.factors[factor].axes)
 
 
-def rule_of(trace: Trace, reason: Reason):
+def rule_of(trace: Trace, reason: SlotRefusal):
     """Return the rule of the step of a reason."""
     return trace.problem.step_rules[reason.step]
 
@@ -234,20 +234,24 @@ def is_alive(trace: Trace, step: int) -> bool:
     return bool(last) and last[0].place == len(trace.log.places) - 1 and len(trace.log.places) > 1
 
 
-def check_reasons(trace: Trace) -> Counter[Code]:
+def check_reasons(trace: Trace) -> Counter[Reason]:
     """Check all reasons of a trace; each once, as the same reason comes for many dimensions."""
-    counts: Counter[Code] = Counter()
+    counts: Counter[Reason] = Counter()
     seen: set[object] = set()
     stuck: set[int] = set()
     for reason in reasons_of(trace):
-        key = (reason.code, reason.axis, reason.spot, reason.step, reason.source, reason.obstacle)
+        key = (reason.reason, reason.axis, reason.slot_dim, reason.step, reason.source, reason.obstacle)
         if key not in seen:
             seen.add(key)
-            counts[reason.code] += 1
+            counts[reason.reason] += 1
             check(trace, reason)
-            if reason.step is not None and reason.code not in (Code.NOT_REVISITED, Code.ERASED, Code.NO_DIMENSION):
+            if reason.step is not None and reason.reason not in (
+                Reason.NOT_REVISITED,
+                Reason.ERASED,
+                Reason.NO_DIMENSION,
+            ):
                 stuck.add(reason.step)
-    unsettled = set(trace.ending.unsettled)
+    unsettled = set(trace.final_visits.unsettled)
     for step in stuck - unsettled:
         assert not visited_again(trace, step), trace.labels.of_step[step]
     assert all(visited_again(trace, step) for step in unsettled)
@@ -260,7 +264,7 @@ def test_every_reason_holds(seed: int, options: dict[str, object]) -> None:
     trace = traced(seed, **options)
     assert trace is not None
     counts = check_reasons(trace)
-    assert bool(counts[Code.NOT_REVISITED]) == bool(trace.ending.unsettled) == (options is FLAT)
+    assert bool(counts[Reason.NOT_REVISITED]) == bool(trace.final_visits.unsettled) == (options is FLAT)
 
 
 @pytest.mark.parametrize("seed", [seed for seed, _ in CASES])
@@ -274,10 +278,10 @@ def test_settled_runs_leave_nothing_to_do(seed: int) -> None:
 
 def check_settled(trace: Trace) -> None:
     """Check that every step is a fixpoint."""
-    assert trace.ending.unsettled == ()
+    assert trace.final_visits.unsettled == ()
     visited = {visit.step for visit in trace.log.visits} - trace.erased
     assert not any(visited_again(trace, step) for step in visited)
-    assert all(reason.code is not Code.NOT_REVISITED for reason in reasons_of(trace))
+    assert all(reason.reason is not Reason.NOT_REVISITED for reason in reasons_of(trace))
 
 
 @pytest.mark.fuzz

@@ -1,21 +1,17 @@
-"""From chains and reasons over slots to explanations with names."""
+"""Chains and refusals over slots, turned into explanations by names."""
 
 from __future__ import annotations
 
-from shardy_py.explain.answer.explanation import (
-    AxisChain,
-    Candidate,
-    DimensionExplanation,
-    MissingAxis,
-    Move,
-    Origin,
-    WhyNot,
-)
-from shardy_py.explain.record.chains import Chain, Link, find_chains
+from shardy_py.explain.answer.moves import Chain, Move, Origin
+from shardy_py.explain.answer.refusals import Candidate, MissingAxis, Refusal
+from shardy_py.explain.answer.value_explanation import DimensionExplanation
+from shardy_py.explain.record.chains import SlotChain, find_chains
 from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.missing import find_missing
-from shardy_py.explain.record.reason import Reason, Spot
-from shardy_py.explain.record.reasons import MEANINGS, Code
+from shardy_py.explain.record.missing_axes import find_missing
+from shardy_py.explain.record.reasons import MEANINGS, Reason
+from shardy_py.explain.record.slot_dims import SlotDim
+from shardy_py.explain.record.slot_moves import SlotMove
+from shardy_py.explain.record.slot_refusals import SlotRefusal
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import AxisRef
@@ -43,8 +39,8 @@ class Describer:
         shape = static_shape(self.trace.problem.slot_values[slot].type)
         present = [chain for axis in (dim.axes if dim else ()) for chain in self.chains((slot, dimension), axis)]
         missing = [
-            MissingAxis(str(axis), tuple([self.reason(reason) for reason in reasons]))
-            for axis, reasons in find_missing(self.trace, slot, dimension, mesh)
+            MissingAxis(str(axis), tuple([self.refusal(one) for one in refusals]))
+            for axis, refusals in find_missing(self.trace, slot, dimension, mesh)
         ]
         return DimensionExplanation(
             dimension,
@@ -54,11 +50,11 @@ class Describer:
             tuple(missing),
         )
 
-    def chains(self, spot: Spot, axis: AxisRef, time: int | None = None) -> tuple[AxisChain, ...]:
-        """Explain how an axis got onto a dimension."""
-        return tuple([self._chain(chain) for chain in find_chains(self.trace, *spot, axis, time)])
+    def chains(self, slot_dim: SlotDim, axis: AxisRef, time: int | None = None) -> tuple[Chain, ...]:
+        """Return the chains of an axis of a dimension."""
+        return tuple([self._chain(chain) for chain in find_chains(self.trace, *slot_dim, axis, time)])
 
-    def _chain(self, chain: Chain) -> AxisChain:
+    def _chain(self, chain: SlotChain) -> Chain:
         origin = Origin(
             self.labels.value(chain.slot),
             chain.dimension,
@@ -67,122 +63,123 @@ class Describer:
             str(chain.annotation.sharding),
             chain.priority,
         )
-        return AxisChain(str(chain.axis), tuple([self.move(link) for link in chain.links]), origin)
+        return Chain(str(chain.axis), tuple([self.move(move) for move in chain.moves]), origin)
 
-    def move(self, link: Link) -> Move:
-        """Explain one move."""
-        visit = self.trace.log.visits[link.visit]
-        op = self.labels.of_step[visit.step]
+    def move(self, move: SlotMove) -> Move:
+        """Return a move by names."""
+        op = self.labels.of_step[move.step]
         return Move(
-            self.labels.value(link.slot),
-            link.dimension,
-            self.labels.value(link.source),
-            link.source_dimension,
-            str(link.axis),
+            self.labels.value(move.slot),
+            move.dimension,
+            self.labels.value(move.source),
+            move.source_dimension,
+            str(move.axis),
             str(op),
             op.location,
-            factor_symbol(link.factor) if link.factor >= 0 else "",
-            link.direction,
-            link.place.user_priority,
-            link.place.level,
-            self._level_name(link.place.level),
-            link.place.strategy.value,
+            factor_symbol(move.factor) if move.factor >= 0 else "",
+            move.direction,
+            move.place.user_priority,
+            move.place.level,
+            self._level_name(move.place.level),
+            move.place.strategy.value,
         )
 
     def _level_name(self, level: int) -> str:
         return self.trace.schedule.levels[level].name if self.trace.schedule is not None else ""
 
-    def reason(self, reason: Reason) -> WhyNot:
-        """Explain one reason."""
-        place, op = reason.place, None if reason.step is None else self.labels.of_step[reason.step]
-        time = 2 * reason.visit + 1 if reason.visit >= 0 else None
-        slot, dimension = reason.spot
-        return WhyNot(
-            reason.code.value,
-            str(reason.axis),
-            self._sentence(reason),
+    def refusal(self, one: SlotRefusal) -> Refusal:
+        """Return a refusal by names."""
+        place, op = one.place, None if one.step is None else self.labels.of_step[one.step]
+        time = 2 * one.visit + 1 if one.visit >= 0 else None
+        slot, dimension = one.slot_dim
+        return Refusal(
+            one.reason.value,
+            str(one.axis),
+            self._sentence(one),
             self.labels.value(slot),
             dimension,
-            reason.distance,
+            one.distance,
             str(op or ""),
             op.location if op else "",
-            factor_symbol(reason.factor) if reason.factor >= 0 else "",
-            self._candidate(reason.source, (reason.axis,), time),
-            self._candidate(reason.obstacle, reason.by, time),
+            factor_symbol(one.factor) if one.factor >= 0 else "",
+            self._candidate(one.source, (one.axis,), time),
+            self._candidate(one.obstacle, one.by, time),
             place.user_priority if place else -1,
             place.level if place else -1,
             place.strategy.value if place else "",
-            tuple([f"{code.value} at level {level}" for level, code in reason.earlier]),
-            reason.detail,
-            tuple([Candidate(self.labels.value(rival), at, (str(reason.axis),)) for rival, at in reason.rivals]),
+            tuple([f"{reason.value} at level {level}" for level, reason in one.earlier]),
+            one.detail,
+            tuple([Candidate(self.labels.value(rival), at, (str(one.axis),)) for rival, at in one.rivals]),
         )
 
-    def _candidate(self, spot: Spot | None, axes: tuple[AxisRef, ...], time: int | None) -> Candidate | None:
-        if spot is None:
+    def _candidate(self, slot_dim: SlotDim | None, axes: tuple[AxisRef, ...], time: int | None) -> Candidate | None:
+        if slot_dim is None:
             return None
-        origins = [chain.annotation.text for axis in axes for chain in self._chains_of_part(spot, axis, time)]
-        name = self.labels.value(spot[0])
-        return Candidate(name, spot[1], tuple(map(str, axes)), tuple(dict.fromkeys(origins)))
+        origins = [chain.annotation.text for axis in axes for chain in self._chains_of_part(slot_dim, axis, time)]
+        name = self.labels.value(slot_dim[0])
+        return Candidate(name, slot_dim[1], tuple(map(str, axes)), tuple(dict.fromkeys(origins)))
 
-    def _chains_of_part(self, spot: Spot, axis: AxisRef, time: int | None) -> list[Chain]:
-        """Return the chains of what a dimension has of an axis; of what it got in the visit itself, too."""
+    def _chains_of_part(self, slot_dim: SlotDim, axis: AxisRef, time: int | None) -> list[SlotChain]:
+        """Return the chains of the parts of an axis that a dimension has, or got in the visit itself."""
         history = self.trace.history
-        sharding = history.last(spot[0]) if time is None else history.sharding(history.before(spot[0], time + 1))
+        sharding = history.last(slot_dim[0])
+        if time is not None:
+            sharding = history.sharding(history.before(slot_dim[0], time + 1))
         if sharding is None:
             return []
         mesh = self.trace.problem.table.mesh_of(sharding)
-        present = sharding.of_dimension(spot[1]).axes
+        present = sharding.of_dimension(slot_dim[1]).axes
         parts = axis_set_difference((axis,), axis_set_difference((axis,), present, mesh), mesh)
         end = None if time is None else time + 1
-        return [chain for part in parts for chain in find_chains(self.trace, *spot, part, end)]
+        return [chain for part in parts for chain in find_chains(self.trace, *slot_dim, part, end)]
 
-    def _sentence(self, reason: Reason) -> str:
-        """Return what a reason says about its tensors."""
-        name, dimension = self.labels.value(reason.spot[0]), reason.spot[1]
-        by = ", ".join(map(str, reason.by))
-        obstacle = reason.obstacle
+    def _sentence(self, one: SlotRefusal) -> str:
+        """Return the reason of a refusal as a sentence about its tensors."""
+        name, dimension = self.labels.value(one.slot_dim[0]), one.slot_dim[1]
+        by = ", ".join(map(str, one.by))
+        obstacle = one.obstacle
         other = f"{self.labels.value(obstacle[0])} dim {obstacle[1]}" if obstacle else name
-        detail = f" ({reason.detail})" if reason.detail else ""
-        match reason.code:
-            case Code.CONFLICT:
+        detail = f" ({one.detail})" if one.detail else ""
+        match one.reason:
+            case Reason.CONFLICT:
                 return f"{other} has {by} there, and neither list of axes begins with the other"
-            case Code.LOST:
-                rivals = [f"{self.labels.value(slot)} dim {at}" for slot, at in reason.rivals]
+            case Reason.LOST:
+                rivals = [f"{self.labels.value(slot)} dim {at}" for slot, at in one.rivals]
                 others = f"; without that, {', then '.join(rivals)} would have brought it there" if rivals else ""
                 return f"dim {obstacle[1] if obstacle else '?'} of {name} took it in the same step{detail}{others}"
-            case Code.OVERLAP:
+            case Reason.OVERLAP:
                 return f"{other} has {by} already"
-            case Code.CLOSED:
-                return f"{self._closed(reason)} is closed{self._annotated(self._stopper(reason))}"
-            case Code.REPLICATED | Code.UNREDUCED:
-                slot = self._stopper(reason)
-                what = "explicitly replicated" if reason.code is Code.REPLICATED else "unreduced"
+            case Reason.CLOSED:
+                return f"{self._closed(one)} is closed{self._annotated(self._stopper(one))}"
+            case Reason.REPLICATED | Reason.UNREDUCED:
+                slot = self._stopper(one)
+                what = "explicitly replicated" if one.reason is Reason.REPLICATED else "unreduced"
                 return f"{self.labels.value(slot)} has {by} {what}{self._annotated(slot)}"
-            case Code.DIRECTION if self._is_barrier(reason):
-                return f"the propagation barrier lets shardings through {reason.detail.removesuffix(' at this level')}"
-            case Code.PRIORITY if not reason.by:
-                return f"{self._closed(reason)} is {reason.detail}"
-            case Code.PRIORITY:
+            case Reason.DIRECTION if self._is_barrier(one):
+                return f"the propagation barrier lets shardings through {one.detail.removesuffix(' at this level')}"
+            case Reason.PRIORITY if not one.by:
+                return f"{self._closed(one)} is {one.detail}"
+            case Reason.PRIORITY:
                 return f"{other} had {by} already{detail}"
-            case Code.GROUP:
+            case Reason.GROUP:
                 return f"the sharding group does not pass it on to {name}"
-            case Code.NO_DIMENSION:
+            case Reason.NO_DIMENSION:
                 return f"the factor is no dimension of {name}"
-            case Code.NO_RULE:
-                return f"{reason.detail} has no sharding rule"
-            case Code.NOT_OFFERED:
+            case Reason.NO_RULE:
+                return f"{one.detail} has no sharding rule"
+            case Reason.NOT_OFFERED:
                 return f"no tensor that corresponds to {name} dim {dimension} has it"
-        return f"{MEANINGS[reason.code]}{detail}"
+        return f"{MEANINGS[one.reason]}{detail}"
 
-    def _is_barrier(self, reason: Reason) -> bool:
-        problem, step = self.trace.problem, reason.step
+    def _is_barrier(self, one: SlotRefusal) -> bool:
+        problem, step = self.trace.problem, one.step
         return step is not None and step >= 0 and problem.groups[problem.step_groups[step]].fixed is not None
 
-    def _stopper(self, reason: Reason) -> int:
-        return reason.obstacle[0] if reason.obstacle else reason.spot[0]
+    def _stopper(self, one: SlotRefusal) -> int:
+        return one.obstacle[0] if one.obstacle else one.slot_dim[0]
 
-    def _closed(self, reason: Reason) -> str:
-        slot, dimension = reason.obstacle or reason.spot
+    def _closed(self, one: SlotRefusal) -> str:
+        slot, dimension = one.obstacle or one.slot_dim
         return f"{self.labels.value(slot)} dim {dimension}"
 
     def _annotated(self, slot: int) -> str:

@@ -1,4 +1,4 @@
-"""What to answer: all about one op."""
+"""Explanation of an op: its rule, the moves through it, its refusals."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.explanation import FactorExplanation, OpExplanation, TensorOfOp
-from shardy_py.explain.record.chains import Link
+from shardy_py.explain.answer.op_explanation import FactorExplanation, OpExplanation, TensorOfOp
 from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.missing import Search
-from shardy_py.explain.record.reason import Reason, spot_of
-from shardy_py.explain.record.reasons import Code, Refusal
+from shardy_py.explain.record.missing_axes import RefusalSearch
+from shardy_py.explain.record.reasons import Reason, StepRefusal
+from shardy_py.explain.record.slot_dims import slot_dim_of
+from shardy_py.explain.record.slot_moves import SlotMove
+from shardy_py.explain.record.slot_refusals import SlotRefusal
 from shardy_py.explain.record.trace import Trace
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.trace import slots_of_visit
@@ -19,7 +20,7 @@ from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 
 
 def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
-    """Return what propagated through an op and what did not.
+    """Explain an op.
 
     Args:
         trace: The trace.
@@ -40,8 +41,8 @@ def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
         str(rule),
         tuple(_tensors(trace, labels, step, rule)),
         tuple(_factors(trace, labels, step, rule)),
-        tuple([describer.move(link) for link in _moves(trace, step)]),
-        tuple([describer.reason(reason) for reason in _refusals(trace, step)]),
+        tuple([describer.move(move) for move in _moves(trace, step)]),
+        tuple([describer.refusal(one) for one in _refusals(trace, step)]),
     )
 
 
@@ -77,34 +78,30 @@ def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> I
 
 
 def _combiner(trace: Trace, step: int, rule: OpShardingRule, factor: int) -> str:
-    """Return how the partial results along a factor combine, "" where it is not reduced."""
+    """Return the combiner of the partial results along a factor, "" where it is not reduced."""
     if factor not in rule.reduction_factors:
         return ""
     return trace.reductions.get(step, {}).get(factor) or rule.combiner(factor).value
 
 
-def _moves(trace: Trace, step: int) -> Iterator[Link]:
-    slot_of, op = trace.problem.slot_of, trace.labels.of_step[step]
-    for number in trace.visits_of.get(step, ()):
-        for one in trace.moves_of(number):
-            target, source = slot_of[one.value.id], slot_of[one.source.id]
-            ends = (target, one.dimension, source, one.source_dimension)
-            yield Link(*ends, one.axis, number, one.place, op, one.factor, one.direction)
+def _moves(trace: Trace, step: int) -> Iterator[SlotMove]:
+    for number in trace.visits.numbers_of.get(step, ()):
+        yield from trace.moves_of(number)
 
 
-def _refusals(trace: Trace, step: int) -> Iterator[Reason]:
-    """Yield what stands in the way at the end, and before that the refusals in which one factor lost to another."""
-    search, numbers = Search(trace), trace.visits_of.get(step, [])
-    slots, mappings = trace.shape_of(step)
+def _refusals(trace: Trace, step: int) -> Iterator[SlotRefusal]:
+    """Yield the refusals at the end, and before them those in which one factor lost to another."""
+    search, numbers = RefusalSearch(trace), trace.visits.numbers_of.get(step, [])
+    slots, mappings = trace.slots_and_mappings(step)
     lost = [
         (number, refusal)
         for number in numbers
-        for refusal in trace.refused(trace.log.visits[number])
-        if refusal.code is Code.LOST
+        for refusal in trace.visits.refusals(trace.log.visits[number])
+        if refusal.reason is Reason.LOST
     ]
-    seen: set[Refusal] = set()
-    for number, refusal in (*lost, *trace.stops_of(step)):
-        spot = spot_of(slots, mappings, refusal.target, refusal.factor)
-        if refusal not in seen and spot is not None:
+    seen: set[StepRefusal] = set()
+    for number, refusal in (*lost, *trace.final_refusals(step)):
+        slot_dim = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+        if refusal not in seen and slot_dim is not None:
             seen.add(refusal)
-            yield search.make(spot, step, number, refusal)
+            yield search.with_causes(trace.slot_refusal(step, number, refusal), refusal)

@@ -1,4 +1,4 @@
-"""Finding what a user asks about: by its name in the text, by its op, by its place."""
+"""Look-up of values and ops by name, by op, or by place in the source."""
 
 from __future__ import annotations
 

@@ -1,15 +1,46 @@
-"""What to answer: where one more visit would change a sharding."""
+"""Places where one more visit would change a sharding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.explain.answer.explanation import NotSettled
+from attrs import frozen
+
 from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.reason import spot_of
-from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.reasons import Reason
+from shardy_py.explain.record.slot_dims import slot_dim_of
 from shardy_py.explain.record.trace import Trace
 from shardy_py.sharding.rule import factor_symbol
+
+
+@frozen
+class NotSettled:
+    """An axis that one more visit of an op would bring; the reference's order ends before it.
+
+    Args:
+        op: The op, with its results.
+        location: Its place in the source, or "".
+        value: The tensor that would get the axis.
+        dimension: The dimension that would.
+        axis: The axis.
+        source: The tensor that has it.
+        source_dimension: The dimension that has it.
+        factor: The symbol of the factor in the op's rule.
+    """
+
+    op: str
+    location: str
+    value: str
+    dimension: int
+    axis: str
+    source: str
+    source_dimension: int
+    factor: str
+
+    def __str__(self) -> str:
+        place = f" at {self.location}" if self.location else ""
+        ends = f"{self.value} dim {self.dimension} <- {self.source} dim {self.source_dimension} {self.axis}"
+        return f"{ends}: through {self.op}{place}, factor {self.factor}"
 
 
 def find_unsettled(trace: Trace, labels: Labels) -> Iterator[NotSettled]:
@@ -19,12 +50,12 @@ def find_unsettled(trace: Trace, labels: Labels) -> Iterator[NotSettled]:
         trace: The trace.
         labels: The names to use.
     """
-    for step in trace.ending.unsettled:
-        slots, mappings = trace.shape_of(step)
+    for step in trace.final_visits.unsettled:
+        slots, mappings = trace.slots_and_mappings(step)
         label = labels.of_step[step]
-        for _, one in trace.stops_of(step):
-            target = spot_of(slots, mappings, one.target, one.factor)
-            source = spot_of(slots, mappings, one.source, one.factor)
-            if one.code is Code.NOT_REVISITED and target is not None and source is not None:
+        for _, one in trace.final_refusals(step):
+            target = slot_dim_of(slots, mappings, one.target, one.factor)
+            source = slot_dim_of(slots, mappings, one.source, one.factor)
+            if one.reason is Reason.NOT_REVISITED and target is not None and source is not None:
                 ends = labels.value(target[0]), target[1], str(one.axis), labels.value(source[0]), source[1]
                 yield NotSettled(str(label), label.location, *ends, factor_symbol(one.factor))

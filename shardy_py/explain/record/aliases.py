@@ -1,4 +1,4 @@
-"""The names that a frontend remembers of a function's arguments and results, such as ``params['w']``."""
+"""Names that a frontend keeps of a function's arguments and results, such as ``params['w']``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RESULT_INFO = "jax.result_info"
 
 
 def native_names(program: Program, main: Op | None = None) -> tuple[dict[int, str], dict[str, int]]:
-    """Return the names that the text of a program gives to values, and what else those of the main function are called.
+    """Return the names of values in the text of a program, and the other names of those of the main function.
 
     Args:
         program: The program; one that was built has no text.

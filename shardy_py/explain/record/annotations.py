@@ -1,4 +1,4 @@
-"""Where the shardings come from with which propagation starts."""
+"""Annotations: the origins of the shardings with which propagation starts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NAMED_COMPUTATION = "sdy.named_computation"
 
 @frozen
 class Annotation:
-    """One annotation: the start of chains, or what keeps axes out.
+    """An annotation: the start of chains, or an obstacle to axes.
 
     Args:
         kind: ``argument``, ``result``, ``constraint``, ``manual computation``, ``op`` or ``group``.
-        text: What is annotated, readable.
+        text: The thing that is annotated, readable.
         sharding: The sharding.
         owner: The slot it was written on, where a pass brought it from another one; else -1.
     """
@@ -38,11 +38,11 @@ class Annotation:
 
 
 def capture_annotations(problem: Problem, labels: Labels, given: Mapping[int, TensorSharding]) -> dict[int, Annotation]:
-    """Return where the first shardings of slots come from, while the program is as propagation saw it.
+    """Return the annotations of slots, while the program is as propagation saw it.
 
     Args:
         problem: The problem.
-        labels: What to call things.
+        labels: The names of values and ops.
         given: Value id to the sharding that the user gave.
     """
     found: dict[int, Annotation] = {}

@@ -1,4 +1,4 @@
-"""What every tensor of a solve had when: the visits of a log, replayed."""
+"""Shardings of every tensor of a solve over time, from the visits of its log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardy_py.sharding.tensor import TensorSharding
 
 
 class Cause(Enum):
-    """Why a tensor has a sharding from some time on."""
+    """Causes of a change of a sharding."""
 
     START = "start"
     PRIORITY = "priority"
@@ -33,7 +33,7 @@ class Moment(NamedTuple):
     Attributes:
         time: -1 at the start, 2n + 1 for visit number n, 2n where a user priority began just before it.
         sharding: The id of the sharding from then on.
-        cause: Why.
+        cause: The cause of the change.
         position: For a visit, the position of the tensor in its step; for a group, that of the member that changed.
     """
 
@@ -96,7 +96,7 @@ class _Replay:
         self.updates: list[tuple[int, Update]] = []
 
     def run(self) -> History:
-        """Go through all visits."""
+        """Apply all visits, in order."""
         for number, visit in enumerate(self.log.visits):
             self._begin_rounds(2 * number, self.log.places[visit.place].user_priority)
             if visit.outcome:

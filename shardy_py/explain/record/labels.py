@@ -1,4 +1,4 @@
-"""What to call the values and ops of a run: by the names that the text of the module gives them."""
+"""Names of the values and ops of a run, as the text of the module has them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _EDGES = (DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE)
 
 @frozen
 class OpLabel:
-    """What to call an op.
+    """The name of an op in explanations.
 
     Args:
         name: The name of the op, for example ``stablehlo.add``.
         results: The names of its results, or its symbol.
-        location: Where it stands, or "".
+        location: Its place in the source, or "".
     """
 
     name: str
@@ -69,7 +69,7 @@ class Labels:
 
         Args:
             slots: Name to slot.
-            unseen: See above.
+            unseen: The names of values in the text that propagation does not see.
         """
         kept = {slot: f"({name})" if name.startswith(("%", "@")) else name for slot, name in self.of_slot.items()}
         of_slot = {**kept, **names_by_slot(slots)}
@@ -139,7 +139,7 @@ def with_copies(names: Mapping[int, str], program: Program, copies: CopyLog | No
     Args:
         names: Value id to name, in the program as it was given.
         program: The program, which knows what it has copied.
-        copies: Which copies of constants were made.
+        copies: The copies of constants that were made.
     """
     result, taken = dict(names), Counter(names.values())
     for original, stand_in, user in copies.stand_ins() if copies is not None else ():

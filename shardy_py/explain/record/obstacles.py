@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.reasons import Reason
 from shardy_py.propagation.steps.factors import Direction, Projection, StepContext, compatible_major_axes
 from shardy_py.sharding.axes import AxisRef, prefix_without_overlap
 from shardy_py.sharding.axis_lists import PrefixStatus, prefix_status
@@ -17,14 +17,14 @@ class Obstacle:
     """What stands in the way.
 
     Args:
-        code: Its kind.
+        reason: The reason that it gives.
         tensor: The position of the tensor it belongs to, where there is one.
         factor: The factor it belongs to, where there is one.
         by: The axes in the way.
         detail: More about it.
     """
 
-    code: Code
+    reason: Reason
     tensor: int | None = None
     factor: int | None = None
     by: Axes = ()
@@ -41,21 +41,21 @@ def obstacle_within(
 ) -> Obstacle:
     """Return why a tensor does not take all of an axis along a factor (see `prefix_within_factor`)."""
     rest: AxisRef | None = axis
-    for code, axes in ((Code.REPLICATED, tensor.replicated_axes), (Code.UNREDUCED, tensor.unreduced_axes)):
+    for reason, axes in ((Reason.REPLICATED, tensor.replicated_axes), (Reason.UNREDUCED, tensor.unreduced_axes)):
         shorter = prefix_without_overlap(rest, axes) if rest is not None else None
         if shorter is None:
-            return Obstacle(code, position, by=overlapping(axis, axes))
+            return Obstacle(reason, position, by=overlapping(axis, axes))
         if shorter != rest and _fits(shorter, entry):
-            return Obstacle(code, position, by=overlapping(axis, axes))
+            return Obstacle(reason, position, by=overlapping(axis, axes))
         rest = shorter
     if entry.is_closed:
-        return Obstacle(Code.CLOSED, position)
+        return Obstacle(Reason.CLOSED, position)
     if entry.overflow_axes:
-        return Obstacle(Code.DOES_NOT_DIVIDE, position, by=entry.overflow_axes, detail="the axes behind the factor")
+        return Obstacle(Reason.DOES_NOT_DIVIDE, position, by=entry.overflow_axes, detail="the axes behind the factor")
     detail = f"{factor_size} is not divisible by what is before it"
     if factor_size % prev_sharded_size == 0:
         detail = f"{factor_size // prev_sharded_size} of {factor_size} are left for it"
-    return Obstacle(Code.DOES_NOT_DIVIDE, position, detail=detail)
+    return Obstacle(Reason.DOES_NOT_DIVIDE, position, detail=detail)
 
 
 def _fits(axis: AxisRef, entry: FactorSharding) -> bool:
@@ -81,7 +81,7 @@ def obstacle_across(
             continue
         had = before.factors[other]
         known = overlapping(axis, (*had.overflow_axes, *had.axes))
-        return Obstacle(Code.OVERLAP if known else Code.LOST, position, other, found)
+        return Obstacle(Reason.OVERLAP if known else Reason.LOST, position, other, found)
     raise AssertionError("only asked where another factor is in the way")
 
 
@@ -99,23 +99,23 @@ def obstacle_to_merging(
         return _obstacle_of_no_direction(rule, factor)
     is_operand = source < len(projection.operands)
     if direction != Direction.BOTH and is_operand != (direction == Direction.FORWARD):
-        return Obstacle(Code.DIRECTION, detail=f"only {str(Direction(direction).name).lower()} at this level")
+        return Obstacle(Reason.DIRECTION, detail=f"only {str(Direction(direction).name).lower()} at this level")
     own = projection.tensors[source].factors[factor].axes
     tensors = projection.tensors
     for other in (target, *range(len(tensors))):
         entry = tensors[other].factors.get(factor)
         if other != source and entry is not None and _conflict(own, entry.axes):
-            return Obstacle(Code.CONFLICT, other, factor, entry.axes)
+            return Obstacle(Reason.CONFLICT, other, factor, entry.axes)
     raise AssertionError("axes on which no two tensors disagree are merged")
 
 
 def _obstacle_of_no_direction(rule: OpShardingRule, factor: int) -> Obstacle:
     if factor in rule.blocked_propagation_factors:
-        return Obstacle(Code.BLOCKED)
+        return Obstacle(Reason.BLOCKED)
     kind = rule.kind(factor)
     if kind is not FactorKind.PASS_THROUGH:
-        return Obstacle(Code.FACTOR_KIND, detail=f"a {kind.value} factor")
-    return Obstacle(Code.DIRECTION, detail="not at this level")
+        return Obstacle(Reason.FACTOR_KIND, detail=f"a {kind.value} factor")
+    return Obstacle(Reason.DIRECTION, detail="not at this level")
 
 
 def _conflict(first: Axes, second: Axes) -> bool:

@@ -1,4 +1,4 @@
-"""The ops that nothing propagates through: those without a sharding rule."""
+"""Ops without a sharding rule, through which nothing propagates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from shardy_py.ir.data_flow import DATA_FLOW_EDGE
 from shardy_py.ir.graph import Op, Program
 from shardy_py.propagation.problem import Problem
 
-Bare = tuple[OpLabel, tuple[int, ...]]
-"""An op and the slots of its operands and results."""
+OpWithoutRule = tuple[OpLabel, tuple[int, ...]]
+"""Ops without a sharding rule, through which nothing propagates."""
 
 _SILENT = (FUNCTION, "func.call", "func.return", "sdy.return", "sdy.mesh", "sdy.sharding_group", DATA_FLOW_EDGE)
 
 
-def capture_bare_ops(program: Program, problem: Problem, names: Mapping[int, str]) -> dict[int, list[Bare]]:
+def capture_ops_without_rule(
+    program: Program, problem: Problem, names: Mapping[int, str]
+) -> dict[int, list[OpWithoutRule]]:
     """Return, for every slot, the ops without a rule at it, while the program is as propagation saw it.
 
     Args:
@@ -25,7 +27,7 @@ def capture_bare_ops(program: Program, problem: Problem, names: Mapping[int, str
     """
     with_rule = {op.id for op, rule in zip(problem.step_ops, problem.step_rules, strict=True) if rule is not None}
     flowing = {op.operands[0].owning_op.id for op in program.walk() if op.name == DATA_FLOW_EDGE and op.operands}
-    found: dict[int, list[Bare]] = {}
+    found: dict[int, list[OpWithoutRule]] = {}
     for op in program.walk():
         if op.id in with_rule or op.id in flowing or op.name in _SILENT or _is_terminator(op):
             continue

@@ -1,11 +1,11 @@
-"""What has to be taken down during a run so that it can be explained afterwards."""
+"""Data that a run records so that it can be explained afterwards."""
 
 from __future__ import annotations
 
 from shardy_py.explain.record.aliases import native_names
 from shardy_py.explain.record.annotations import capture_annotations
 from shardy_py.explain.record.labels import capture_labels, program_names, with_copies
-from shardy_py.explain.record.ops_without_rule import capture_bare_ops
+from shardy_py.explain.record.ops_without_rule import capture_ops_without_rule
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Op, Program
@@ -18,10 +18,10 @@ from shardy_py.sharding.combiner import NOT
 
 
 class Recording:
-    """Takes down a run: made when the program and its shardings are complete, before any pass.
+    """The record of a run: made when the program and its shardings are complete, before any pass.
 
     Attributes:
-        log: What the engine has to write its visits to.
+        log: The log to which the engine writes its visits.
     """
 
     def __init__(self, program: Program, main: Op) -> None:
@@ -44,16 +44,16 @@ class Recording:
             program: The program.
             solution: The solution.
             schedule: The schedule that was used.
-            copies: Which copies of constants the passes before made.
-            semantics: What is known about ops, to say how reductions combine.
+            copies: The copies of constants that the passes before made.
+            semantics: The definitions of ops, for the combiners of their reductions.
         """
         problem = solution.problem
         labels = capture_labels(with_copies(self.names, program, copies), problem, self.aliases)
         annotations = capture_annotations(problem, labels, self.given)
-        bare = capture_bare_ops(program, problem, labels.of_slot)
+        without_rule = capture_ops_without_rule(program, problem, labels.of_slot)
         reductions = {} if semantics is None else capture_reductions(problem, semantics)
         return Trace(
-            problem, self.log, solution, schedule, labels, annotations, bare, reductions, _erased_steps(problem)
+            problem, self.log, solution, schedule, labels, annotations, without_rule, reductions, _erased_steps(problem)
         )
 
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from attrs import define, field, frozen
 
 from shardy_py.explain.record.obstacles import Obstacle, merged_axes, obstacle_across, obstacle_within
-from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.reasons import Reason
 from shardy_py.propagation.steps.aggressive import limit_to_results, preference, source_tensors
 from shardy_py.propagation.steps.factors import (
     Projection,
@@ -91,7 +91,7 @@ def _truncate(axes: Axes, remove: Remove, why: Why, context: StepContext) -> tup
         if kept != axis:
             found.append(why(axis, prev_sharded_size))
         if kept is not None and context.conservative and kept.sub_axis is not None:
-            found.append(Obstacle(Code.CONSERVATIVE))
+            found.append(Obstacle(Reason.CONSERVATIVE))
         return kept
 
     kept = truncate_by_conflicts(axes, noted, context)
@@ -210,7 +210,7 @@ class _Aggressive:
         decisions.add(position, factor, axes, free, obstacle)
         if free and context.is_elementwise and position < len(self.projection.operands):
             limited = limit_to_results(self.projection, factor, free)
-            decisions.add(position, factor, free, limited, Obstacle(Code.SIDEWAYS))
+            decisions.add(position, factor, free, limited, Obstacle(Reason.SIDEWAYS))
             free = limited
         if free and expand(tensor, factor, free):
             decisions.updated[position] = True

@@ -1,4 +1,4 @@
-"""Who else would have taken an axis that a factor lost: what remains after the winner, one after the other."""
+"""Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
-from shardy_py.explain.record.reason import Spot, spot_of
-from shardy_py.explain.record.reasons import Code, Refusal
+from shardy_py.explain.record.reasons import Reason, StepRefusal
+from shardy_py.explain.record.slot_dims import SlotDim, slot_dim_of
 from shardy_py.explain.record.step import StepExplanation
 from shardy_py.explain.record.trace import Trace
 from shardy_py.propagation.trace import Visit, rule_of_visit, slots_of_visit
@@ -16,7 +16,7 @@ from shardy_py.sharding.rule import TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
 
 
-def find_rivals(trace: Trace, visit: Visit, refusal: Refusal) -> Iterator[Spot]:
+def find_rivals(trace: Trace, visit: Visit, refusal: StepRefusal) -> Iterator[SlotDim]:
     """Yield the dimensions behind the factors that would have taken a lost axis in turn, had the winner not wanted it.
 
     Each is a dimension of a tensor of the step that has the axis along such a factor. The visit is repeated without
@@ -29,7 +29,7 @@ def find_rivals(trace: Trace, visit: Visit, refusal: Refusal) -> Iterator[Spot]:
     """
     rule, slots = rule_of_visit(trace.problem, visit), slots_of_visit(trace.problem, visit.step)
     values = [trace.problem.table.values[number] for number in visit.seen]
-    lost: Refusal | None = refusal
+    lost: StepRefusal | None = refusal
     for _ in range(rule.num_factors):
         if lost is None or lost.other_factor is None:
             return
@@ -38,25 +38,25 @@ def find_rivals(trace: Trace, visit: Visit, refusal: Refusal) -> Iterator[Spot]:
             None if value is None else _without(value, rule.mappings[position], factor, refusal.axis)
             for position, value in enumerate(values)
         ]
-        lost = _still_lost(trace.explain_otherwise(visit, values), refusal)
+        lost = _still_lost(trace.visits.explain_with(visit, values), refusal)
         if lost is not None and lost.other_factor is not None:
             holder = _holder(values, rule.mappings, lost.other_factor, refusal.axis)
-            spot = None if holder is None else spot_of(slots, rule.mappings, holder, lost.other_factor)
-            if spot is not None:
-                yield spot
+            slot_dim = None if holder is None else slot_dim_of(slots, rule.mappings, holder, lost.other_factor)
+            if slot_dim is not None:
+                yield slot_dim
 
 
-def _still_lost(explanation: StepExplanation, refusal: Refusal) -> Refusal | None:
-    """Return the refusal of the same candidate for the same reason, if there still is one."""
+def _still_lost(explanation: StepExplanation, refusal: StepRefusal) -> StepRefusal | None:
+    """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
     for one in explanation.refused:
         is_same = (one.target, one.source, one.factor) == (refusal.target, refusal.source, refusal.factor)
-        if is_same and one.code is Code.LOST and one.axis.overlaps(refusal.axis):
+        if is_same and one.reason is Reason.LOST and one.axis.overlaps(refusal.axis):
             return one
     return None
 
 
 def _without(sharding: TensorSharding, mapping: TensorMapping, factor: int, axis: AxisRef) -> TensorSharding:
-    """Return a sharding without an axis, and what is behind it, on the dimensions of a factor."""
+    """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
     dims = list(sharding.dim_shardings)
     for dimension, factors in enumerate(mapping):
         axes = dims[dimension].axes if factor in factors else ()
@@ -69,7 +69,7 @@ def _without(sharding: TensorSharding, mapping: TensorMapping, factor: int, axis
 def _holder(
     values: Sequence[TensorSharding | None], mappings: Sequence[TensorMapping], factor: int, axis: AxisRef
 ) -> int | None:
-    """Return the position of the first tensor that has an axis on a dimension of a factor."""
+    """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
     for position, (value, mapping) in enumerate(zip(values, mappings, strict=True)):
         dims = value.dim_shardings if value is not None else ()
         for dim, factors in zip(dims, mapping, strict=False):

@@ -12,7 +12,7 @@ from copy import deepcopy
 from attrs import evolve, frozen
 
 from shardy_py.explain.record.obstacles import Obstacle, obstacle_to_merging
-from shardy_py.explain.record.reasons import Acceptance, Code, Refusal
+from shardy_py.explain.record.reasons import Reason, StepMove, StepRefusal
 from shardy_py.explain.record.replay import Decisions, Rank, replay_aggressive, replay_basic
 from shardy_py.propagation.step_outcomes import project_step
 from shardy_py.propagation.steps.factors import Projection, StepContext, Strategy
@@ -41,8 +41,8 @@ class StepExplanation:
     old: Projection
     new: Projection
     shardings: tuple[TensorSharding | None, ...]
-    accepted: tuple[Acceptance, ...]
-    refused: tuple[Refusal, ...]
+    accepted: tuple[StepMove, ...]
+    refused: tuple[StepRefusal, ...]
 
 
 def explain_step(
@@ -108,8 +108,8 @@ class _Reporter:
     ) -> None:
         self.rule, self.old, self.new, self.after = rule, old, new, after
         self.decisions, self.context = decisions, context
-        self.accepted: list[Acceptance] = []
-        self.refused: list[Refusal] = []
+        self.accepted: list[StepMove] = []
+        self.refused: list[StepRefusal] = []
 
     def report(self) -> StepExplanation:
         """Go through all pairs of tensors and factors."""
@@ -153,7 +153,7 @@ class _Reporter:
         blocking = self._blocking_factor(source, factor)
         assert blocking is not None, "only asked where there are overflow axes"
         detail = f"factor {factor_symbol(blocking)} has size {self.rule.factor_sizes[blocking]}"
-        return Obstacle(Code.DOES_NOT_DIVIDE, source, blocking, detail=detail)
+        return Obstacle(Reason.DOES_NOT_DIVIDE, source, blocking, detail=detail)
 
     def _dims_of(self, target: int) -> tuple[DimensionSharding, ...]:
         sharding = self.after[target]
@@ -163,7 +163,7 @@ class _Reporter:
         for source, tensor in enumerate(self.old.tensors):
             entry = tensor.factors.get(factor)
             if source != target and entry is not None and any(one.contains(axis) for one in entry.axes):
-                self.accepted.append(Acceptance(target, source, factor, axis))
+                self.accepted.append(StepMove(target, source, factor, axis))
                 return
 
     def _refuse(self, target: int, source: int, factor: int, axis: AxisRef, gained: Axes) -> None:
@@ -180,25 +180,25 @@ class _Reporter:
         """Return why a tensor did not take an axis on which all agree."""
         merged = self.decisions.merged[factor]
         if any(one.contains(axis) for one in gained):
-            return Obstacle(Code.STRIDED, target, factor)
+            return Obstacle(Reason.STRIDED, target, factor)
         index = next(index for index, one in enumerate(merged) if one.contains(axis))
         for stop in self.decisions.stops.get((target, factor), ()):
             if stop.index == index:
                 return self._completed(stop.obstacle, factor)
             if stop.index < index:
                 cause = stop.obstacle
-                return Obstacle(Code.BEHIND, cause.tensor, cause.factor, (merged[stop.index],), cause.code.value)
+                return Obstacle(Reason.BEHIND, cause.tensor, cause.factor, (merged[stop.index],), cause.reason.value)
         raise AssertionError("an axis that nothing stops is taken")
 
     def _completed(self, obstacle: Obstacle, factor: int) -> Obstacle:
         """Add why the other factor was preferred, where it was; say what closed a factor, if not the user."""
         ranks = self.decisions.ranks
-        if obstacle.code is Code.LOST and obstacle.factor is not None and not self._keeps(obstacle):
+        if obstacle.reason is Reason.LOST and obstacle.factor is not None and not self._keeps(obstacle):
             detail = f"factor {factor_symbol(obstacle.factor)} was preferred, and could not keep it"
-            return Obstacle(Code.STRIDED, obstacle.tensor, obstacle.factor, obstacle.by, detail)
-        if obstacle.code is Code.LOST and obstacle.factor in ranks:
+            return Obstacle(Reason.STRIDED, obstacle.tensor, obstacle.factor, obstacle.by, detail)
+        if obstacle.reason is Reason.LOST and obstacle.factor in ranks:
             return evolve(obstacle, detail=_preference(ranks[obstacle.factor], ranks[factor]))
-        if obstacle.code is Code.CLOSED and obstacle.tensor is not None:
+        if obstacle.reason is Reason.CLOSED and obstacle.tensor is not None:
             blocking = self._blocking_factor(obstacle.tensor, factor)
             # Nothing behind axes that divide no factor may be sharded; that closes factors of open dimensions.
             if blocking is not None and not self.old.tensors[obstacle.tensor].factors[blocking].is_closed:
@@ -213,12 +213,12 @@ class _Reporter:
 
     def _note(self, target: int, source: int, factor: int, axis: AxisRef, obstacle: Obstacle) -> None:
         self.refused.append(
-            Refusal(
+            StepRefusal(
                 target,
                 source,
                 factor,
                 axis,
-                obstacle.code,
+                obstacle.reason,
                 obstacle.tensor,
                 obstacle.factor,
                 obstacle.by,

@@ -1,11 +1,12 @@
-"""Tensors with an axis that they cannot offer: over other meshes, along other factors, behind ops without a rule."""
+"""Dimensions that cannot pass on an axis: over other meshes, along other factors, behind ops without a rule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.explain.record.reason import Reason, Spot, axes_of, spots_with
-from shardy_py.explain.record.reasons import Code
+from shardy_py.explain.record.reasons import Reason
+from shardy_py.explain.record.slot_dims import SlotDim, axes_of, slot_dims_with
+from shardy_py.explain.record.slot_refusals import SlotRefusal
 from shardy_py.explain.record.trace import Trace
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap
@@ -17,45 +18,53 @@ def axis_overlaps(axis: AxisRef, sharding: TensorSharding | None, dimension: int
     return any_overlap((axis,), axes_of(sharding, dimension))
 
 
-class Bystanders:
-    """Looks for such tensors in a trace."""
+class UnreachableSources:
+    """Search for such dimensions in a trace."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.last = trace.history.last
 
-    def over_other_meshes(self, spot: Spot, step: int, position: int, axis: AxisRef, distance: int) -> Iterator[Reason]:
-        """Yield the tensors that have an axis, at a step that sees several meshes and so does nothing."""
-        if self.trace.ending.visit(step) is not None and self.trace.ending.explain(step) is None:
-            yield from self._at(Code.MESH, spot, step, position, axis, distance)
+    def over_other_meshes(
+        self, slot_dim: SlotDim, step: int, position: int, axis: AxisRef, distance: int
+    ) -> Iterator[SlotRefusal]:
+        """Yield the refusals at a step that sees several meshes, and so does nothing."""
+        if self.trace.final_visits.visit(step) is not None and self.trace.final_visits.explain(step) is None:
+            yield from self._at(Reason.MESH, slot_dim, step, position, axis, distance)
 
-    def at_manual_border(self, spot: Spot, step: int, position: int, axis: AxisRef, distance: int) -> Iterator[Reason]:
-        """Yield that an axis is manual inside, at the step of an edge of a computation that is manual along it."""
-        visit = self.trace.ending.visit(step) if step in self.trace.problem.transforms else None
+    def at_manual_border(
+        self, slot_dim: SlotDim, step: int, position: int, axis: AxisRef, distance: int
+    ) -> Iterator[SlotRefusal]:
+        """Yield the refusal of an axis at the edge of a computation that is manual along it."""
+        visit = self.trace.final_visits.visit(step) if step in self.trace.problem.transforms else None
         if visit is None:
             return
         slots = self.trace.problem.step_slots[step]
         outside_or_in = self.trace.problem.table.values[visit.seen[-1]], self.last(slots[-1])
         # An argument is seen with the manual axes, a result without them.
         outer, inner = outside_or_in if position == len(slots) - 1 else outside_or_in[::-1]
-        if axis_overlaps(axis, outer, spot[1]) and not axis_overlaps(axis, inner, spot[1]):
-            yield Reason(Code.MANUAL, axis, spot, distance, step)
+        if axis_overlaps(axis, outer, slot_dim[1]) and not axis_overlaps(axis, inner, slot_dim[1]):
+            yield SlotRefusal(Reason.MANUAL, axis, slot_dim, distance, step)
 
-    def at_erased_op(self, spot: Spot, step: int, position: int, axis: AxisRef, distance: int) -> Iterator[Reason]:
-        """Yield the tensors that have an axis, at the step of an op that is gone."""
-        yield from self._at(Code.ERASED, spot, step, position, axis, distance)
+    def at_erased_op(
+        self, slot_dim: SlotDim, step: int, position: int, axis: AxisRef, distance: int
+    ) -> Iterator[SlotRefusal]:
+        """Yield the refusals at the step of an op that is gone."""
+        yield from self._at(Reason.ERASED, slot_dim, step, position, axis, distance)
 
-    def _at(self, code: Code, spot: Spot, step: int, position: int, axis: AxisRef, distance: int) -> Iterator[Reason]:
-        slots, mappings = self.trace.shape_of(step)
-        for factor in mappings[position][spot[1]] if mappings else ():
-            for source in spots_with(slots, mappings, factor):
-                if source != spot and any_overlap((axis,), axes_of(self.last(source[0]), source[1])):
-                    yield Reason(code, axis, spot, distance, step, source=source, factor=factor)
+    def _at(
+        self, reason: Reason, slot_dim: SlotDim, step: int, position: int, axis: AxisRef, distance: int
+    ) -> Iterator[SlotRefusal]:
+        slots, mappings = self.trace.slots_and_mappings(step)
+        for factor in mappings[position][slot_dim[1]] if mappings else ():
+            for source in slot_dims_with(slots, mappings, factor):
+                if source != slot_dim and any_overlap((axis,), axes_of(self.last(source[0]), source[1])):
+                    yield SlotRefusal(reason, axis, slot_dim, distance, step, source=source, factor=factor)
 
-    def along_other_factors(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
-        """Yield the dimensions next to the tensor that have an axis along a factor that the tensor has not."""
-        for step, position in self.trace.steps_at.get(spot[0], ()):
-            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.shape_of(step)
+    def along_other_factors(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
+        """Yield the refusals of dimensions next to the tensor that have an axis along a factor that it has not."""
+        for step, position in self.trace.steps_at.get(slot_dim[0], ()):
+            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
             if not mappings:
                 continue
             own = {factor for factors in mappings[position] for factor in factors}
@@ -65,13 +74,15 @@ class Bystanders:
                         continue
                     if any_overlap((axis,), axes_of(self.last(slots[other]), dimension)):
                         source = (slots[other], dimension)
-                        yield Reason(Code.NO_DIMENSION, axis, spot, step=step, source=source, factor=factors[0])
+                        yield SlotRefusal(
+                            Reason.NO_DIMENSION, axis, slot_dim, step=step, source=source, factor=factors[0]
+                        )
 
-    def behind_bare_ops(self, spot: Spot, axis: AxisRef) -> Iterator[Reason]:
-        """Yield the tensors that have an axis on the other side of an op without a rule."""
-        for op, slots in self.trace.bare.get(spot[0], ()):
+    def behind_ops_without_rule(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
+        """Yield the refusals of tensors on the other side of an op without a rule."""
+        for op, slots in self.trace.ops_without_rule.get(slot_dim[0], ()):
             for slot in dict.fromkeys(slots):
-                sharding = self.last(slot) if slot not in (-1, spot[0]) else None
+                sharding = self.last(slot) if slot not in (-1, slot_dim[0]) else None
                 for dimension, dim in enumerate(sharding.dim_shardings if sharding else ()):
                     if any_overlap((axis,), dim.axes):
-                        yield Reason(Code.NO_RULE, axis, spot, source=(slot, dimension), detail=str(op))
+                        yield SlotRefusal(Reason.NO_RULE, axis, slot_dim, source=(slot, dimension), detail=str(op))

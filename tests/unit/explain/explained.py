@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_py import Result, propagate
-from shardy_py.explain.answer.explanation import WhyNot
+from shardy_py.explain.answer.refusals import Refusal
 
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
 
@@ -20,7 +20,7 @@ def sharded(dims: str) -> str:
     return f"{{sdy.sharding = #sdy.sharding<@mesh, {dims}>}}"
 
 
-def why_not(result: Result, value: str, dim: int, axis: str) -> list[WhyNot]:
+def why_not(result: Result, value: str, dim: int, axis: str) -> list[Refusal]:
     """Return the reasons why an axis is not on a dimension, by the names of the given module."""
     (dimension,) = result.explain(value, dim, names="input").dimensions
     (missing,) = [one for one in dimension.missing if one.axis == axis]

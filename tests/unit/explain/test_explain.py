@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 from shardy_py import OptionError, Result, propagate
-from shardy_py.explain.record.reasons import MEANINGS, Code
+from shardy_py.explain.record.reasons import MEANINGS, Reason
 from tests.unit.explain.explained import MESH, sharded, traced
 
 BODY = f"""func.func @main(%arg0: tensor<8x16xf32> {sharded('[{"a"}, {?}]')} loc("params['w']"),
@@ -140,11 +140,12 @@ def test_the_trace_lists_updates_and_refusals(result: Result) -> None:
     trace = result.trace
     assert trace is not None
     assert [update.op.name for update in trace.updates][:2] == ["stablehlo.dot_general", "stablehlo.negate"]
-    lost = [one for one in trace.refusals() if one.reason is Code.LOST]
-    assert [(one.op.name, one.dimension, str(one.axis), one.place.level) for one in lost] == [
+    lost = [one for one in trace.refusals() if one.reason is Reason.LOST]
+    labels = trace.labels
+    assert [(labels.of_step[one.step].name, one.slot_dim[1], str(one.axis), one.place.level) for one in lost] == [
         ("stablehlo.dot_general", 1, '"a"', 2)
     ]
-    assert lost[0].value is not None
+    assert labels.value(lost[0].slot_dim[0]) == "%0"
 
 
 def test_the_trace_lists_every_axis_that_moved(result: Result) -> None:
@@ -154,8 +155,8 @@ def test_the_trace_lists_every_axis_that_moved(result: Result) -> None:
     moves = list(trace.moves())
     names = trace.labels
     first = moves[0]
-    assert (names.value(trace.problem.slot_of[first.value.id]), first.dimension, str(first.axis)) == ("%0", 0, '"a"')
-    assert (first.op.name, first.factor, first.direction) == ("stablehlo.dot_general", 0, "forward")
+    assert (names.value(first.slot), first.dimension, str(first.axis)) == ("%0", 0, '"a"')
+    assert (names.of_step[first.step].name, first.factor, first.direction) == ("stablehlo.dot_general", 0, "forward")
     assert (first.place.user_priority, first.place.level, first.place.strategy.value) == (0, 2, "aggressive")
     gained = 0
     for update in trace.updates:
@@ -167,7 +168,7 @@ def test_the_trace_lists_every_axis_that_moved(result: Result) -> None:
 
 def test_every_reason_has_a_meaning() -> None:
     """One line for each code."""
-    assert set(MEANINGS) == set(Code)
+    assert set(MEANINGS) == set(Reason)
 
 
 @pytest.mark.parametrize("names", ["input", "result"])
@@ -218,10 +219,10 @@ def test_what_waits_for_its_user_priority_is_refused_for_that() -> None:
     trace = result.trace
     assert trace is not None
     early = {
-        (one.dimension, str(one.axis), one.reason, one.refusal.detail.partition(" ")[0])
+        (one.slot_dim[1], str(one.axis), one.reason, one.detail.partition(" ")[0])
         for one in trace.refusals()
-        if one.place.user_priority == 0 and one.refusal.target == 0 and one.place.level > 0
+        if one.place.user_priority == 0 and trace.labels.value(one.slot_dim[0]) == "%arg0" and one.place.level > 0
     }
-    assert (0, '"b"', Code.PRIORITY, "closed") in early
-    assert (1, '"a"', Code.PRIORITY, "replicated") in early
-    assert not any(one[2] in (Code.CLOSED, Code.REPLICATED) for one in early)
+    assert (0, '"b"', Reason.PRIORITY, "closed") in early
+    assert (1, '"a"', Reason.PRIORITY, "replicated") in early
+    assert not any(one[2] in (Reason.CLOSED, Reason.REPLICATED) for one in early)

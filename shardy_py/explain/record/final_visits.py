@@ -1,4 +1,4 @@
-"""What steps would do if they were visited once more at the end of a run.
+"""One more visit of each step at the end of a run.
 
 The reference does not put back every op that sees a change, and ends although some op would still change something.
 """
@@ -7,28 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from shardy_py.explain.record.step import StepExplanation
+from shardy_py.explain.record.visits import Visits
 from shardy_py.propagation.sharding_table import NO_SHARDING
+from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import Visit, slots_of_visit
 
-if TYPE_CHECKING:
-    from shardy_py.explain.record.step import StepExplanation
-    from shardy_py.explain.record.trace import Trace
 
-
-class Ending:
-    """The end of the run of a trace.
+class FinalVisits:
+    """Visits of the steps with the shardings of the end.
 
     Args:
-        trace: The trace.
+        visits: The visits of the run.
+        solution: The shardings of its end.
+        erased: The steps of ops that are gone at the end.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._problem = trace.problem
-        self._final = trace.solution.shardings
-        self._visits: dict[int, Visit | None] = {}
+    def __init__(self, visits: Visits, solution: Solution, erased: frozenset[int]) -> None:
+        self._visits = visits
+        self._problem = visits.problem
+        self._final = solution.shardings
+        self._erased = erased
+        self._known: dict[int, Visit | None] = {}
         self._changed: dict[int, tuple[int, ...]] = {}
         # What the target of such an edge looks like from its sources depends on its op, which later passes change.
         for step in self._problem.transforms:
@@ -36,24 +37,20 @@ class Ending:
 
     def visit(self, step: int) -> Visit | None:
         """Return the last visit of a step with the shardings of the end; None where it was never visited."""
-        if step not in self._visits:
-            numbers = self._trace.visits_of.get(step)
-            last = self._trace.log.visits[numbers[-1]] if numbers else None
-            self._visits[step] = None if last is None else last._replace(seen=self._shardings(step))
-        return self._visits[step]
+        if step not in self._known:
+            last = self._visits.last(step)
+            self._known[step] = None if last is None else last._replace(seen=self._shardings(step))
+        return self._known[step]
 
     def explain(self, step: int) -> StepExplanation | None:
-        """Return what a step would do and refuse; None where it was never visited, or its tensors share no mesh."""
+        """Return the moves and refusals; None where the step was never visited, or its tensors share no mesh."""
         visit = self.visit(step)
-        return None if visit is None else self._trace.explain_visit(visit)
+        return None if visit is None else self._visits.explain(visit)
 
     def is_as_left(self, step: int) -> bool:
         """Return whether a step sees at the end what it saw in its last visit, which changed nothing."""
-        visit, numbers = self.visit(step), self._trace.visits_of.get(step)
-        if visit is None or not numbers:
-            return True
-        last = self._trace.log.visits[numbers[-1]]
-        return not last.outcome and last.seen == visit.seen
+        visit, last = self.visit(step), self._visits.last(step)
+        return visit is None or last is None or (not last.outcome and last.seen == visit.seen)
 
     def changed_positions(self, step: int) -> tuple[int, ...]:
         """Return the positions, among operands, then results, of the tensors that a step would change."""
@@ -77,8 +74,8 @@ class Ending:
 
     @cached_property
     def unsettled(self) -> tuple[int, ...]:
-        """The steps that would change something, in order; function results last."""
-        steps = [step for step in range(self._problem.num_steps) if step not in self._trace.erased]
+        """Steps that would change a sharding, in order; function results last."""
+        steps = [step for step in range(self._problem.num_steps) if step not in self._erased]
         results = range(-1, -1 - len(self._problem.function_results), -1)
         return tuple([step for step in (*steps, *results) if self.changed_positions(step)])
 

@@ -1,4 +1,4 @@
-"""What to answer: why a tensor is sharded as it is."""
+"""Explanation of the sharding of a tensor."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from attrs import evolve, frozen
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.explanation import DimensionExplanation, MissingAxis, ValueExplanation, WhyNot
+from shardy_py.explain.answer.refusals import MissingAxis, Refusal
+from shardy_py.explain.answer.value_explanation import DimensionExplanation, ValueExplanation
 from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.reasons import MEANINGS, Code
+from shardy_py.explain.record.reasons import MEANINGS, Reason
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Value
 from shardy_py.sharding.axis_lists import axis_set_difference
@@ -37,7 +38,7 @@ class Subject:
 
 
 def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | None = None) -> ValueExplanation:
-    """Return why a tensor is sharded as it is.
+    """Explain the sharding of a tensor.
 
     Args:
         trace: The trace.
@@ -79,7 +80,7 @@ def _of_edge(one: DimensionExplanation, name: str, carrier: str) -> DimensionExp
     missing = []
     for axis in one.missing:
         text = f"{name} takes the sharding of the data-flow edge of {carrier}, which has not got it"
-        owner = WhyNot(Code.EDGE_OWNER.value, axis.axis, text, name, one.dimension)
+        owner = Refusal(Reason.EDGE_OWNER.value, axis.axis, text, name, one.dimension)
         missing.append(evolve(axis, reasons=(owner, *axis.reasons)))
     return evolve(one, missing=tuple(missing))
 
@@ -105,8 +106,8 @@ def _with_final(
         yield evolve(one, missing=(*gone, *one.missing))
 
 
-def _gone(subject: Subject, one: DimensionExplanation, axis: str) -> WhyNot:
+def _gone(subject: Subject, one: DimensionExplanation, axis: str) -> Refusal:
     is_boundary = subject.value.owning_op.name in ("func.func", "func.call")
-    code = Code.BOUNDARY if is_boundary else Code.RESHARD
+    code = Reason.BOUNDARY if is_boundary else Reason.RESHARD
     detail = f"size {one.size}, {one.sharding} after propagation"
-    return WhyNot(code.value, axis, f"{MEANINGS[code]} ({detail})", subject.name, one.dimension, detail=detail)
+    return Refusal(code.value, axis, f"{MEANINGS[code]} ({detail})", subject.name, one.dimension, detail=detail)

@@ -1,0 +1,93 @@
+"""Explanation of an op, by names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from shardy_py.explain.answer.moves import Move, move_line
+from shardy_py.explain.answer.refusals import Refusal, refusal_lines
+
+
+@frozen
+class FactorExplanation:
+    """One factor of an op's rule.
+
+    Args:
+        factor: Its symbol.
+        size: Its size.
+        kind: Its kind (see `FactorKind`).
+        is_blocked: Whether nothing propagates along it.
+        places: The dimensions that have it.
+        directions: The directions in which it propagates, level by level.
+        combiner: The combiner of partial results along it (see `Combiner`), ``not`` where they cannot be combined; ""
+            for a factor that is not reduced.
+    """
+
+    factor: str
+    size: int
+    kind: str
+    is_blocked: bool
+    places: tuple[str, ...]
+    directions: tuple[str, ...]
+    combiner: str = ""
+
+
+@frozen
+class TensorOfOp:
+    """An operand or result.
+
+    Args:
+        position: ``operand 0``, ``result 0`` and so on.
+        value: The name of the tensor.
+        sharding: Its sharding after propagation, or "".
+    """
+
+    position: str
+    value: str
+    sharding: str
+
+
+@frozen
+class OpExplanation:
+    """The moves through an op and its refusals.
+
+    Args:
+        op: The op with its results.
+        location: Its place in the source, or "".
+        rule: Its rule.
+        tensors: Its operands and results.
+        factors: The factors of its rule.
+        accepted: The moves through it, in order.
+        refused: The refusals of its last visit, and those in which a factor lost to another in earlier ones.
+    """
+
+    op: str
+    location: str
+    rule: str
+    tensors: tuple[TensorOfOp, ...]
+    factors: tuple[FactorExplanation, ...]
+    accepted: tuple[Move, ...]
+    refused: tuple[Refusal, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(_op_lines(self))
+
+
+def _op_lines(explanation: OpExplanation) -> Iterator[str]:
+    yield explanation.op + (f" at {explanation.location}" if explanation.location else "")
+    yield f"  rule: {explanation.rule}"
+    for tensor in explanation.tensors:
+        yield f"  {tensor.position} {tensor.value}: {tensor.sharding or 'no sharding'}"
+    yield ""
+    for factor in explanation.factors:
+        blocked = ", propagation blocked" if factor.is_blocked else ""
+        kind = factor.kind + (f" by {factor.combiner}" if factor.combiner not in ("", "add") else "")
+        yield f"factor {factor.factor} of size {factor.size}, {kind}{blocked}: {', '.join(factor.places)}"
+        yield f"  directions by level: {', '.join(factor.directions)}"
+    yield ""
+    yield "came through it:" if explanation.accepted else "nothing came through it"
+    yield from (f"  {move_line(move)}" for move in explanation.accepted)
+    yield "did not come through it:" if explanation.refused else "nothing was kept back"
+    yield from (f"  {line}" for line in refusal_lines(explanation.refused))
