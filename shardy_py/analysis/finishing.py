@@ -1,8 +1,8 @@
-"""From a solution to a finished program, as often as one likes."""
+"""Finishing of solutions: the passes after propagation over copies of a program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from attrs import define
 
@@ -12,8 +12,7 @@ from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution
 from shardy_py.propagation.problem import Problem
-from shardy_py.transforms.pipeline import SaveModulePass
-from shardy_py.transforms.propagate import UserPriorityPropagationPass
+from shardy_py.transforms.run import run
 
 
 @define(frozen=True, eq=False)
@@ -34,7 +33,7 @@ class Finisher:
 
     @classmethod
     def of(cls, program: Program, problem: Problem, registry: Registry, passes: tuple[Pass, ...]) -> Finisher:
-        """Return what finishes copies of a program that was compiled and has its rules on its ops."""
+        """Return the finisher of a program that was compiled and has its rules on its ops."""
         template = _without_unused(program, problem)
         return cls(template, tuple(_living_slots(template, problem)), passes, registry)
 
@@ -46,19 +45,10 @@ class Finisher:
             sharding = values[found[slot]]
             if sharding is not None:
                 table[value_id] = sharding
-        context = PassContext(self.registry)
-        for item in self.passes:
-            item.run(program, context)
-            if item.name == last_pass:
-                break
+        names = [item.name for item in self.passes]
+        count = names.index(last_pass) + 1 if last_pass in names else len(names)
+        run(program, self.passes[:count], PassContext(self.registry))
         return program
-
-
-def split_at_propagation(passes: Iterable[Pass]) -> tuple[tuple[Pass, ...], tuple[Pass, ...]]:
-    """Return the passes before propagation and those after it."""
-    items = [item for item in passes if not isinstance(item, SaveModulePass)]
-    index = next(index for index, item in enumerate(items) if isinstance(item, UserPriorityPropagationPass))
-    return tuple(items[:index]), tuple(items[index + 1 :])
 
 
 def _without_unused(program: Program, problem: Problem) -> Program:

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import define, evolve, frozen
 
 from shardy_py.analysis.cost import Cost, estimate
-from shardy_py.analysis.finishing import Finisher, split_at_propagation
+from shardy_py.analysis.finishing import Finisher
 from shardy_py.analysis.machine.placement import AxisLinks
 from shardy_py.analysis.machine.toml import MachineLike, get_machine
 from shardy_py.api.given_shardings import InShardings, OutShardings
@@ -39,9 +39,8 @@ from shardy_py.schedule.given import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.inlining import with_inlining
 from shardy_py.transforms.pipelines import PropagationPipeline
-from shardy_py.transforms.plugin_passes import with_plugin_passes
+from shardy_py.transforms.run import run
 
 
 @frozen(eq=False)
@@ -137,18 +136,15 @@ class Session:
             dedup_functions_fully=dedup_functions_fully,
             enable_insert_explicit_collectives=True,
             reshard_ops_without_rule=True,
-        )
-        before, rest = split_at_propagation(
-            with_plugin_passes(with_inlining(pipeline.passes, inline_calls=inline_calls), semantics)
+            inline_calls=inline_calls,
         )
         with no_garbage_collection(keep=True), refuse_deep_nesting(main):
-            for item in before:
-                item.run(program, context)
+            run(program, pipeline.before_propagation(semantics), context)
             problem = make_problem(
                 program, semantics, conservative=conservative, warnings=context.warnings, check_arguments=True
             )
             settle_rules(program, problem, keep=True)
-            finisher = Finisher.of(program, problem, semantics, rest)
+            finisher = Finisher.of(program, problem, semantics, pipeline.after_propagation(semantics))
         told = (*context.warnings, *program.plugin_problems.values())
         return cls(program, find_main(program), problem, semantics, strategy, told, finisher, copies)
 

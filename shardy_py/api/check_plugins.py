@@ -13,7 +13,8 @@ from shardy_py.ir.passes import unknown_name
 from shardy_py.plugins import PluginInfo, Registry
 from shardy_py.schedule.default import DEFAULT
 from shardy_py.schedule.model import OpPriority
-from shardy_py.transforms.run import PASSES
+from shardy_py.transforms.pass_names import bundled_passes
+from shardy_py.transforms.plugin_passes import PLACES
 
 _RESERVED = frozenset(("h", "help", "o", "pass-pipeline", "split-input-file", "verify-diagnostics"))
 """What flags of ``shardy-opt`` besides passes are named."""
@@ -107,28 +108,34 @@ def _checked(info: PluginInfo, registry: Registry) -> PluginInfo:
 def _pass_problems(name: str, info: PluginInfo, registry: Registry) -> Iterator[Diagnostic]:
     class_: Any = registry.passes.get(name)
     place = place_of(class_) if class_ is not None else ""
-    if name in PASSES:
+    if name in bundled_passes():
         message = f"the pass {name!r} of {info.owner} has the name of a bundled one"
         yield Diagnostic("pass-clash", message, place, hint="give it another name, with a prefix of your own")
     elif name in _RESERVED or name != name.strip() or not name:
         message = f"the pass of {info.owner} cannot be called {name!r}"
         yield Diagnostic("invalid-pass", message, place, hint="give it another name, with a prefix of your own")
     elif class_ is not None:
-        yield from _runs_before_problems(name, class_, info, place)
+        yield from _place_problems(name, class_, info, place)
 
 
-def _runs_before_problems(name: str, class_: Any, info: PluginInfo, place: str) -> Iterator[Diagnostic]:
-    before = getattr(class_, "runs_before", None)
-    if before is None:
-        names = [item for item in vars(class_) if not item.startswith("_") and item != "runs_before"]
-        meant = [item for item in names if did_you_mean(item, ["runs_before"])]
-        if meant:
-            message = f"the pass {name!r} of {info.owner} has {meant[0]}, which means nothing"
-            yield Diagnostic("invalid-pass", message, place, hint="did you mean runs_before?")
+def _place_problems(name: str, class_: Any, info: PluginInfo, place: str) -> Iterator[Diagnostic]:
+    given = {item: getattr(class_, item) for item in PLACES if getattr(class_, item, None) is not None}
+    if not given:
+        names = [item for item in vars(class_) if not item.startswith("_") and item not in PLACES]
+        for item in [item for item in names if did_you_mean(item, PLACES)][:1]:
+            message = f"the pass {name!r} of {info.owner} has {item}, which means nothing"
+            hint = did_you_mean(item, PLACES, likeness=0.85, otherwise=did_you_mean(item, PLACES))
+            yield Diagnostic("invalid-pass", message, place, hint=hint)
         return
-    if not isinstance(before, str) or before not in PASSES:
-        message = f"the pass {name!r} of {info.owner} is to run before {shown(before)}, which does not exist"
-        yield evolve(unknown_name("unknown-pass", message, str(before), PASSES), location=place)
+    if len(given) > 1:
+        message = f"the pass {name!r} of {info.owner} has {' and '.join(given)}; it runs in one place"
+        yield Diagnostic("invalid-pass", message, place, hint="leave one of them out")
+        return
+    ((attribute, other),) = given.items()
+    if not isinstance(other, str) or other not in bundled_passes():
+        where = attribute.removeprefix("runs_")
+        message = f"the pass {name!r} of {info.owner} is to run {where} {shown(other)}, which does not exist"
+        yield evolve(unknown_name("unknown-pass", message, str(other), bundled_passes()), location=place)
         return
     try:
         Guard(class_, f"the pass {name!r} without options", info.owner, code="invalid-pass").call()

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import ClassVar, Literal, get_args
-
-from attrs import evolve, frozen
+from collections.abc import Iterable
+from typing import Literal, get_args
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.propagation import PropagationOptions, propagate_program
-from shardy_py.propagation.engine import StageCallback
-from shardy_py.propagation.solve import Solution
-from shardy_py.propagation.trace import VisitLog
+from shardy_py.propagation import PropagationOptions
 from shardy_py.schedule.given import OpPriorities, ScheduleLike, make_schedule
 from shardy_py.schedule.model import OpPriority
 
@@ -68,41 +61,3 @@ def propagation_options(
         conservative=conservative,
         keep_sharding_rules=keep_sharding_rules,
     )
-
-
-@frozen
-class EnginePass:
-    """Propagation with any options, in the place of the pass that a pipeline has.
-
-    Args:
-        options: How to propagate.
-        on_stage: Called with the name of each stage as it starts.
-        log: Gets every visit.
-        on_solution: Called with the solution, while the program is as propagation leaves it.
-    """
-
-    name: ClassVar[str] = "sdy-propagate"
-
-    options: PropagationOptions
-    on_stage: StageCallback | None = None
-    log: VisitLog | None = None
-    on_solution: Callable[[Solution], None] | None = None
-
-    def run(self, program: Program, context: PassContext) -> None:
-        """Propagate in place; rules stay on the ops, later passes read them.
-
-        Raises:
-            UnsupportedError: a dynamic shape or a tuple, be it that of an argument only.
-        """
-        options = evolve(self.options, keep_sharding_rules=True)
-        solution = propagate_program(
-            program,
-            context.semantics,
-            options,
-            warnings=context.warnings,
-            on_stage=self.on_stage,
-            log=self.log,
-            check_arguments=True,
-        )
-        if self.on_solution is not None:
-            self.on_solution(solution)

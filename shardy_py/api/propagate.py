@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import count
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,38 +10,35 @@ from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.foreign_types import require_shapes
 from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.api.main_function import find_main
-from shardy_py.api.options import EnginePass, Strategy, propagation_options
+from shardy_py.api.options import Strategy, propagation_options
 from shardy_py.api.result import Result
 from shardy_py.api.run_input import give_shardings, make_semantics
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.api.written import write_verified
 from shardy_py.arguments import checked
-from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
-from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.ir.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.solve import Solution
 from shardy_py.schedule.given import OpPriorities, ScheduleLike
-from shardy_py.transforms.inlining import with_inlining
-from shardy_py.transforms.pipeline import SaveModulePass
 from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
-from shardy_py.transforms.propagate import UserPriorityPropagationPass
-from shardy_py.transforms.run import snapshot_writer
+from shardy_py.transforms.propagate import PropagatePass
+from shardy_py.transforms.run import run
+from shardy_py.transforms.snapshots import AfterPass, snapshot_after_each
 
 if TYPE_CHECKING:
     from shardy_py.explain.record.recording import Recording
     from shardy_py.explain.record.trace import Trace
 
-PassCallback = Callable[[str, Program], None]
-"""Called after each pass with its name and the program as it is then."""
+PassCallback = AfterPass
 
 
 @checked
@@ -158,6 +153,8 @@ def propagate(
         keep_sharding_rules=keep_sharding_rules,
         enable_insert_explicit_collectives=explicit_collectives,
         reshard_ops_without_rule=explicit_collectives,
+        inline_calls=inline_calls,
+        engine=PropagatePass(options, stage, None if recording is None else recording.log, keep_trace),
     )
     context = PassContext(
         semantics,
@@ -169,18 +166,17 @@ def propagate(
             options.schedule, schedule=schedule, op_priorities=op_priorities, program=program, registry=semantics
         )
     )
-    after_pass = _after_pass(semantics, dump_directory, on_pass)
+    observers = [] if dump_directory is None else [snapshot_after_each(dump_directory, semantics)]
+    observers += [] if on_pass is None else [on_pass]
+
+    def after_pass(name: str, program: Program) -> None:
+        for observer in observers:
+            observer(name, program)
+        if name == PropagatePass.name:
+            stage("finish")
+
     with refuse_deep_nesting(main):
-        for item in with_plugin_passes(with_inlining(pipeline.passes, inline_calls=inline_calls), semantics):
-            if isinstance(item, SaveModulePass):
-                continue
-            is_engine = isinstance(item, UserPriorityPropagationPass)
-            log = None if recording is None else recording.log
-            current: Pass = EnginePass(options, stage, log, keep_trace) if is_engine else item
-            current.run(program, context)
-            after_pass(current.name, program)
-            if is_engine:
-                stage("finish")
+        run(program, with_plugin_passes(pipeline.passes, semantics), context, after_pass)
         verify_shardings(program)
         store_shardings(program, semantics)
         stage("write")
@@ -195,37 +191,6 @@ def propagate(
         copies=context.copies.report(program) if record_copies and context.copies is not None else None,
         trace=traces[0] if traces else None,
     )
-
-
-def _after_pass(semantics: Registry, directory: str | Path | None, callback: PassCallback | None) -> PassCallback:
-    """Return what to do after each pass."""
-    if directory is None:
-        return callback or (lambda name, program: None)
-    folder = Path(directory)
-    with _snapshot_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    write = snapshot_writer(semantics)
-    numbers = count()
-
-    def after(name: str, program: Program) -> None:
-        path = folder / f"{next(numbers):02}.{name}.mlir"
-        with _snapshot_errors(path):
-            write(program, path)
-        if callback is not None:
-            callback(name, program)
-
-    return after
-
-
-@contextmanager
-def _snapshot_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OptionError(
-            Diagnostic("snapshot", f"cannot write snapshots: {reason}", str(path), hint="give another directory")
-        ) from None
 
 
 def _start_recording(program: Program, main: Op) -> Recording:

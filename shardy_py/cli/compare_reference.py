@@ -12,8 +12,8 @@ from shardy_py.frontends.mlir import print_module, to_module
 from shardy_py.oracle.compare import compare
 from shardy_py.oracle.conformance import run
 from shardy_py.oracle.reference import Outcome, Reference
+from shardy_py.transforms.pass_names import parse_pipeline
 from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
-from shardy_py.transforms.run import parse_pipeline
 
 
 def run_compare_reference(

@@ -21,7 +21,9 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.transforms.run import PASSES, find_pass, parse_pass, parse_pipeline, run_pipeline
+from shardy_py.transforms.pass_names import bundled_passes, find_pass, parse_pass, parse_pipeline
+from shardy_py.transforms.plugin_passes import with_plugin_passes
+from shardy_py.transforms.run import run_on_attributes
 
 USAGE = """\
 usage: shardy-opt [-PASS[=OPTIONS]]... [--pass-pipeline=PIPELINE] [-split-input-file] [-o FILE] [FILE]
@@ -103,16 +105,16 @@ class _Reader:
             if not value:
                 raise _usage(f"{argument} needs a value")
             setattr(self, "output" if name == "o" else "pipeline", value)
-        elif name in PASSES:
-            self.passes.append(parse_pass(name, value))
+        elif name in bundled_passes():
+            self.passes += parse_pass(name, value)
         elif name in _IGNORED and not equals:
             return
         elif name in _SWITCHES and not equals:
             self.switches.add(_SWITCHES[name])
         elif find_pass(name) is not None:
-            self.passes.append(parse_pass(name, value))
+            self.passes += parse_pass(name, value)
         else:
-            known = [*PASSES, *_SWITCHES, "pass-pipeline", "verify-diagnostics"]
+            known = [*bundled_passes(), *_SWITCHES, "pass-pipeline", "verify-diagnostics"]
             raise OptionError(unknown_name("unknown-flag", f"unknown flag {argument!r}", name, known))
 
 
@@ -139,7 +141,7 @@ def transform(source: str | bytes, name: str, command: Command, registry: Regist
     if command.passes and registry is not None:
         program = import_module(module, name=name)
         context = PassContext(registry, list(give_shapes(program, registry)))
-        run_pipeline(program, command.passes, context)
+        run_on_attributes(program, with_plugin_passes(command.passes, registry), context)
         module = write_back(program)
         verify_module(module, name=name)
         report(context.warnings, "warning")
@@ -199,7 +201,7 @@ def run(command: Command) -> int:
         ShardyError: nothing could be read, written or set up.
     """
     if command.help:
-        _write("-", USAGE + "\npasses: " + ", ".join(PASSES) + "\n")
+        _write("-", USAGE + "\npasses: " + ", ".join(bundled_passes()) + "\n")
         return 0
     name = "<stdin>" if command.file == "-" else command.file
     data = _read(command.file)

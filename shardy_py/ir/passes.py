@@ -17,6 +17,8 @@ from shardy_py.ir.interfaces import OpSemantics
 _PassT = TypeVar("_PassT", bound="Pass")
 _TRUE = frozenset(("true", "1", ""))
 _FALSE = frozenset(("false", "0"))
+NO_TEXT = {"text": False}
+"""The metadata of a field of a pass that is no option in the text of pipelines."""
 _CLOSING = {"{": "}", '"': '"', "'": "'"}
 
 
@@ -58,7 +60,8 @@ class PassContext:
 class Pass(Protocol):
     """One rewrite of a program; an attrs class whose fields are the options.
 
-    A pass of a plugin may also have ``runs_before``: the name of the pass of `propagate` that it runs before.
+    A pass of a plugin may also have ``runs_before`` or ``runs_after``: the name of another pass, beside which it runs
+    in every pipeline that has that one.
 
     Attributes:
         name: The name in pipelines, the same as upstream's, for example ``sdy-add-data-flow-edges``.
@@ -126,9 +129,11 @@ def _unwrap(value: str) -> str:
     return value
 
 
-def option_names(class_: type[_PassT]) -> tuple[str, ...]:
-    """Return the names of a pass's options as they are written in pipelines."""
-    return tuple(field.name.replace("_", "-") for field in attrs.fields(class_))  # type: ignore[arg-type]
+def option_fields(class_: type[Any]) -> dict[str, attrs.Attribute[Any]]:
+    """Return the options of a pass by their names in pipelines."""
+    # A plugin may have a pass of an ordinary class, without options.
+    fields = attrs.fields(class_) if attrs.has(class_) else ()
+    return {item.name.replace("_", "-"): item for item in fields if item.metadata.get("text", True)}
 
 
 def make_pass(class_: type[_PassT], options: Mapping[str, str]) -> _PassT:
@@ -137,9 +142,7 @@ def make_pass(class_: type[_PassT], options: Mapping[str, str]) -> _PassT:
     Raises:
         OptionError: the pass has no such option, or a value does not fit.
     """
-    # A plugin may have a pass of an ordinary class, without options.
-    declared = attrs.fields(class_) if attrs.has(class_) else ()
-    fields = {field.name.replace("_", "-"): field for field in declared}
+    fields = option_fields(class_)
     values = {}
     for name, text in options.items():
         field = fields.get(name)

@@ -10,7 +10,8 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.ir.graph import Op
 from shardy_py.ir.passes import PassContext
 from shardy_py.plugins import Registry
-from shardy_py.transforms.run import parse_pipeline, run_pipeline
+from shardy_py.transforms.pass_names import parse_pipeline
+from shardy_py.transforms.run import run_on_attributes
 
 REFERENCE_DIALECTS = ("chlo.", "func.", "sdy.", "stablehlo.")
 """The dialects whose ops the reference has rules for; of others it knows the traits only."""
@@ -45,7 +46,7 @@ def run(text: str, pipeline: str) -> str:
     """
     passes = parse_pipeline(pipeline)
     program = import_module(parse_module(text))
-    run_pipeline(program, passes, PassContext(reference_registry()))
+    run_on_attributes(program, passes, PassContext(reference_registry()))
     module = write_back(program)
     verify_module(module)
     return print_module(module)

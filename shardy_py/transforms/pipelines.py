@@ -1,11 +1,17 @@
-"""The three pipelines: what makes a program ready for propagation, what makes its result usable, and all of it."""
+"""The three pipelines: preparation before propagation, finishing after it, and all of both with propagation.
+
+A pipeline is a value: passes, each with the reason why it stands where it stands. Mirrors upstream's
+`addImportPipeline`, `addExportPipeline` and `addPropagationPipeline`.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
+from shardy_py.ir.passes import NO_TEXT, Pass
+from shardy_py.plugins import Registry
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
 from shardy_py.transforms.finish.close_shardings import CloseShardingsPass
@@ -31,7 +37,7 @@ from shardy_py.transforms.finish.unflatten_call_graph import UnflattenCallGraphP
 from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )
-from shardy_py.transforms.pipeline import PassPipeline, SaveModulePass, Stage
+from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass
 from shardy_py.transforms.prepare.add_func_data_flow_edges import AddFuncDataFlowEdgesPass
 from shardy_py.transforms.prepare.apply_sharding_constraints import ApplyShardingConstraintsPass
@@ -39,6 +45,7 @@ from shardy_py.transforms.prepare.constant_or_scalar_splitter import ConstantOrS
 from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass
 from shardy_py.transforms.prepare.import_func_calls import ImportFuncCallsPass
 from shardy_py.transforms.prepare.import_sharding_groups import ShardingGroupImportPass
+from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
 from shardy_py.transforms.prepare.lift_inlined_meshes import LiftInlinedMeshesPass
 from shardy_py.transforms.prepare.manual_axes_cleanup import ManualAxesCleanupPass
 from shardy_py.transforms.prepare.pre_order_funcs import PreOrderFuncsPass
@@ -46,13 +53,15 @@ from shardy_py.transforms.prepare.propagate_sharding_from_func_to_call import Pr
 from shardy_py.transforms.prepare.remove_size_one_axes import RemoveSizeOneAxesPass
 from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
 from shardy_py.transforms.propagate import UserPriorityPropagationPass
+from shardy_py.transforms.snapshots import SaveModulePass
+from shardy_py.transforms.stages import PassPipeline, Stage, snapshot_stage
 
 EXPLICIT_BATCHING = "sdy-explicit-gather-scatter-batching"
 
 
 @frozen
 class ImportPipeline(PassPipeline):
-    """What makes a program ready for propagation.
+    """Preparation of a program for propagation.
 
     Args:
         dedup_functions_fully: Whether calls share their functions during propagation; then constraints and groups
@@ -89,7 +98,7 @@ class ImportPipeline(PassPipeline):
                 "after the splitter, which leaves functions without a call where it copied calls",
             ),
             Stage(ManualAxesCleanupPass(), "before edges copy the shardings of manual computations"),
-            Stage(snapshot, "before the internal devices of propagation make the program hard to read"),
+            *snapshot_stage(snapshot, "before the internal devices of propagation make the program hard to read"),
             Stage(AddDataFlowEdgesPass(), "after all that may erase or copy ops, and their edges with them"),
         )
         return stages + _constraints(self) if self.dedup_functions_fully else stages
@@ -97,15 +106,15 @@ class ImportPipeline(PassPipeline):
     def _batching(self) -> tuple[Stage, ...]:
         if not self.enable_explicit_gather_scatter_batching:
             return ()
-        # Not at the top: that module needs a frontend.
-        from shardy_py.transforms.run import get_pass
+        # Not at the top: names lead to pipelines.
+        from shardy_py.transforms.pass_names import get_pass
 
         return (Stage(get_pass(EXPLICIT_BATCHING)(), "after the splitter: it looks for iotas, and leaves unused ones"),)
 
 
 @frozen
 class ExportPipeline(PassPipeline):
-    """What makes the result of propagation usable.
+    """Finishing of a propagated program: shardings closed, reshards inserted, internal ops removed.
 
     Args:
         dump_directory: Where snapshots go; none by default.
@@ -116,7 +125,7 @@ class ExportPipeline(PassPipeline):
         remove_all_gather_reduce_scatter_for_cmv1: Whether to drop some of these collectives again.
         keep_sharding_rules: Whether rules stay on the ops.
         dump_sharding_origins: Whether the edges' sharding origins are kept, on the ops they belong to.
-        dump_propagation_edges: Whether the edges' propagation edges are kept likewise.
+        dump_propagation_edges: Whether the edges' propagation edges are kept, on the ops they belong to.
         avoid_reshards_on_calls: Accepted for the sake of upstream, which ignores it, too.
         update_non_divisible_input_output_shardings: Whether shardings of inputs and outputs must divide their sizes.
     """
@@ -167,7 +176,7 @@ class ExportPipeline(PassPipeline):
         return (
             *(divisible if self.update_non_divisible_input_output_shardings else ()),
             Stage(CloseShardingsPass(), "once no sharding changes any more"),
-            Stage(snapshot, "the result of propagation, before the program says how data gets there"),
+            *snapshot_stage(snapshot, "the result of propagation, before the program says how data gets there"),
         )
 
     def _make_explicit(self) -> tuple[Stage, ...]:
@@ -187,13 +196,13 @@ class ExportPipeline(PassPipeline):
             *(self._collectives() if full else ()),
             canonicalize,
             *(self._without_some_collectives() if full else ()),
-            Stage(snapshot, "what a partitioner gets, but for the rules"),
+            *snapshot_stage(snapshot, "what a partitioner gets, but for the rules"),
         )
 
     def _collectives(self) -> tuple[Stage, ...]:
         snapshot = SaveModulePass(self.dump_directory, "after_explicit_reshards", self.dump_index + 1)
         return (
-            Stage(snapshot, "while reshards can still be seen"),
+            *snapshot_stage(snapshot, "while reshards can still be seen"),
             Stage(CanonicalizeReshardsPass(), "before they become collectives: of two in a row one is enough"),
             Stage(
                 ReshardToCollectivesPass(),
@@ -230,12 +239,15 @@ class PropagationPipeline(PassPipeline):
         debug_propagation_edge_sharding: Whether to find out how axes went through each op.
         propagation_strategy: The strategy within an op: ``basic``, ``aggressive`` or ``basic-then-aggressive``.
         run_op_priority_propagation: Whether ops propagate level by level.
-        avoid_export_for_partitioning: See `ExportPipeline`; so are those that follow.
-        enable_insert_explicit_collectives: See there.
-        reshard_ops_without_rule: See there.
-        remove_all_gather_reduce_scatter_for_cmv1: See there.
-        update_non_divisible_input_output_shardings: See there.
-        enable_explicit_gather_scatter_batching: See `ImportPipeline`.
+        avoid_export_for_partitioning: Whether to stop where the program can still be propagated again.
+        enable_insert_explicit_collectives: Whether to make all communication explicit, as collectives.
+        reshard_ops_without_rule: Whether that is so around ops without a rule, too, which the reference leaves alone.
+        remove_all_gather_reduce_scatter_for_cmv1: Whether to drop some of these collectives again.
+        update_non_divisible_input_output_shardings: Whether shardings of inputs and outputs must divide their sizes.
+        enable_explicit_gather_scatter_batching: Whether batch dimensions that are indexed by an iota become batching
+            dimensions; needs a plugin with a pass for it.
+        inline_calls: Whether the bodies of functions are put in the places of their calls first.
+        engine: The pass that propagates, with its options; by default the reference's, with the options above.
     """
 
     name: ClassVar[str] = "sdy-propagation-pipeline"
@@ -254,45 +266,73 @@ class PropagationPipeline(PassPipeline):
     remove_all_gather_reduce_scatter_for_cmv1: bool = False
     update_non_divisible_input_output_shardings: bool = True
     enable_explicit_gather_scatter_batching: bool = False
+    inline_calls: bool = False
+    engine: Pass | None = field(default=None, metadata=NO_TEXT)
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
-        prepare, unite = self._share_functions() if self.dedup_functions_fully else self._copy_functions()
+        return (*self._before(), Stage(self._propagation(), "the thing itself"), *self._after())
+
+    def before_propagation(self, registry: Registry) -> tuple[Pass, ...]:
+        """Return the passes before propagation, with those of plugins."""
+        passes, index = self._divide(registry)
+        return passes[:index]
+
+    def after_propagation(self, registry: Registry) -> tuple[Pass, ...]:
+        """Return the passes after propagation, with those of plugins."""
+        passes, index = self._divide(registry)
+        return passes[index + 1 :]
+
+    def _divide(self, registry: Registry) -> tuple[tuple[Pass, ...], int]:
+        """Return all passes, with those of plugins, and the position of propagation."""
+        passes = with_plugin_passes(self.passes, registry)
+        return passes, passes.index(self._propagation())
+
+    def _before(self) -> tuple[Stage, ...]:
+        inline = Stage(InlineCallsPass(), "first: all others find the program that one would write without calls")
         return (
+            *((inline,) if self.inline_calls else ()),
             *self._import().stages(),
-            *prepare,
+            *(self._tie_shared_functions() if self.dedup_functions_fully else self._copy_functions()),
             Stage(PreOrderFuncsPass(), "last before propagation, which begins at the top: callers before callees"),
-            Stage(self._propagation(), "the thing itself"),
-            *unite,
+        )
+
+    def _after(self) -> tuple[Stage, ...]:
+        return (
+            *(self._untie_shared_functions() if self.dedup_functions_fully else self._unite_functions()),
             Stage(UnflattenCallGraphPass(), "once functions have the shardings by which they are compared"),
             Stage(SymbolDcePass(keep_main=True), "after calls were redirected: copies without a call go"),
             Stage(InsertFuncCallReshardsPass(), "once it is settled which function each call calls"),
             *self._export().stages(),
         )
 
-    def _copy_functions(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
-        """Return what goes before and after propagation when each call has a function of its own."""
-        prepare = (
+    def _copy_functions(self) -> tuple[Stage, ...]:
+        """Return the passes before propagation when each call has a function of its own."""
+        return (
             Stage(FlattenCallGraphPass(), "before the bodies are taken: each call takes one"),
             Stage(SymbolDcePass(keep_main=True), "after copying: only functions that are called are worth importing"),
             Stage(ImportFuncCallsPass(), "so that propagation goes through calls as through any op with a region"),
             Stage(SymbolDcePass(keep_main=True), "after the bodies were taken"),
             *_constraints(self),
         )
-        unite = (
+
+    def _unite_functions(self) -> tuple[Stage, ...]:
+        """Return the passes after propagation when each call had a function of its own."""
+        return (
             Stage(ExportNamedComputationsPass(), "before functions can be compared, they must be functions again"),
             Stage(PropagateToFuncResultsPass(), "before functions are compared, by their results, too"),
         )
-        return prepare, unite
 
-    def _share_functions(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
-        """Return what goes before and after propagation when all calls of a function share it."""
-        prepare = (Stage(AddFuncDataFlowEdgesPass(), "after all that looks at users of arguments and results"),)
-        unite = (
+    def _tie_shared_functions(self) -> tuple[Stage, ...]:
+        """Return the passes before propagation when all calls of a function share it."""
+        return (Stage(AddFuncDataFlowEdgesPass(), "after all that looks at users of arguments and results"),)
+
+    def _untie_shared_functions(self) -> tuple[Stage, ...]:
+        """Return the passes after propagation when all calls of a function share it."""
+        return (
             Stage(PropagateToFuncResultsPass(), "while edges still carry the shardings of what is returned"),
             Stage(SinkFuncDataFlowEdgesPass(), "before calls and functions are compared"),
         )
-        return prepare, unite
 
     def _import(self) -> ImportPipeline:
         return ImportPipeline(
@@ -304,7 +344,9 @@ class PropagationPipeline(PassPipeline):
             enable_explicit_gather_scatter_batching=self.enable_explicit_gather_scatter_batching,
         )
 
-    def _propagation(self) -> UserPriorityPropagationPass:
+    def _propagation(self) -> Pass:
+        if self.engine is not None:
+            return self.engine
         return UserPriorityPropagationPass(
             keep_sharding_rules=True,
             module_dump_directory=self.dump_directory,

@@ -1,8 +1,9 @@
-"""The reference's four propagation passes, by their names and options."""
+"""The engine as passes: the reference's four, by their names and options, and one with any options of the engine."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import ClassVar
 
 from attrs import evolve, frozen
@@ -11,9 +12,19 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
-from shardy_py.propagation.engine import STRATEGIES, PropagationOptions, Snapshot, StrategyName, propagate_program
-from shardy_py.propagation.trace import Observer, Update
+from shardy_py.propagation.engine import (
+    STRATEGIES,
+    PropagationOptions,
+    Snapshot,
+    StageCallback,
+    StrategyName,
+    propagate_program,
+)
+from shardy_py.propagation.solve import Solution
+from shardy_py.propagation.trace import Observer, Update, VisitLog
 from shardy_py.schedule.default import DEFAULT, Schedule
+
+_ANY_OPTIONS = "sdy-propagate"
 
 
 @frozen
@@ -156,6 +167,47 @@ class UserPriorityPropagationPass(PropagationPass):
             context.write_snapshot(program, self.module_dump_directory, name, index=self.dump_index)
 
         return write
+
+
+@frozen
+class PropagatePass:
+    """Propagation with any options of the engine.
+
+    Args:
+        options: The options of the engine.
+        on_stage: Called with the name of each stage as it starts.
+        log: Gets every visit.
+        on_solution: Called with the solution, while the program is as propagation leaves it.
+    """
+
+    # Not a literal, which `pass_names` would find: the options have no text, so that no pipeline can name the pass.
+    name: ClassVar[str] = _ANY_OPTIONS
+    # The pass of the reference in whose place it runs; plugins and pipelines know that name.
+    stands_for: ClassVar[str] = UserPriorityPropagationPass.name
+
+    options: PropagationOptions
+    on_stage: StageCallback | None = None
+    log: VisitLog | None = None
+    on_solution: Callable[[Solution], None] | None = None
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Propagate in place; rules stay on the ops, later passes read them.
+
+        Raises:
+            UnsupportedError: a dynamic shape or a tuple, be it that of an argument only.
+        """
+        options = evolve(self.options, keep_sharding_rules=True)
+        solution = propagate_program(
+            program,
+            context.semantics,
+            options,
+            warnings=context.warnings,
+            on_stage=self.on_stage,
+            log=self.log,
+            check_arguments=True,
+        )
+        if self.on_solution is not None:
+            self.on_solution(solution)
 
 
 def default_schedule(*, enabled: bool) -> Schedule | None:

@@ -14,7 +14,7 @@ from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.oracle.conformance import reference_registry
-from shardy_py.transforms.run import parse_pipeline
+from shardy_py.transforms.pass_names import parse_pipeline
 from tests.conformance.conformance_data import DATA, need, script
 
 need("programs", "reference.py")

@@ -10,16 +10,18 @@ from typing import Any
 
 import attrs
 
-from shardy_py.transforms.pipeline import PassPipeline
-from shardy_py.transforms.run import PASSES, get_pass
+from shardy_py.ir.passes import option_fields
+from shardy_py.transforms.pass_names import bundled_passes, get_pass
+from shardy_py.transforms.stages import PassPipeline
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "passes.md"
 HEAD = """\
 # Passes
 
-Each pass has the name and the options it has in the reference, which knows all but `inline-calls`.
+Each pass has the name and the options it has in the reference, which knows all but `inline-calls`,
+`reshard-ops-without-rule` and, by name, `sdy-save-module`.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
-several. In Python `shardy_py.transforms.run.parse_pipeline` reads the same text.
+several. In Python `shardy_py.transforms.pass_names.parse_pipeline` reads the same text.
 
 ```console
 $ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=true' -sdy-close-shardings -o out.mlir
@@ -32,20 +34,23 @@ This page is written by `python -m tests.docs.passes`; a test checks that it
 is up to date.
 """
 SECTIONS = (
-    ("Pipelines", lambda path: path.startswith("pipelines:")),
-    ("Before propagation", lambda path: path.startswith("prepare.")),
-    ("Propagation", lambda path: path.startswith(("propagate:", "populate_op_sharding_rules:"))),
-    ("After propagation", lambda path: path.startswith("finish.")),
-    ("Others", lambda path: path.startswith("run:")),
+    ("Pipelines", ("pipelines:",)),
+    ("Before propagation", ("prepare.",)),
+    ("Propagation", ("propagate:", "populate_op_sharding_rules:")),
+    ("After propagation", ("finish.",)),
+    ("Others", ("",)),
 )
 
 
 def page() -> str:
     """Return the text of the page."""
     parts = [HEAD]
-    for title, belongs in SECTIONS:
+    left = {name: path.removeprefix("shardy_py.transforms.") for name, path in bundled_passes().items()}
+    for title, files in SECTIONS:
         parts.append(f"\n## {title}\n")
-        parts += [_entry(name) for name, path in sorted(PASSES.items()) if belongs(path)]
+        names = [name for name, path in left.items() if path.startswith(files)]
+        parts += map(_entry, names)
+        left = {name: path for name, path in left.items() if name not in names}
     return "".join(parts)
 
 
@@ -56,15 +61,14 @@ def _entry(name: str) -> str:
     for base in reversed(class_.__mro__):
         arguments |= _docstring(base)[1]
     lines = [f"\n### {name}\n\n{summary}\n"]
-    fields: tuple[Any, ...] = attrs.fields(class_)  # type: ignore[arg-type]
+    fields = option_fields(class_)
     if fields:
         lines.append("\n| option | default | meaning |\n|---|---|---|\n")
-    for field in fields:
-        option = field.name.replace("_", "-")
+    for option, field in fields.items():
         lines.append(f"| `{option}` | {_default(field.default)} | {arguments[field.name]} |\n")
     if issubclass(class_, PassPipeline):
-        lines.append("\nIt runs:\n\n")
-        lines += [f"1. `{stage.item.name}`: {stage.reason}\n" for stage in class_().stages()]
+        lines.append("\nIt runs, snapshots where they have a directory:\n\n")
+        lines += [f"1. `{stage.item.name}`: {stage.reason}\n" for stage in class_(dump_directory="DIRECTORY").stages()]
     return "".join(lines)
 
 

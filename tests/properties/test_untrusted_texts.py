@@ -20,7 +20,7 @@ from shardy_py.indexing import AffineMap, IndexingMap
 from shardy_py.schedule.toml import format_schedule, parse_schedule
 from shardy_py.sharding import parse
 from shardy_py.sharding.hlo.parse import parse_hlo_sharding
-from shardy_py.transforms.run import parse_pipeline
+from shardy_py.transforms.pass_names import parse_pipeline
 
 PIECES = [
     '"',

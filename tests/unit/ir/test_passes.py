@@ -7,7 +7,7 @@ from attrs import frozen
 
 from shardy_py.errors import OptionError
 from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext, make_pass, option_names, split_options
+from shardy_py.ir.passes import PassContext, make_pass, option_fields, split_options
 
 
 @frozen
@@ -52,7 +52,7 @@ def test_options_take_the_kind_of_their_default():
     """Names are written with dashes; a flag alone means true."""
     options = {"keep-all": "", "limit": "7", "directory": "d", "names": "a, b"}
     assert make_pass(ToyPass, options) == ToyPass(keep_all=True, limit=7, directory="d", names=("a", "b"))
-    assert option_names(ToyPass) == ("keep-all", "limit", "directory", "names")
+    assert tuple(option_fields(ToyPass)) == ("keep-all", "limit", "directory", "names")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 import pytest
 
-from shardy_py.ir import Builder, tensor
+from shardy_py.ir import Builder
 from shardy_py.ir.passes import PassContext
 from shardy_py.plugins import Registry
-from shardy_py.transforms.pipeline import SaveModulePass
+from shardy_py.propagation import PropagationOptions
+from shardy_py.transforms.pass_names import bundled_passes, parse_pipeline
 from shardy_py.transforms.pipelines import ExportPipeline, ImportPipeline, PropagationPipeline
-from shardy_py.transforms.run import PASSES, parse_pipeline
+from shardy_py.transforms.propagate import PropagatePass
+from shardy_py.transforms.snapshots import SaveModulePass
 
 PIPELINES = [
     ImportPipeline(),
@@ -33,8 +35,8 @@ def test_every_pass_says_why_it_stands_where_it_stands(pipeline):
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
 def test_every_pass_has_a_name_of_its_own(pipeline):
-    """Whatever a pipeline runs can be run alone, by name; but for snapshots, which are no passes to anybody else."""
-    assert set(names(pipeline)) - {SaveModulePass.name} <= set(PASSES)
+    """Whatever a pipeline runs can be run alone, by name."""
+    assert set(names(pipeline)) <= set(bundled_passes())
 
 
 @pytest.mark.parametrize("name", ["sdy-import-pipeline", "sdy-export-pipeline", "sdy-propagation-pipeline"])
@@ -71,11 +73,16 @@ def test_snapshots_go_to_the_directory(tmp_path):
     assert written == [tmp_path / "07.here.mlir"]
 
 
-def test_a_pipeline_is_a_pass():
-    """Run as a whole it does what its passes do."""
-    b = Builder()
-    with b.function("main", [tensor(8)]) as (x,):
-        b.return_(x)
-    b.declare("dead", [tensor(8)], [tensor(8)])
-    ImportPipeline().run(b.program, PassContext(Registry.from_entry_points(blocked=["stablehlo"])))
-    assert list(b.program.functions) == ["main"]
+def test_without_a_directory_there_are_no_snapshots():
+    """A pass that would do nothing is left out."""
+    assert SaveModulePass.name not in names(PropagationPipeline())
+
+
+def test_propagation_parts_a_pipeline_in_two():
+    """The passes before propagation and those after it are all passes but the one that propagates."""
+    registry = Registry.of([])
+    engine = PropagatePass(PropagationOptions(strategy="basic"))
+    pipeline = PropagationPipeline(engine=engine, inline_calls=True)
+    before, after = pipeline.before_propagation(registry), pipeline.after_propagation(registry)
+    assert (*before, engine, *after) == pipeline.passes
+    assert before[0].name == "inline-calls"

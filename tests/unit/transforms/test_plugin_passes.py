@@ -10,8 +10,12 @@ from attrs import frozen
 
 import shardy_py as sdy
 from shardy_py.analysis.session import Session
+from shardy_py.cli.opt import parse_arguments, transform
 from shardy_py.errors import PluginError
 from shardy_py.ir.graph import Op
+from shardy_py.plugins import Registry
+from shardy_py.transforms.pipelines import PropagationPipeline
+from shardy_py.transforms.plugin_passes import with_plugin_passes
 
 pytest.importorskip("jaxlib", reason="the program is an MLIR module")
 
@@ -54,9 +58,9 @@ class OnDemandPass(ConstantsPass):
     runs_before: ClassVar[None] = None
 
 
-def plugin(class_):
-    """Return a plugin with a pass."""
-    return types.SimpleNamespace(__name__="toy", shardy_register_passes=sdy.hookimpl(lambda: [class_]))
+def plugin(*classes):
+    """Return a plugin with passes."""
+    return types.SimpleNamespace(__name__="toy", shardy_register_passes=sdy.hookimpl(lambda: list(classes)))
 
 
 def test_a_plugin_turns_its_constants_into_those_of_sdy() -> None:
@@ -69,10 +73,71 @@ def test_a_plugin_turns_its_constants_into_those_of_sdy() -> None:
     assert str(result.sharding("%0")) == '<@mesh, [{"a"}, {}]>'
 
 
-def test_a_session_runs_it_too() -> None:
-    """What is compiled once has gone through the passes of plugins."""
-    session = Session.open(TEXT, plugins=[plugin(ConstantsPass)])
-    assert not [op for op in session.program.walk() if op.name == "toy.full"]
+def places():
+    """Return where a pass may ask to run: beside every pass of the pipeline, before and after."""
+    names = sorted({item.name for item in PropagationPipeline().passes})
+    return [(place, name) for name in names for place in ("runs_before", "runs_after")]
+
+
+def spy(place, name, seen):
+    """Return the class of a pass that takes down the names of the ops that it finds."""
+
+    class SpyPass:
+        def run(self, program, context):
+            seen.append((place, name, sorted(op.name for op in program.walk())))
+
+    SpyPass.name = f"toy-{place}-{name}"
+    setattr(SpyPass, place, name)
+    return SpyPass
+
+
+def run_propagate(given):
+    """Run by the function."""
+    sdy.propagate(TEXT, plugins=[given], explicit_collectives=True)
+
+
+def run_session(given):
+    """Run by a session."""
+    session = Session.open(TEXT, plugins=[given])
+    session.finish(session.solve())
+
+
+def run_opt(given):
+    """Run by the command."""
+    options = "enable-insert-explicit-collectives=true reshard-ops-without-rule=true"
+    command = parse_arguments([f"-sdy-propagation-pipeline={options}"])
+    transform(TEXT, "-", command, Registry.from_entry_points(plugins=[given]))
+
+
+def test_passes_run_in_the_same_places_whoever_runs_the_pipeline() -> None:
+    """`propagate`, a session and ``shardy-opt`` show each the same program, once."""
+    found: dict = {}
+    for runner in (run_propagate, run_session, run_opt):
+        found[runner] = []
+        runner(plugin(*(spy(place, name, found[runner]) for place, name in places())))
+    assert sorted(item[:2] for item in found[run_propagate]) == sorted(places())
+    assert found[run_session] == found[run_propagate]
+    assert found[run_opt] == found[run_propagate]
+
+
+@pytest.mark.parametrize("place", ["runs_before", "runs_after"])
+def test_a_pass_stands_before_the_first_or_after_the_last_of_a_name(place: str) -> None:
+    """A pass runs once, also beside a name that a pipeline has several times."""
+    registry = Registry.from_entry_points(plugins=[plugin(spy(place, "symbol-dce", []))])
+    names = [item.name for item in with_plugin_passes(PropagationPipeline().passes, registry)]
+    dead = [index for index, name in enumerate(names) if name == "symbol-dce"]
+    assert len(dead) > 1
+    own = f"toy-{place}-symbol-dce"
+    assert names.count(own) == 1
+    assert names.index(own) == (dead[0] - 1 if place == "runs_before" else dead[-1] + 1)
+
+
+def test_a_pass_with_two_places_is_an_error() -> None:
+    """It runs once, so that one of the places would be ignored."""
+    class_ = spy("runs_before", "symbol-dce", [])
+    class_.runs_after = "symbol-dce"
+    with pytest.raises(PluginError, match="runs_before and runs_after"):
+        sdy.propagate(TEXT, plugins=[plugin(class_)])
 
 
 def test_a_pass_that_names_none_does_not_run() -> None:

@@ -22,6 +22,7 @@ from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevices
 from shardy_py.targets.jax.form.reduce_uneven_values import ReduceUnevenValuesPass
 from shardy_py.targets.jax.form.remove_barriers import RemoveBarriersPass
 from shardy_py.targets.jax.form.reshards_to_constraints import ReshardsToConstraintsPass
+from shardy_py.transforms.run import run
 
 
 def form_passes(*, leave_open: bool = False) -> tuple[Pass, ...]:
@@ -62,10 +63,8 @@ def for_xla(module: Any, *, semantics: OpSemantics, leave_open: bool = False) ->
     """
     program = import_module(_copy(to_module(module)))
     load_shardings(program, semantics)
-    context = PassContext(semantics)
     passes = form_passes(leave_open=leave_open) if device_count(program.meshes.values()) > 1 else ONE_DEVICE
-    for item in passes:
-        item.run(program, context)
+    run(program, passes, PassContext(semantics))
     store_shardings(program, semantics)
     verify_module(write_back(program))
     return program

@@ -8,7 +8,7 @@ from shardy_py.ir import Builder, tensor, verify
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.plugins import PassContext
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.transforms.run import parse_pipeline
+from shardy_py.transforms.pass_names import parse_pipeline
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
 from tests.unit.outline import outline, sharding_of
 

@@ -14,7 +14,8 @@ from shardy_py.errors import UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir.passes import PassContext
 from shardy_py.oracle.conformance import reference_registry, run
-from shardy_py.transforms.run import parse_pipeline, run_pipeline
+from shardy_py.transforms.pass_names import parse_pipeline
+from shardy_py.transforms.run import run_on_attributes
 
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=2]>\n'
 PLAIN = (
@@ -243,7 +244,7 @@ func.func private @g(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 }
 """
     program = import_module(parse_module(text))
-    run_pipeline(program, parse_pipeline("inline-calls"), PassContext(reference_registry()))
+    run_on_attributes(program, parse_pipeline("inline-calls"), PassContext(reference_registry()))
     (op,) = (op for op in program.walk() if op.name == "stablehlo.tanh")
     assert op.location == "model.py:5:6"
     write_back(program)

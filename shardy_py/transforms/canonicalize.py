@@ -1,0 +1,25 @@
+"""Canonicalization by MLIR itself."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import load_shardings, store_shardings
+
+
+@frozen
+class CanonicalizePass:
+    """Fold and simplify ops by their own patterns."""
+
+    name: ClassVar[str] = "canonicalize"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Replace the contents of the program; shardings go through the attributes."""
+        store_shardings(program, context.semantics)
+        frontend_of(program).run_native_pass(program, self.name)
+        load_shardings(program, context.semantics)
