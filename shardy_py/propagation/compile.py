@@ -25,12 +25,12 @@ from shardy_py.ir.op_index import all_ops, ops_named
 from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import TensorType, is_scalar, static_shape
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
-from shardy_py.propagation.dependents import CALL, FUNCTION, RETURN, Notifications
+from shardy_py.propagation.dependents import CALL, FUNCTION, RETURN, Dependents
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, edge_transform
 from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
-from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block
-from shardy_py.propagation.step_outcomes import Transitions
+from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block, slots_of
+from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.type_check import check_types
 from shardy_py.sharding.rule import OpShardingRule
@@ -104,10 +104,10 @@ class _Compiler:
         self.semantics = semantics
         self.conservative = conservative
         self.slots: Slots = assign_slots(program, semantics)
-        transitions = Transitions(ShardingTable(program.meshes))
-        self.problem = Problem(transitions, self.slots.values, [], {}, slot_of=self.slots.of_value)
+        outcomes = StepOutcomes(ShardingTable(program.meshes))
+        self.problem = Problem(outcomes, self.slots.values, [], {}, slot_of=self.slots.of_value)
         self.step_of = IdMap(program.next_op_id())
-        self.problem.unclear.update(self.slots.without_edge)
+        self._edge_steps: list[int] = []
         self._rows: list[tuple[Op, tuple[int, ...], OpShardingRule | None, int]] = []
         self._plans: dict[OpFacts, _Plan] = {}
         self._identities: dict[tuple[object, ...], _Plan] = {}
@@ -125,11 +125,10 @@ class _Compiler:
         self._add_start()
         if main is not None:
             self._add_function_results(main)
-        notifications = Notifications(self.program, self.semantics, self.slots, self.step_of)
-        self._add_groups(notifications)
-        self.problem.followers = [None] * len(self.slots.values)
-        self.problem.special.update(self.problem.siblings, self.problem.tied)
-        self.problem.notifications = notifications.of_slot
+        self.problem.dependents = Dependents(
+            self.program, self.semantics, self.slots, self.step_of, self.problem.step_slots, self._edge_steps
+        )
+        self._add_groups()
         return self.problem
 
     def _add_steps(self, removable: frozenset[int]) -> None:
@@ -138,8 +137,8 @@ class _Compiler:
         Args:
             removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
         """
-        facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.numbers
-        rows, flow_ops = self._rows, self.slots.data_flow
+        facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value
+        rows = self._rows
         for op in all_ops(self.program):
             if op.name in _ELSEWHERE:
                 self._add_edge(op)
@@ -147,20 +146,10 @@ class _Compiler:
                 facts = facts_of(op)
                 plan = plans.get(facts) or self._make_plan(op, facts)
                 if plan.rule is not None:
-                    # Loops, as comprehensions would take twice as long for so few values.
-                    slots, multi_use = [], False
-                    for value in op.operands:
-                        slots.append(slot_of[value.id])
-                        if len(value.uses) != 1 and not is_scalar(value.type):
-                            multi_use = True
-                    for value in op.results:
-                        slots.append(slot_of[value.id])
-                    group = plan.groups[multi_use]
+                    group = plan.groups[has_multi_use(op)]
                     if group is None:
                         group = self._make_group(op, plan)
-                    rows.append((op, tuple(slots), plan.rule, group))
-                    if op.id in flow_ops:
-                        self.problem.unclear.update(slots)
+                    rows.append((op, slots_of(op, slot_of), plan.rule, group))
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
@@ -182,7 +171,7 @@ class _Compiler:
         """Return the step group of an op, and let its plan know it."""
         assert plan.rule is not None, "only asked for ops with a rule"
         multi_use, is_elementwise = has_multi_use(op), Elementwise in plan.traits
-        rule_id = self.problem.transitions.intern_rule(plan.rule)
+        rule_id = self.problem.outcomes.intern_rule(plan.rule)
         # Enum members are hashed slowly, and so are groups; most are known already.
         key = (op.name, plan.traits, rule_id, multi_use, plan.fixed and int(plan.fixed), plan.conservative)
         found = self._groups.get(key)
@@ -238,11 +227,8 @@ class _Compiler:
             self.problem.transforms[step] = edge_transform(info.data_flow, info.owner_op, info.owner)
 
     def _enter_edge(self, step: int | None) -> None:
-        """Note the step of an edge at the slots where it begins."""
         if step is not None:
-            edges_at = self.problem.edges_at
-            for slot in self._rows[step][1][:-1]:
-                edges_at.setdefault(slot, []).append(step)
+            self._edge_steps.append(step)
 
     def _transforms(self, data_flow: ShardableDataFlowOpInterface) -> bool:
         """Return whether the interface has a transform of its own."""
@@ -325,7 +311,7 @@ class _Compiler:
             if other is not value and slot != NO_SLOT and self.slots.values[slot] is other:
                 yield slot, other.type.rank if isinstance(other.type, TensorType) else 0
 
-    def _add_groups(self, notifications: Notifications) -> None:
+    def _add_groups(self) -> None:
         """Tie the slots of sharding groups together."""
         members: dict[int, list[Value]] = {}
         for op in ops_named(self.program, "sdy.sharding_group"):
@@ -333,7 +319,7 @@ class _Compiler:
         for values in members.values():
             placed = [(value, self.slots.get(value)) for value in values]
             placed = [(value, slot) for value, slot in placed if slot != NO_SLOT]
-            ties = [(value, (slot, notifications.of(value))) for value, slot in placed]
+            ties = [(value, (slot, self.problem.dependents.of_value(value))) for value, slot in placed]
             for value, slot in placed:
                 # A member that shares its slot with others, as an argument of a loop's body does, follows the group,
                 # but the group does not follow the others.

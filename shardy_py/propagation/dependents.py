@@ -1,6 +1,13 @@
-"""Which steps have to be visited again when a sharding changes, in the reference's order."""
+"""Per-slot steps that see a change of its sharding, in the reference's order.
+
+Mirrors basic_propagation.cc::notifyShardingModified.
+"""
 
 from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 
 from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
 from shardy_py.ir.graph import Op, Program, Value
@@ -12,8 +19,93 @@ from shardy_py.propagation.slots import Slots, entry_block
 CALL, FUNCTION, RETURN = "func.call", "func.func", "func.return"
 
 
-class Notifications:
-    """Computes, per value, the steps that a change of its sharding puts back on the worklist.
+class Dependents:
+    """Per-slot steps that see a change of its sharding.
+
+    Most slots never change, so the steps of a slot are looked up at its first change. The program must still be as it
+    was compiled.
+
+    Attributes:
+        unnotified: Slot to the steps that see a change of it and are not put back on the worklist; most slots have
+            none. `of` fills it.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        semantics: OpSemantics,
+        slots: Slots,
+        step_of: IdMap,
+        step_slots: Sequence[tuple[int, ...]],
+        edge_steps: Iterable[int],
+    ) -> None:
+        """Prepare the look-up.
+
+        Args:
+            program: The program.
+            semantics: The traits and the data flow of the ops.
+            slots: The slots.
+            step_of: Op id to step.
+            step_slots: Step to its slots.
+            edge_steps: The steps of data-flow edges.
+        """
+        self.unnotified: dict[int, tuple[int, ...]] = {}
+        self._values = slots.values
+        self._put_back = _PutBack(program, semantics, slots, step_of)
+        self._found: list[tuple[int, ...] | None] = [None] * len(slots.values)
+        self._edges_at: dict[int, list[int]] = {}
+        for step in edge_steps:
+            for slot in step_slots[step][:-1]:
+                self._edges_at.setdefault(slot, []).append(step)
+        # Of a data-flow op, any value may share its slot with others whose users are not looked at.
+        own_steps = (step_of.get(op_id) for op_id in slots.data_flow)
+        shared = (slot for step in own_steps if step is not None for slot in step_slots[step])
+        self._shared = {*slots.without_edge, *shared}
+        self._steps_of_slots = _StepsOfSlots(step_slots)
+
+    def of(self, slot: int) -> tuple[int, ...]:
+        """Return the steps to put back on the worklist when a slot changes, in order."""
+        found = self._found[slot]
+        if found is None:
+            found = self._found[slot] = self.of_value(self._values[slot])
+            steps = self._steps_of_slots.of(slot) if slot in self._shared else self._edges_at.get(slot, ())
+            others = tuple([step for step in steps if step not in found])
+            if others:
+                self.unnotified[slot] = others
+        return found
+
+    def all_of(self, slot: int) -> tuple[int, ...]:
+        """Return all steps that see a change of a slot, those put back first."""
+        return self.of(slot) + self.unnotified.get(slot, ())
+
+    def of_value(self, value: Value) -> tuple[int, ...]:
+        """Return the steps to put back when the sharding of one value of a slot changes, in order."""
+        return self._put_back.of(value)
+
+
+class _StepsOfSlots:
+    """Per-slot steps with the slot among theirs, in one flat array: lists for all slots take ten times the memory."""
+
+    def __init__(self, step_slots: Sequence[tuple[int, ...]]) -> None:
+        self._step_slots = step_slots
+        # Pairs of slot and step as one number each; made when first asked for, as few programs need it.
+        self._pairs: array[int] | None = None
+
+    def of(self, slot: int) -> Sequence[int]:
+        """Return the steps of a slot, in order."""
+        count = len(self._step_slots)
+        if self._pairs is None:
+            pairs = [slot * count + step for step, slots in enumerate(self._step_slots) for slot in slots]
+            pairs.sort()
+            self._pairs = array("q", pairs)
+        first = slot * count
+        begin = bisect_left(self._pairs, first)
+        end = bisect_left(self._pairs, first + count, begin)
+        return [pair - first for pair in self._pairs[begin:end]]
+
+
+class _PutBack:
+    """Per-value steps that a change of its sharding puts back on the worklist.
 
     These are: for an edge the users of the targets it stands for, the step that makes the value, then its users,
     newest use first. A use by a terminator or by a data flow op stands for the edge that begins there, a use by a call
@@ -29,19 +121,10 @@ class Notifications:
 
     def of(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of ``value`` changes, in order."""
-        return self._of_plain(value) or self._of_any(value)
+        return self._of_result(value) or self._of_any(value)
 
-    def of_slot(self, value: Value) -> tuple[tuple[int, ...], bool]:
-        """Return the steps to put back when the slot of ``value`` changes, and whether they are those of the slot.
-
-        The steps of a slot are those with the slot among theirs. Edges that begin at the value aside, they are what is
-        put back for the result of an op.
-        """
-        steps = self._of_plain(value)
-        return (self._of_any(value), False) if steps is None else (steps, True)
-
-    def _of_plain(self, value: Value) -> tuple[int, ...] | None:
-        """Return the steps of the result of an op that has one, like all its users, which is the case of nearly all."""
+    def _of_result(self, value: Value) -> tuple[int, ...] | None:
+        """Return the steps of the result of an op with a step, all of whose users have one: nearly all values."""
         owner, step_of = value.owner, self._step_of.numbers
         if not isinstance(owner, Op) or owner.name == DATA_FLOW_EDGE:
             return None

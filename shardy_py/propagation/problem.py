@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -12,9 +10,10 @@ from attrs import define, field
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
+from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.step_outcomes import Transitions
+from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
@@ -58,7 +57,7 @@ class Problem:
     """All that solving needs, as flat lists indexed by step or slot.
 
     Attributes:
-        transitions: Classes of rules, interned shardings, memoised outcomes.
+        outcomes: Classes of rules, interned shardings, memoised outcomes.
         slot_values: Slot to the value that stands for it.
         initial: Slot to the id of the sharding it starts with; one more entry, always 0, for values without slot.
         siblings: Slot of one of several results of an op to the (slot, rank) of the others.
@@ -70,20 +69,14 @@ class Problem:
         transforms: Step to the transform of its last slot, where it has one.
         function_results: (rule, slot of the returned value, slot of the function result) of the main function.
         group_steps: Step group to its steps.
+        dependents: Slot to the steps that see a change of it.
         shardings_of: Step to the function that picks the shardings of its slots out of those of all slots.
-        followers: Slot to the steps to put back on the worklist when it changes, in that order; None where nobody asked
-            (see `find_followers`).
-        strays: Slot to the steps that see a change of it although they are no followers; most slots have none.
-        special: The slots with siblings, ties or strays.
-        notifications: Finds followers, and says whether they are all steps of the slot but edges that begin there.
-        edges_at: Slot to the steps of the edges that begin at a value of it.
-        unclear: The slots whose strays may be others than edges.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: Which steps belong to ops without uses, or None where there are none.
         slot_of: Value id to slot, for every value that can be sharded; several values may share one.
     """
 
-    transitions: Transitions
+    outcomes: StepOutcomes
     slot_values: list[Value]
     initial: list[int]
     siblings: dict[int, tuple[tuple[int, int], ...]]
@@ -94,25 +87,18 @@ class Problem:
     groups: list[StepGroup] = field(factory=list)
     group_steps: list[list[int]] = field(factory=list)
     shardings_of: list[ShardingsOf] = field(factory=list)
-    followers: list[tuple[int, ...] | None] = field(factory=list)
-    strays: dict[int, tuple[int, ...]] = field(factory=dict)
-    special: set[int] = field(factory=set)
-    notifications: Callable[[Value], tuple[tuple[int, ...], bool]] = lambda value: ((), False)
-    edges_at: dict[int, list[int]] = field(factory=dict)
-    unclear: set[int] = field(factory=set)
+    dependents: Dependents = field(init=False)
     transforms: dict[int, Transform] = field(factory=dict)
     function_results: list[tuple[OpShardingRule, int, int]] = field(factory=list)
     tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
     removal: RemovalPlan | None = None
     slot_of: Mapping[int, int] = field(factory=dict)
     _group_ids: dict[StepGroup, int] = field(factory=dict)
-    _steps_are_followers: set[int] = field(factory=set)
-    _steps_at: StepsAt | None = None
 
     @property
     def table(self) -> ShardingTable:
         """The interned shardings."""
-        return self.transitions.table
+        return self.outcomes.table
 
     @property
     def num_steps(self) -> int:
@@ -139,59 +125,6 @@ class Problem:
         for step, row in enumerate(rows):
             numbers[row[0].id] = step
             group_steps[row[3]].append(step)
-
-    def find_followers(self, slot: int) -> tuple[int, ...]:
-        """Return the followers of a slot; finds its strays, too.
-
-        Most slots never change, so that this is found out at the first change. The program must be as it was compiled.
-        """
-        found = self.followers[slot]
-        if found is None:
-            found, are_steps = self.notifications(self.slot_values[slot])
-            self.followers[slot] = found
-            if slot in self.unclear:
-                self._note_strays(slot, self._all_steps_at(slot), found)
-            elif slot in self.edges_at:
-                self._note_strays(slot, self.edges_at[slot], found)
-            elif are_steps:
-                self._steps_are_followers.add(slot)
-        return found
-
-    def _note_strays(self, slot: int, steps: Iterable[int], followers: Collection[int]) -> None:
-        strays = tuple([step for step in steps if step not in followers])
-        if strays:
-            self.strays[slot] = strays
-            self.special.add(slot)
-
-    def steps_at(self, slot: int) -> Sequence[int]:
-        """Return the steps with a slot among theirs, in some order; some without slots may be among them."""
-        followers = self.find_followers(slot)
-        return followers if slot in self._steps_are_followers else self._all_steps_at(slot)
-
-    def _all_steps_at(self, slot: int) -> Sequence[int]:
-        if self._steps_at is None:
-            self._steps_at = StepsAt(self.step_slots)
-        return self._steps_at.of(slot)
-
-
-class StepsAt:
-    """The steps of every slot, in order, in one flat array: lists for all slots would take ten times the memory."""
-
-    __slots__ = ("_num_steps", "_pairs")
-
-    def __init__(self, step_slots: Sequence[tuple[int, ...]]) -> None:
-        # Pairs of slot and step as one number each.
-        self._num_steps = count = len(step_slots)
-        pairs = [slot * count + step for step, slots in enumerate(step_slots) for slot in slots]
-        pairs.sort()
-        self._pairs = array("q", pairs)
-
-    def of(self, slot: int) -> Sequence[int]:
-        """Return the steps of a slot."""
-        first = slot * self._num_steps
-        begin = bisect_left(self._pairs, first)
-        end = bisect_left(self._pairs, first + self._num_steps, begin)
-        return [pair - first for pair in self._pairs[begin:end]]
 
 
 def _of_few(slots: tuple[int, ...]) -> ShardingsOf:

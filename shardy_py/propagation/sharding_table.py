@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.propagation.steps.whole_axis import Names, PlainTensor, open_tensor, plain_tensor
+from shardy_py.propagation.steps.whole_axis import Names, WholeAxisTensor, open_tensor, whole_axis_tensor
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, symbol
@@ -22,8 +22,7 @@ class ShardingTable:
     Attributes:
         meshes: The meshes by name.
         values: Id to sharding.
-        spreads: Id to whether a dimension has an axis: without one there is nothing to propagate.
-        plains: Plain tensors (see `plain`) by the id of the sharding, those of missing ones by minus the rank.
+        has_axes: Id to whether a dimension has an axis: without one there is nothing to propagate.
     """
 
     __slots__ = (
@@ -32,24 +31,24 @@ class ShardingTable:
         "_meshes_of",
         "_one_mesh",
         "_open",
-        "_plain_ids",
+        "_whole_axis_ids",
+        "_whole_axis_tensors",
+        "has_axes",
         "meshes",
-        "plains",
-        "spreads",
         "values",
     )
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self.meshes = meshes
         self.values: list[TensorSharding | None] = [None]
-        self.spreads = [False]
+        self.has_axes = [False]
         self._ids: dict[TensorSharding, int] = {}
         self._open: dict[tuple[str | Mesh, int], int] = {}
-        self.plains: dict[int, PlainTensor | None] = {}
+        self._whole_axis_tensors: dict[int, WholeAxisTensor | None] = {}
         self._meshes_of: dict[int, tuple[str | Mesh, Mesh]] = {}
         self._one_mesh = True
         self._dims: dict[tuple[Names, bool], DimensionSharding] = {}
-        self._plain_ids: dict[tuple[str | Mesh, tuple[Names, ...], tuple[bool, ...]], int] = {}
+        self._whole_axis_ids: dict[tuple[str | Mesh, tuple[Names, ...], tuple[bool, ...]], int] = {}
 
     def intern(self, sharding: TensorSharding | None) -> int:
         """Return the id of a sharding; 0 for None."""
@@ -60,7 +59,7 @@ class ShardingTable:
             found = self._ids[sharding] = len(self.values)
             self.values.append(sharding)
             self._one_mesh = self._one_mesh and sharding.mesh == self.values[1].mesh  # type: ignore[union-attr]
-            self.spreads.append(any(map(_AXES, sharding.dim_shardings)))
+            self.has_axes.append(any(map(_AXES, sharding.dim_shardings)))
         return found
 
     def mesh_of(self, sharding: TensorSharding) -> Mesh:
@@ -84,25 +83,25 @@ class ShardingTable:
             self._open[key] = self.intern(TensorSharding.fully_open(sharding.mesh, rank))
         return self._open[key]
 
-    def plain(self, sharding_id: int, rank: int) -> PlainTensor | None:
-        """Return a sharding as a plain tensor, one of some rank where it is missing; None where it is not plain."""
+    def whole_axis_tensor(self, sharding_id: int, rank: int) -> WholeAxisTensor | None:
+        """Return a sharding without sub-axes, an open one of some rank where it is missing; None for any other."""
         key = sharding_id or -rank
-        if key not in self.plains:
+        if key not in self._whole_axis_tensors:
             sharding = self.values[sharding_id]
-            self.plains[key] = open_tensor(rank) if sharding is None else plain_tensor(sharding)
-        return self.plains[key]
+            self._whole_axis_tensors[key] = open_tensor(rank) if sharding is None else whole_axis_tensor(sharding)
+        return self._whole_axis_tensors[key]
 
-    def intern_plain(self, mesh: str | Mesh, dims: tuple[Names, ...], closed: tuple[bool, ...]) -> int:
+    def intern_whole_axes(self, mesh: str | Mesh, dims: tuple[Names, ...], closed: tuple[bool, ...]) -> int:
         """Return the id of a sharding along whole axes, with no axes but those of the dimensions.
 
         Most are known already, and these names are hashed much faster than a sharding is made.
         """
         key = (mesh, dims, closed)
-        found = self._plain_ids.get(key)
+        found = self._whole_axis_ids.get(key)
         if found is None:
             sharding = TensorSharding(mesh, tuple(map(self.dimension, dims, closed)))
-            found = self._plain_ids[key] = self.intern(sharding)
-            self.plains[found] = PlainTensor(dims, closed, ())
+            found = self._whole_axis_ids[key] = self.intern(sharding)
+            self._whole_axis_tensors[found] = WholeAxisTensor(dims, closed, ())
         return found
 
     def dimension(self, names: Names, is_closed: bool) -> DimensionSharding:

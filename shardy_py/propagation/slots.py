@@ -59,6 +59,18 @@ class EdgeInfo(NamedTuple):
     data_flow: ShardableDataFlowOpInterface
 
 
+def slots_of(op: Op, slot_of: IdMap) -> tuple[int, ...]:
+    """Return the slots of operands, then results, of an op."""
+    numbers = slot_of.numbers
+    # A loop, as a comprehension would take twice as long for so few values.
+    slots = []
+    for value in op.operands:
+        slots.append(numbers[value.id])
+    for value in op.results:
+        slots.append(numbers[value.id])
+    return tuple(slots)
+
+
 def entry_block(function: Op) -> Block | None:
     """Return the body of a function, or None for a declaration."""
     for region in function.regions:

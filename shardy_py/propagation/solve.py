@@ -10,7 +10,7 @@ from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
 from shardy_py.propagation.problem import NO_RULE, Problem
 from shardy_py.propagation.sharding_table import NO_SHARDING
-from shardy_py.propagation.step_classes import Cohorts
+from shardy_py.propagation.step_classes import StepClasses
 from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.trace import Observer, Recorder, VisitLog
@@ -55,7 +55,7 @@ def solve(
     recorder = None if observer is None and log is None else Recorder(problem, observer, log)
     solver = _Solver(problem, schedule, strategies, recorder)
     if recorder is not None:
-        recorder.log.directions_of = solver.cohorts.directions_of
+        recorder.log.directions_of = solver.classes.directions_of
         recorder.log.user_priorities = user_priorities
     if not user_priorities:
         solver.run_levels()
@@ -96,9 +96,10 @@ class _Solver:
         self.recorder = recorder
         self.strategies = strategies
         self.current = list(problem.initial)
-        self.cohorts = Cohorts(problem, schedule)
+        self.classes = StepClasses(problem, schedule)
         self.settles = schedule is not None and schedule.settles
         self.removal = Removal(problem.removal) if problem.removal else None
+        self._coupled = frozenset((*problem.siblings, *problem.tied))
         self._alive = bytearray(b"\x01") * problem.num_steps
         self._active = bytearray(problem.num_steps)
         self._again: list[int] = []
@@ -107,7 +108,7 @@ class _Solver:
 
     def run_levels(self, user_priority: int = 0) -> None:
         """Run every level, each with every strategy, to its fixpoint; a schedule that settles repeats the last one."""
-        last = self.cohorts.num_levels - 1
+        last = self.classes.num_levels - 1
         for level in range(last + 1):
             self._run_level(user_priority, level)
         before: list[int] = []
@@ -125,19 +126,19 @@ class _Solver:
 
     def _begin(self, level: int, strategy: Strategy) -> _Worklist:
         """Take up the directions of a level; return the worklist with all steps that may have something to do."""
-        cohorts, num_steps = self.cohorts, self.problem.num_steps
+        classes, num_steps = self.classes, self.problem.num_steps
         is_first = level == 0 or len(self.strategies) > 1
         if is_first:
             self._active = bytearray(num_steps)
-            self._directions = [()] * len(cohorts.groups)
-            self._memos = [NOTHING] * len(cohorts.groups)
+            self._directions = [()] * len(classes.groups)
+            self._memos = [NOTHING] * len(classes.groups)
         waiting, active = bytearray(num_steps), self._active
-        for profile, members in enumerate(cohorts.by_profile):
-            vector = cohorts.vectors[profile][level]
-            if not is_first and vector == cohorts.vectors[profile][level - 1]:
+        for profile, members in enumerate(classes.by_profile):
+            vector = classes.vectors[profile][level]
+            if not is_first and vector == classes.vectors[profile][level - 1]:
                 continue
-            for cohort in members:
-                for step in self._direct(cohort, vector, strategy):
+            for step_class in members:
+                for step in self._direct(step_class, vector, strategy):
                     active[step] = waiting[step] = 1
         for step in self._again:
             waiting[step] = active[step]
@@ -147,24 +148,24 @@ class _Solver:
             self._active, waiting = bytearray(self._alive), bytearray(self._alive)
         return _Worklist(waiting, level, strategy)
 
-    def _direct(self, cohort: int, vector: Vector, strategy: Strategy) -> Sequence[int]:
-        """Give a cohort its directions; return its steps, or none where nothing changes or may go anywhere."""
-        index = self.cohorts.groups[cohort]
-        directions = self.cohorts.directions(index, vector)
-        if directions == self._directions[cohort]:
+    def _direct(self, step_class: int, vector: Vector, strategy: Strategy) -> Sequence[int]:
+        """Give a class of steps its directions; return its steps, or none where nothing changes or may go anywhere."""
+        index = self.classes.groups[step_class]
+        directions = self.classes.directions(index, vector)
+        if directions == self._directions[step_class]:
             return ()
-        self._directions[cohort] = directions
+        self._directions[step_class] = directions
         if not any(directions):
             return ()
         group = self.problem.groups[index]
-        self._memos[cohort] = self.problem.transitions.memo(
+        self._memos[step_class] = self.problem.outcomes.memo(
             group.rule,
             directions,
             strategy,
             is_elementwise=group.is_elementwise,
             conservative=group.conservative,
         )
-        return self.cohorts.members[cohort]
+        return self.classes.members[step_class]
 
     def _sync_function_results(self, strategy: Strategy) -> None:
         """Propagate between the values the main function returns and its results."""
@@ -177,8 +178,8 @@ class _Solver:
             memo = memos.get(id(rule))
             if memo is None:
                 directions = (int(Direction.BOTH),) * rule.num_factors
-                rule_id = problem.transitions.intern_rule(rule)
-                memo = memos[id(rule)] = problem.transitions.memo(rule_id, directions, strategy)
+                rule_id = problem.outcomes.intern_rule(rule)
+                memo = memos[id(rule)] = problem.outcomes.memo(rule_id, directions, strategy)
             outcome = memo[ids]
             if self.recorder is not None:
                 self.recorder.record(-1 - number, -1, ids, current, outcome, outcome)
@@ -188,7 +189,7 @@ class _Solver:
                     continue
                 for slot in (operand, *(member for member, _ in problem.tied.get(operand, ()))):
                     again.extend(self._assign(slot, new))
-                    again.extend(problem.steps_at(slot))
+                    again.extend(problem.dependents.all_of(slot))
 
     def _assign(self, slot: int, sharding_id: int) -> list[int]:
         """Set a slot; results that had no sharding beside it become open, as one attribute holds them all.
@@ -203,16 +204,16 @@ class _Solver:
         for other, rank in self.problem.siblings.get(slot, ()) if was_missing else ():
             if current[other] == NO_SHARDING:
                 current[other] = self.problem.table.fully_open_like(sharding_id, rank)
-                seen_by.extend(self.problem.steps_at(other))
+                seen_by.extend(self.problem.dependents.all_of(other))
         return seen_by
 
     def _fixpoint(self, work: _Worklist) -> None:
         """Visit steps, last put back first, until nothing changes."""
         # One long loop over local names: it runs once per visit, and calls would be half of its time.
         problem, current, active, again = self.problem, self.current, self._active, self._again
-        step_slots, shardings_of, followers = problem.step_slots, problem.shardings_of, problem.followers
-        transforms, special = problem.transforms, problem.special
-        memos, cohort_of = self._memos, self.cohorts.of_step
+        step_slots, shardings_of, transforms = problem.step_slots, problem.shardings_of, problem.transforms
+        dependents_of, unnotified, coupled = problem.dependents.of, problem.dependents.unnotified, self._coupled
+        memos, class_of = self._memos, self.classes.of_step
         removal, recorder = self.removal, self.recorder
         stack, waiting, find = work.stack, work.waiting, work.waiting.find
         cursor = 0
@@ -229,14 +230,14 @@ class _Solver:
             waiting[step] = 0
             if removal is not None and removal.is_unused(step):
                 self._erase(step, work)
-                cohort_of = self.cohorts.of_step
+                class_of = self.classes.of_step
                 continue
             ids = shardings_of[step](current)
             if transforms and step in transforms:
-                outcome = memos[cohort_of[step]][self._seen(step, ids)]
+                outcome = memos[class_of[step]][self._seen(step, ids)]
                 own = self._own(step, outcome)
             else:
-                own = outcome = memos[cohort_of[step]][ids]
+                own = outcome = memos[class_of[step]][ids]
             if recorder is not None:
                 self._record(recorder, step, ids, own, outcome)
             if not outcome:
@@ -248,10 +249,8 @@ class _Solver:
                 slot = slots[position]
                 if slot < 0:
                     continue
-                steps = followers[slot]
-                if steps is None:
-                    steps = problem.find_followers(slot)
-                if slot in special:
+                steps = dependents_of(slot)
+                if slot in coupled or slot in unnotified:
                     self._change_several(slot, new, dict(outcome)[position], step, work)
                     continue
                 current[slot] = new
@@ -263,10 +262,10 @@ class _Solver:
         # Every op without uses is gone after the first fixpoint.
         if removal is not None:
             self.removal = None
-            self.cohorts.regroup(self._alive)
+            self.classes.regroup(self._alive)
 
     def _change_several(self, slot: int, new: int, tied_new: int, step: int, work: _Worklist) -> None:
-        """Set a slot with other results of its op, with members of a sharding group, or not all of whose steps follow.
+        """Set a slot with other results of its op, with members of a sharding group, or with steps not put back.
 
         Args:
             slot: The slot.
@@ -277,12 +276,12 @@ class _Solver:
         """
         problem = self.problem
         work.touch(self._assign(slot, new), self._active, self._again)
-        work.put_back(problem.find_followers(slot), step, self._active)
-        work.touch(problem.strays.get(slot, ()), self._active, self._again)
-        for member, followers in problem.tied.get(slot, ()):
+        work.put_back(problem.dependents.of(slot), step, self._active)
+        work.touch(problem.dependents.unnotified.get(slot, ()), self._active, self._again)
+        for member, steps in problem.tied.get(slot, ()):
             work.touch(self._assign(member, tied_new), self._active, self._again)
-            work.put_back(followers, step, self._active)
-            work.touch(problem.steps_at(member), self._active, self._again)
+            work.put_back(steps, step, self._active)
+            work.touch(problem.dependents.all_of(member), self._active, self._again)
 
     def _erase(self, step: int, work: _Worklist) -> None:
         """Erase the op of a step, as the reference's driver does when it meets an op without uses."""
@@ -296,20 +295,20 @@ class _Solver:
             self._set_multi_use(other, removal, work)
 
     def _set_multi_use(self, step: int, removal: Removal, work: _Worklist) -> None:
-        cohorts, problem = self.cohorts, self.problem
-        group = problem.groups[cohorts.groups[cohorts.of_step[step]]]
+        classes, problem = self.classes, self.problem
+        group = problem.groups[classes.groups[classes.of_step[step]]]
         multi_use = has_multi_use(problem.step_ops[step], removal.use_count)
         if multi_use == group.multi_use:
             return
-        cohorts.move(step, problem.intern_group(evolve(group, multi_use=multi_use)))
+        classes.move(step, problem.intern_group(evolve(group, multi_use=multi_use)))
         self._again.append(step)
-        for cohort in range(len(self._memos), len(cohorts.groups)):
+        for step_class in range(len(self._memos), len(classes.groups)):
             self._memos.append(NOTHING)
             self._directions.append(())
-            self._direct(cohort, cohorts.vector(cohort, work.level), work.strategy)
+            self._direct(step_class, classes.vector(step_class, work.level), work.strategy)
 
     def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], own: Outcome, outcome: Outcome) -> None:
-        group = self.cohorts.groups[self.cohorts.of_step[step]]
+        group = self.classes.groups[self.classes.of_step[step]]
         if self.problem.groups[group].rule != NO_RULE:
             seen = self._seen(step, ids) if step in self.problem.transforms else ids
             recorder.record(step, group, seen, self.current, own, outcome)

@@ -12,17 +12,17 @@ from shardy_py.schedule.default import FACTOR_KINDS, Schedule, Vector, matching_
 _BOTH: Vector = (int(Direction.BOTH),) * len(FACTOR_KINDS) + (0,)
 
 
-class Cohorts:
-    """The cohorts of a problem under a schedule.
+class StepClasses:
+    """The classes of a problem under a schedule.
 
-    A cohort is a step group, unless the schedule has predicates: these look at every op, and may divide a group.
-    Cohorts with the same profile are allowed the same at every level.
+    A class is a step group, unless the schedule has predicates: these look at every op, and may divide a group.
+    Classes with the same profile are allowed the same at every level.
 
     Attributes:
-        of_step: Step to cohort.
-        members: Cohort to its steps.
-        groups: Cohort to step group.
-        by_profile: Profile to cohorts.
+        of_step: Step to class.
+        members: Class to its steps.
+        groups: Class to step group.
+        by_profile: Profile to classes.
         vectors: Profile to the vector of every level.
     """
 
@@ -37,7 +37,7 @@ class Cohorts:
         self._schedule = schedule
         self._profile_ids: dict[object, int] = {}
         self._entries: dict[object, tuple[int, ...]] = {}
-        self._cohort_ids: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._class_ids: dict[tuple[int, tuple[int, ...]], int] = {}
         self._directions: dict[tuple[tuple[int, ...], Vector], Directions] = {}
         self._is_predicated = schedule is not None and schedule.is_predicated
         if self._is_predicated:
@@ -57,7 +57,7 @@ class Cohorts:
         rule = self._problem.groups[group].rule
         if rule == NO_RULE:
             return ()
-        kinds = self._problem.transitions.kinds[rule]
+        kinds = self._problem.outcomes.kinds[rule]
         key = (kinds, vector)
         found = self._directions.get(key)
         if found is None:
@@ -68,50 +68,50 @@ class Cohorts:
         """Return the direction of every factor of a step, as a member of a group, at a level."""
         return self.directions(group, self.vectors[self._profile(group, step)][level])
 
-    def vector(self, cohort: int, level: int) -> Vector:
-        """Return the vector of a cohort at a level."""
-        return self.vectors[self._profile_of[cohort]][level]
+    def vector(self, step_class: int, level: int) -> Vector:
+        """Return the vector of a class at a level."""
+        return self.vectors[self._profile_of[step_class]][level]
 
     def move(self, step: int, group: int) -> None:
-        """Put a step into the cohort of another group."""
+        """Put a step into the class of another group."""
         if not self._is_predicated:
             for index in range(len(self.groups), group + 1):
                 self._add(index, step)
-            cohort = group
+            step_class = group
         else:
-            cohort = self._cohort_of(step, group)
+            step_class = self._class_of(step, group)
         if self.of_step is self._problem.step_groups:
             self.of_step = list(self.of_step)
-        self.of_step[step] = cohort
+        self.of_step[step] = step_class
 
     def regroup(self, alive: Sequence[int]) -> None:
-        """Find the members of all cohorts again, after some steps moved and others are gone."""
+        """Find the members of all classes again, after some steps moved and others are gone."""
         self.members = [[] for _ in self.groups]
-        for step, cohort in enumerate(self.of_step):
+        for step, step_class in enumerate(self.of_step):
             if alive[step]:
-                self.members[cohort].append(step)
+                self.members[step_class].append(step)
 
     def _divide(self) -> None:
         problem = self._problem
         self.members = []
-        self.of_step = [self._cohort_of(step, group) for step, group in enumerate(problem.step_groups)]
+        self.of_step = [self._class_of(step, group) for step, group in enumerate(problem.step_groups)]
         self.regroup(bytearray(b"\x01") * problem.num_steps)
 
-    def _cohort_of(self, step: int, group: int) -> int:
-        """Return the cohort of a step under a schedule with predicates, a new one where there is none."""
+    def _class_of(self, step: int, group: int) -> int:
+        """Return the class of a step under a schedule with predicates, a new one where there is none."""
         key = (group, self._entries_of(self._problem.groups[group], step))
-        found = self._cohort_ids.get(key)
+        found = self._class_ids.get(key)
         if found is None:
-            found = self._cohort_ids[key] = len(self.groups)
+            found = self._class_ids[key] = len(self.groups)
             self._add(group, step)
         return found
 
     def _add(self, group: int, step: int) -> None:
-        cohort, profile = len(self.groups), self._profile(group, step)
+        step_class, profile = len(self.groups), self._profile(group, step)
         self.groups.append(group)
-        self.by_profile[profile].append(cohort)
+        self.by_profile[profile].append(step_class)
         self._profile_of.append(profile)
-        if cohort == len(self.members):
+        if step_class == len(self.members):
             self.members.append([])
 
     def _profile(self, group: int, step: int) -> int:

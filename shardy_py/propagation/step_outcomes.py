@@ -16,7 +16,7 @@ from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.steps.aggressive import propagate_aggressive
 from shardy_py.propagation.steps.basic import propagate_basic
 from shardy_py.propagation.steps.factors import Projection, StepContext, Strategy, Updates
-from shardy_py.propagation.steps.whole_axis import Frame, PlainTensor, plain_frame, propagate_plain
+from shardy_py.propagation.steps.whole_axis import WholeAxisRule, WholeAxisTensor, propagate_whole_axes, whole_axis_rule
 from shardy_py.schedule.default import FACTOR_KINDS
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
@@ -81,15 +81,15 @@ class StepMemo(dict[tuple[int, ...], Outcome]):
     A missing outcome is computed at once: a look-up costs nothing but the one in the dictionary.
     """
 
-    __slots__ = ("_context", "_rule_id", "_transitions")
+    __slots__ = ("_context", "_outcomes", "_rule_id")
 
-    def __init__(self, transitions: Transitions, rule_id: int, context: MemoKey) -> None:
-        self._transitions = transitions
+    def __init__(self, outcomes: StepOutcomes, rule_id: int, context: MemoKey) -> None:
+        self._outcomes = outcomes
         self._rule_id = rule_id
         self._context = context
 
     def __missing__(self, ids: tuple[int, ...]) -> Outcome:
-        found = self[ids] = self._transitions.compute(self._rule_id, self._context, ids)
+        found = self[ids] = self._outcomes.compute(self._rule_id, self._context, ids)
         return found
 
 
@@ -120,36 +120,36 @@ class _Nothing(dict[tuple[int, ...], Outcome]):
 NOTHING: dict[tuple[int, ...], Outcome] = _Nothing()
 
 
-class _Frames(dict[int, Frame | None]):
-    """The frames of classes of rules; a missing one is made at once."""
+class _WholeAxisRules(dict[int, WholeAxisRule | None]):
+    """The whole_axis_rules of classes of rules; a missing one is made at once."""
 
     __slots__ = ("_rules",)
 
     def __init__(self, rules: Sequence[OpShardingRule]) -> None:
         self._rules = rules
 
-    def __missing__(self, rule_id: int) -> Frame | None:
-        found = self[rule_id] = plain_frame(self._rules[rule_id])
+    def __missing__(self, rule_id: int) -> WholeAxisRule | None:
+        found = self[rule_id] = whole_axis_rule(self._rules[rule_id])
         return found
 
 
-class Transitions:
+class StepOutcomes:
     """The outcomes of steps, computed on demand and kept.
 
     Attributes:
         table: The interned shardings.
         rules: One rule of every class of rules (see `rule_class`), by its id.
         kinds: The kinds of the factors of a class (see `factor_kinds`), by its id.
-        frames: The frame of a class whose steps may be plain (see `plain_frame`), or None, by its id.
+        whole_axis_rules: The fast form of the rule of a class (see `whole_axis_rule`), or None, by its id.
     """
 
-    __slots__ = ("_class_ids", "_memos", "_rule_ids", "_views", "frames", "kinds", "rules", "table")
+    __slots__ = ("_class_ids", "_memos", "_rule_ids", "_views", "kinds", "rules", "table", "whole_axis_rules")
 
     def __init__(self, table: ShardingTable) -> None:
         self.table = table
         self.rules: list[OpShardingRule] = []
         self.kinds: list[tuple[int, ...]] = []
-        self.frames = _Frames(self.rules)
+        self.whole_axis_rules = _WholeAxisRules(self.rules)
         # By identity, as most rules are asked about once; the rules stay alive with the entries.
         self._rule_ids: dict[int, tuple[int, OpShardingRule]] = {}
         self._class_ids: dict[tuple[object, ...], int] = {}
@@ -220,16 +220,16 @@ class Transitions:
         """Return what a visit changes, computed anew."""
         table = self.table
         # Without an axis on any dimension there is nothing to propagate.
-        if not any(map(table.spreads.__getitem__, ids)):
+        if not any(map(table.has_axes.__getitem__, ids)):
             return ()
         common = table.common_mesh(ids)
         if common is None or common[1].is_maximal:
             return ()
         name, mesh = common
         if context.strategy is Strategy.AGGRESSIVE:
-            plain = self._plain_tensors(rule_id, ids)
-            if plain is not None:
-                return self._compute_plain(rule_id, context, ids, plain, name, mesh)
+            whole = self._whole_axis_tensors(rule_id, ids)
+            if whole is not None:
+                return self._compute_whole_axes(rule_id, context, ids, whole, name, mesh)
         rule = self.rules[rule_id]
         sizes = rule.factor_sizes
         mappings = rule.mappings
@@ -260,37 +260,38 @@ class Transitions:
             found = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
         return found.copy()
 
-    def _plain_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[PlainTensor] | None:
-        """Return the tensors of a step if it is plain."""
-        frame = self.frames[rule_id]
-        if frame is None:
+    def _whole_axis_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[WholeAxisTensor] | None:
+        """Return the tensors of a step if the fast form of its rule applies to them."""
+        axis_rule = self.whole_axis_rules[rule_id]
+        if axis_rule is None:
             return None
-        plains, tensors = self.table.plains, []
-        for index, rank in enumerate(frame.ranks):
-            key = ids[index] or -rank
-            tensor = plains[key] if key in plains else self.table.plain(ids[index], rank)
+        find, tensors = self.table.whole_axis_tensor, []
+        for index, rank in enumerate(axis_rule.ranks):
+            tensor = find(ids[index], rank)
             if tensor is None or len(tensor.dims) != rank:
                 return None
             tensors.append(tensor)
         return tensors
 
-    def _compute_plain(
+    def _compute_whole_axes(
         self,
         rule_id: int,
         context: MemoKey,
         ids: tuple[int, ...],
-        tensors: Sequence[PlainTensor],
+        tensors: Sequence[WholeAxisTensor],
         name: str | Mesh,
         mesh: Mesh,
     ) -> Outcome:
-        frame, table = self.frames[rule_id], self.table
-        assert frame is not None, "only asked about plain steps"
-        changes = propagate_plain(frame, tensors, context.directions, mesh, is_elementwise=context.is_elementwise)
+        axis_rule, table = self.whole_axis_rules[rule_id], self.table
+        assert axis_rule is not None, "only asked where the rule has a fast form"
+        changes = propagate_whole_axes(
+            axis_rule, tensors, context.directions, mesh, is_elementwise=context.is_elementwise
+        )
         outcome = []
         for tensor in sorted(changes):
             old = tensors[tensor]
             if not old.elsewhere:
-                outcome.append((tensor, table.intern_plain(name, tuple(changes[tensor]), old.closed)))
+                outcome.append((tensor, table.intern_whole_axes(name, tuple(changes[tensor]), old.closed)))
                 continue
             dims = tuple(map(table.dimension, changes[tensor], old.closed))
             whole = table.values[ids[tensor]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shardy_py.explain.record.reasons import Reason
 from shardy_py.explain.record.step import StepExplanation, explain_step
-from shardy_py.propagation.step_outcomes import ShardingTable, Transitions
+from shardy_py.propagation.step_outcomes import ShardingTable, StepOutcomes
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
@@ -24,7 +24,7 @@ def visits(draw: st.DrawFn) -> tuple[Step, StepExplanation | None, tuple[TensorS
     """Draw a visit and return what it is about, its explanation, and what the engine makes of it."""
     mesh, rule, shardings = step = draw(steps())
     table = ShardingTable({"mesh": mesh})
-    transitions = Transitions(table)
+    outcomes = StepOutcomes(table)
     both = (Direction.BOTH,) * rule.num_factors
     directions = draw(st.just(both) | st.tuples(*[st.sampled_from(DIRECTIONS) for _ in rule.factor_sizes]))
     directions = tuple(
@@ -35,7 +35,7 @@ def visits(draw: st.DrawFn) -> tuple[Step, StepExplanation | None, tuple[TensorS
     flags = {"is_elementwise": draw(st.booleans()), "conservative": draw(st.booleans())}
     ids = tuple(table.intern(sharding) for sharding in shardings)
     after = list(shardings)
-    for position, new in transitions.outcome(transitions.intern_rule(rule), directions, strategy, ids, **flags):
+    for position, new in outcomes.outcome(outcomes.intern_rule(rule), directions, strategy, ids, **flags):
         after[position] = table.values[new]
     common = table.common_mesh(ids)
     if common is None or common[1].is_maximal:

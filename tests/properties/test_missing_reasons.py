@@ -96,8 +96,8 @@ def visited_again(trace: Trace, step: int) -> dict[int, TensorSharding]:
     rule = problem.step_rules[step] if step >= 0 else problem.function_results[-1 - step][0]
     group = problem.groups[last.group] if step >= 0 else None
     ids = tuple(problem.table.intern(one) if one is not None else 0 for one in at_end(trace, step))
-    outcome = problem.transitions.outcome(
-        problem.transitions.intern_rule(rule),
+    outcome = problem.outcomes.outcome(
+        problem.outcomes.intern_rule(rule),
         directions_of_visit(problem, trace.log, last),
         trace.log.places[last.place].strategy,
         ids,

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.step_outcomes import Transitions, rule_class
+from shardy_py.propagation.step_outcomes import StepOutcomes, rule_class
 from shardy_py.propagation.steps.factors import Direction, Strategy, is_strict_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project, unproject
@@ -52,13 +52,13 @@ def test_a_step_only_adds_axes(
     """Whatever the strategy and the directions, the axes a dimension has stay the start of those it gets."""
     mesh, rule, shardings = step
     table = ShardingTable({"mesh": mesh})
-    transitions = Transitions(table)
+    outcomes = StepOutcomes(table)
     directions = tuple(data.draw(st.sampled_from(DIRECTIONS)) for _ in rule.factor_sizes)
     strategy = data.draw(st.sampled_from(Strategy))
     is_elementwise = data.draw(st.booleans())
     ids = tuple(table.intern(sharding) for sharding in shardings)
-    rule_id = transitions.intern_rule(rule)
-    outcome = transitions.outcome(rule_id, directions, strategy, ids, is_elementwise=is_elementwise)
+    rule_id = outcomes.intern_rule(rule)
+    outcome = outcomes.outcome(rule_id, directions, strategy, ids, is_elementwise=is_elementwise)
     for position, new_id in outcome:
         new, old = table.values[new_id], shardings[position]
         assert new is not None
@@ -80,11 +80,11 @@ def test_without_a_direction_nothing_happens(
     """No direction along any factor means no change by either strategy."""
     mesh, rule, shardings = step
     table = ShardingTable({"mesh": mesh})
-    transitions = Transitions(table)
+    outcomes = StepOutcomes(table)
     ids = tuple(table.intern(sharding) for sharding in shardings)
     none = (Direction.NONE,) * rule.num_factors
     for strategy in Strategy:
-        assert transitions.outcome(transitions.intern_rule(rule), none, strategy, ids) == ()
+        assert outcomes.outcome(outcomes.intern_rule(rule), none, strategy, ids) == ()
 
 
 @given(steps(), st.sampled_from([Direction.FORWARD, Direction.BACKWARD]))
@@ -97,10 +97,10 @@ def test_one_direction_brings_no_axes_from_the_other_side(
     is_source = [(index < split) == (direction is Direction.FORWARD) for index in range(len(shardings))]
     bare = tuple(None if source else sharding for source, sharding in zip(is_source, shardings, strict=True))
     table = ShardingTable({"mesh": mesh})
-    transitions = Transitions(table)
+    outcomes = StepOutcomes(table)
     ids = tuple(table.intern(sharding) for sharding in bare)
     directions = (direction,) * rule.num_factors
-    assert transitions.outcome(transitions.intern_rule(rule), directions, Strategy.BASIC, ids) == ()
+    assert outcomes.outcome(outcomes.intern_rule(rule), directions, Strategy.BASIC, ids) == ()
 
 
 @given(steps(), st.data())
@@ -115,11 +115,11 @@ def test_rules_of_one_class_behave_alike(
     directions = tuple(int(data.draw(st.sampled_from(DIRECTIONS))) for _ in rule.factor_sizes)
     is_elementwise = data.draw(st.booleans())
     for strategy in Strategy:
-        outcomes = []
+        computed = []
         for one in (rule, other):
-            transitions = Transitions(ShardingTable({"mesh": mesh}))
-            ids = tuple(transitions.table.intern(sharding) for sharding in shardings)
-            rule_id = transitions.intern_rule(one)
-            outcome = transitions.outcome(rule_id, directions, strategy, ids, is_elementwise=is_elementwise)
-            outcomes.append([(position, transitions.table.values[new]) for position, new in outcome])
-        assert outcomes[0] == outcomes[1]
+            outcomes = StepOutcomes(ShardingTable({"mesh": mesh}))
+            ids = tuple(outcomes.table.intern(sharding) for sharding in shardings)
+            rule_id = outcomes.intern_rule(one)
+            outcome = outcomes.outcome(rule_id, directions, strategy, ids, is_elementwise=is_elementwise)
+            computed.append([(position, outcomes.table.values[new]) for position, new in outcome])
+        assert computed[0] == computed[1]

@@ -70,7 +70,7 @@ def op_kinds(problem: Problem) -> tuple[OpKind, ...]:
     for group in problem.groups:
         if group.rule == NO_RULE or group.fixed is not None:
             continue
-        rule = problem.transitions.rules[group.rule]
+        rule = problem.outcomes.rules[group.rule]
         found = {rule.kind(factor) for factor in range(rule.num_factors)}
         if found:
             traits.setdefault(group.name, set()).update(group.traits)

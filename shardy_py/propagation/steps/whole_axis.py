@@ -1,9 +1,9 @@
-"""Aggressive factor propagation for plain steps, which most steps are.
+"""Fast form of aggressive factor propagation for steps along whole axes, which most steps are.
 
-A step is plain if every dimension of its tensors has one factor and no tensor has a part of an axis. Then an axis is
-its name, the axes of a factor are those of a dimension, and an axis fits anywhere it is not used. The result is that of
-`propagate_aggressive`, which is a law under test, at a fraction of the cost: lists of names are compared at once, and
-factors along which all tensors agree already are left alone.
+It applies if every dimension of the tensors has one factor and no tensor has a sub-axis. Then an axis is its name, the
+axes of a factor are those of a dimension, and an axis fits anywhere it is not used. `propagate_aggressive` is the slow
+and clear form: a property test compares the two. Lists of names are compared at once, and factors along which all
+tensors agree already are left alone.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _BACKWARD, _BOTH = int(Direction.BACKWARD), int(Direction.BOTH)
 
 
 @define(frozen=True, eq=False)
-class PlainTensor:
-    """A sharding without parts of axes.
+class WholeAxisTensor:
+    """A sharding without sub-axes.
 
     Attributes:
         dims: The axes of every dimension.
@@ -43,8 +43,8 @@ class PlainTensor:
 
 
 @define(frozen=True, eq=False)
-class Frame:
-    """What a plain step has to know of its rule.
+class WholeAxisRule:
+    """The rule of a step along whole axes, by tensor and dimension.
 
     Attributes:
         num_operands: How many of the tensors are operands.
@@ -64,8 +64,8 @@ class Frame:
     sizes: tuple[int, ...]
 
 
-def plain_frame(rule: OpShardingRule) -> Frame | None:
-    """Return the frame of a rule, or None where a dimension has several factors or a tensor one factor twice."""
+def whole_axis_rule(rule: OpShardingRule) -> WholeAxisRule | None:
+    """Return a rule in this form, or None where a dimension has several factors or a tensor one factor twice."""
     count, num_operands = len(rule.factor_sizes), len(rule.operand_mappings)
     places: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     positions: list[list[int]] = [[] for _ in range(count)]
@@ -86,37 +86,44 @@ def plain_frame(rule: OpShardingRule) -> Frame | None:
         (factor, itemgetter(*found), in_operands[factor]) for factor, found in enumerate(positions) if len(found) > 1
     ]
     sizes = [prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of]
-    return Frame(num_operands, tuple(map(tuple, places)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes))
+    return WholeAxisRule(
+        num_operands, tuple(map(tuple, places)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes)
+    )
 
 
-def plain_tensor(sharding: TensorSharding) -> PlainTensor | None:
-    """Return a sharding as a plain tensor, or None where it has a part of an axis."""
+def whole_axis_tensor(sharding: TensorSharding) -> WholeAxisTensor | None:
+    """Return a sharding in this form, or None where it has a sub-axis."""
     outside = (*sharding.replicated_axes, *sharding.unreduced_axes)
     if any(axis.sub_axis for axis in chain(outside, *[dim.axes for dim in sharding.dim_shardings])):
         return None
-    return PlainTensor(
+    return WholeAxisTensor(
         tuple([_names(dim.axes) for dim in sharding.dim_shardings]),
         tuple([dim.is_closed for dim in sharding.dim_shardings]),
         _names(outside),
     )
 
 
-def open_tensor(rank: int) -> PlainTensor:
-    """Return the plain tensor of a missing sharding."""
-    return PlainTensor(((),) * rank, (False,) * rank, ())
+def open_tensor(rank: int) -> WholeAxisTensor:
+    """Return a missing sharding in this form."""
+    return WholeAxisTensor(((),) * rank, (False,) * rank, ())
 
 
 def _names(axes: Sequence[AxisRef]) -> Names:
     return tuple([axis.name for axis in axes]) if axes else ()
 
 
-def propagate_plain(
-    frame: Frame, tensors: Sequence[PlainTensor], directions: Sequence[int], mesh: Mesh, *, is_elementwise: bool
+def propagate_whole_axes(
+    rule: WholeAxisRule,
+    tensors: Sequence[WholeAxisTensor],
+    directions: Sequence[int],
+    mesh: Mesh,
+    *,
+    is_elementwise: bool,
 ) -> dict[int, list[Names]]:
     """Return the new axes of all dimensions of every tensor that changes, results first.
 
     Args:
-        frame: The frame of the rule.
+        rule: The rule.
         tensors: Operands, then results.
         directions: The direction of every factor.
         mesh: The common mesh.
@@ -126,7 +133,7 @@ def propagate_plain(
     for tensor in tensors:
         axes_of_all += tensor.dims
     wanted = {}
-    for factor, pick, in_operands in frame.shared:
+    for factor, pick, in_operands in rule.shared:
         if directions[factor]:
             lists = pick(axes_of_all)
             if lists.count(lists[0]) != len(lists):
@@ -137,15 +144,15 @@ def propagate_plain(
         return {}
     order: Sequence[int] = tuple(wanted)
     if len(order) > 1:
-        order = _by_preference(frame, tensors, wanted, mesh, is_elementwise)
+        order = _by_preference(rule, tensors, wanted, mesh, is_elementwise)
     ordered = [(factor, wanted[factor]) for factor in order]
     changes: dict[int, list[Names]] = {}
-    count = frame.num_operands
+    count = rule.num_operands
     for index in range(count, len(tensors)):
-        _give(frame, tensors, changes, index, ordered, ())
+        _give(rule, tensors, changes, index, ordered, ())
     results = range(count, len(tensors)) if is_elementwise else ()
     for index in range(count):
-        _give(frame, tensors, changes, index, ordered, results)
+        _give(rule, tensors, changes, index, ordered, results)
     return changes
 
 
@@ -188,16 +195,20 @@ def _common_prefix(first: Names, second: Names) -> Names:
 
 
 def _by_preference(
-    frame: Frame, tensors: Sequence[PlainTensor], wanted: Mapping[int, Names], mesh: Mesh, is_elementwise: bool
+    rule: WholeAxisRule,
+    tensors: Sequence[WholeAxisTensor],
+    wanted: Mapping[int, Names],
+    mesh: Mesh,
+    is_elementwise: bool,
 ) -> list[int]:
     """Return the factors by preference (see `shardy_py.propagation.steps.aggressive.preference`)."""
 
     def key(factor: int) -> tuple[int, int, int, int]:
         axes = wanted[factor]
         size, source = -1, -1
-        for tensor, dim in frame.places[factor]:
-            if frame.sizes[tensor] > size and tensors[tensor].dims[dim][: len(axes)] == axes:
-                size, source = frame.sizes[tensor], tensor
+        for tensor, dim in rule.places[factor]:
+            if rule.sizes[tensor] > size and tensors[tensor].dims[dim][: len(axes)] == axes:
+                size, source = rule.sizes[tensor], tensor
         sharded = prod([mesh.axis_size(name) for name in axes]) if is_elementwise else 0
         return (-size, -sharded, source, factor)
 
@@ -205,8 +216,8 @@ def _by_preference(
 
 
 def _give(
-    frame: Frame,
-    tensors: Sequence[PlainTensor],
+    rule: WholeAxisRule,
+    tensors: Sequence[WholeAxisTensor],
     changes: dict[int, list[Names]],
     tensor: int,
     wanted: Iterable[tuple[int, Names]],
@@ -215,14 +226,14 @@ def _give(
     """Let a tensor take what it can of the axes along factors.
 
     Args:
-        frame: The frame of the rule.
+        rule: The rule.
         tensors: The tensors before.
         changes: The new axes of tensors; added to.
         tensor: The tensor.
         wanted: The factors with the axes, those preferred first.
         limits: The tensors that must not have less along a factor (see `limit_to_results`).
     """
-    old, dim_of = tensors[tensor], frame.dim_of[tensor]
+    old, dim_of = tensors[tensor], rule.dim_of[tensor]
     dims: Sequence[Names] = old.dims
     for factor, axes in wanted:
         dim = dim_of.get(factor)
@@ -234,7 +245,7 @@ def _give(
             continue
         axes = _available(axes, count, old.elsewhere, dims)
         for other in limits:
-            place = frame.dim_of[other].get(factor)
+            place = rule.dim_of[other].get(factor)
             if place is not None:
                 limit = changes.get(other, tensors[other].dims)[place]
                 if axes[: len(limit)] == limit:

