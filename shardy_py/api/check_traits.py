@@ -6,9 +6,9 @@ from fnmatch import fnmatchcase
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.guard import shorten_place
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator, Trait
 from shardy_py.ir.op_index import names_with_trait, ops_among
+from shardy_py.ir.plugin_places import shorten_place
 from shardy_py.plugins import OpDefinition, Registry
 
 

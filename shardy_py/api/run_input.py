@@ -22,8 +22,8 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
 from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
+from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.guard import shown
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
 

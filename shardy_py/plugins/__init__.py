@@ -41,10 +41,11 @@ from shardy_py.ir.interfaces import (
     UnitedByMlir,
 )
 from shardy_py.ir.passes import Pass, PassContext
-from shardy_py.plugins.clashes import PluginInfo
-from shardy_py.plugins.dialect import CombinerOf, Dialect, InitialOf, OpDefinition, Rule, TraitsOf
+from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hookspecs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
+from shardy_py.plugins.op_definition import CombinerOf, InitialOf, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.plugin_files import load_plugin_file
+from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.plugins.region_costs import BranchCost, CountedLoopCost
 from shardy_py.plugins.region_data_flows import BranchDataFlow, LoopDataFlow
 from shardy_py.plugins.registry import Registry

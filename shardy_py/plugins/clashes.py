@@ -1,62 +1,22 @@
-"""What became of each plugin, and things that several of them define."""
+"""Clashes: ops, passes, types and frontends that several plugins define."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic
-from shardy_py.schedule.model import OpPriority
+from shardy_py.plugins.plugin_info import PluginInfo
 
 _T = TypeVar("_T")
-
-
-@frozen
-class PluginInfo:
-    """What became of one plugin.
-
-    Args:
-        name: The name of its entry point, or the one it was given.
-        origin: The distribution and version it comes from, or "".
-        dialects: The names of its dialects.
-        ops: How many op definitions it has.
-        status: ``loaded``, ``blocked`` or ``broken``.
-        problems: Why it is broken, or which of its ops and passes others define, too.
-        passes: The names of its passes.
-        source: The file it was read from, or "".
-        op_names: The names and globs it defines, sorted.
-        traits: The names of the traits it gives by name, sorted.
-        priorities: The op priorities of its ops.
-        frontends: The names of its frontends.
-        types: The names of the types it defines, sorted.
-    """
-
-    name: str
-    origin: str = ""
-    dialects: tuple[str, ...] = ()
-    ops: int = 0
-    status: str = "loaded"
-    problems: tuple[Diagnostic, ...] = ()
-    passes: tuple[str, ...] = ()
-    source: str = ""
-    op_names: tuple[str, ...] = ()
-    traits: tuple[str, ...] = ()
-    priorities: tuple[OpPriority, ...] = ()
-    frontends: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> str:
-        """The words that name the plugin in errors."""
-        return f"plugin {self.name!r}" + (f" ({self.origin})" if self.origin else "")
 
 
 def first_of_each(
     claims: Iterable[tuple[str, str, _T]], clash: Callable[[str, list[str]], Diagnostic]
 ) -> tuple[dict[str, tuple[str, _T]], list[tuple[list[str], Diagnostic]]]:
-    """Return the first owner and thing of each name, and the names that several things have with their owners."""
+    """Return the first owner and thing of each name, and a diagnostic for each name that several things have."""
     found: dict[str, list[tuple[str, _T]]] = {}
     for owner, name, thing in claims:
         if all(thing is not other for _, other in found.setdefault(name, [])):
@@ -70,7 +30,7 @@ def first_of_each(
 
 
 def with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnostic]]) -> PluginInfo:
-    """Return what became of a plugin, with the clashes it is part of."""
+    """Return the state of a plugin with the clashes it is part of."""
     own = tuple(
         problem for owners, problem in clashes if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
     )
@@ -78,7 +38,7 @@ def with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnosti
 
 
 def clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return what to say of an op that several define."""
+    """Return the diagnostic for an op that several plugins define."""
     return Diagnostic(
         "op-clash",
         f"the op is defined by {' and by '.join(sorted(owners))}",
@@ -88,18 +48,18 @@ def clash(name: str, owners: list[str]) -> Diagnostic:
 
 
 def pass_clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return what to say of a pass that several define."""
+    """Return the diagnostic for a pass that several plugins define."""
     message = f"the pass {name!r} is defined by {' and by '.join(owners)}"
     return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
 
 
 def type_clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return what to say of a type that several define."""
+    """Return the diagnostic for a type that several plugins define."""
     message = f"the type {name} is defined by {' and by '.join(owners)}"
     return Diagnostic("type-clash", message, hint="block one of the plugins by its name, or uninstall it")
 
 
 def frontend_clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return what to say of a frontend that several define."""
+    """Return the diagnostic for a frontend that several plugins define."""
     message = f"the frontend {name!r} is defined by {' and by '.join(owners)}"
     return Diagnostic("frontend-clash", message, hint="block one of the plugins by its name, or uninstall it")

@@ -8,9 +8,10 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.ir.error_texts import shown
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, shown
+from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean
 
 
 @frozen

@@ -12,8 +12,9 @@ from shardy_py.indexing import IndexingMap, OpIndexing
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
 from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
+from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, few, shown
+from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, few
 from shardy_py.ir.interfaces import (
     MeshReferenceOpInterface,
     OpOperand,
@@ -21,7 +22,8 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.types import static_shape
-from shardy_py.plugins.checks import as_traits, is_written
+from shardy_py.plugins.argument_checks import is_written
+from shardy_py.plugins.definition_checks import as_traits
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 

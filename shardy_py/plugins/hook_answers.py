@@ -11,11 +11,14 @@ import pluggy
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
+from shardy_py.ir.error_texts import shown
 from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
-from shardy_py.ir.guard import Guard, as_boolean, place_of, shorten_place, shown
+from shardy_py.ir.guard import Guard, as_boolean
+from shardy_py.ir.plugin_places import place_of, shorten_place
 from shardy_py.plugins import hookspecs
-from shardy_py.plugins.dialect import Dialect, OpDefinition
+from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.load_errors import Candidate, broken
+from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.schedule.model import Entry, OpPriority, Selector
 
 

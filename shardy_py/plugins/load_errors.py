@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
-from shardy_py.ir.guard import describe_error, diagnostics_of, name_hint, place_in_trace
+from shardy_py.ir.error_texts import describe_error, diagnostics_of, name_hint
+from shardy_py.ir.plugin_places import place_in_trace
 from shardy_py.plugins.dialect import Dialect
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))

@@ -11,10 +11,9 @@ from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.guard import place_of
 from shardy_py.ir.passes import Pass
+from shardy_py.ir.plugin_places import place_of
 from shardy_py.plugins import hookspecs
-from shardy_py.plugins.clashes import PluginInfo
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hook_answers import (
     answers_of,
@@ -31,6 +30,7 @@ from shardy_py.plugins.hook_answers import (
     unknown_hook,
 )
 from shardy_py.plugins.load_errors import Candidate, blame, broken, located
+from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.schedule.model import OpPriority
 
 BUNDLED = "shardy_py"

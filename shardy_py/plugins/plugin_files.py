@@ -15,7 +15,8 @@ from types import ModuleType
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.ir.guard import describe_error, place_in_trace
+from shardy_py.ir.error_texts import describe_error
+from shardy_py.ir.plugin_places import place_in_trace
 from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
 
 _INIT = "__init__.py"

@@ -8,8 +8,8 @@ from typing import Any
 from attrs import field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError
+from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.guard import shown
 from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
 
 

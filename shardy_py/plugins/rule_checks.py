@@ -7,8 +7,9 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard, Unfit, shown
+from shardy_py.ir.guard import Guard, Unfit
 from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE, with_written_reductions
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule

@@ -9,8 +9,8 @@ from itertools import pairwise
 from types import FunctionType
 
 from shardy_py.errors import Diagnostic, RuleWarning
-from shardy_py.ir.guard import place_of
-from shardy_py.plugins.dialect import OpDefinition
+from shardy_py.ir.plugin_places import place_of
+from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum_text import excerpt
 

@@ -1,20 +1,19 @@
-"""Types of dialects: what a plugin says about the shapes of values that are no builtin tensors."""
+"""Definitions of the types of dialects, with the shapes of values that are no builtin tensors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, field, frozen
 
+from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard, Unfit, calling_place, shown
+from shardy_py.ir.guard import Guard, Unfit
+from shardy_py.ir.plugin_places import calling_place
 from shardy_py.ir.types import OpaqueType, TensorType, Type
-from shardy_py.plugins import checks
-
-if TYPE_CHECKING:
-    from shardy_py.plugins.dialect import Dialect
+from shardy_py.plugins.argument_checks import refuse
 
 ShapeOf = Callable[[OpaqueType], TensorType | Sequence[int | None] | None]
 """Returns the sizes of a type, None for one that is not known; or a `TensorType`, which also has the element type; or
@@ -28,18 +27,18 @@ def _check_name(definition: TypeDefinition, attribute: Any, name: Any) -> None:
         return
     hint = f"write !{name}" if isinstance(name, str) and _NAME.fullmatch(f"!{name}") else "for example !torch.vtensor"
     message = f"{shown(name)} is not the name of a type, without its parameters"
-    raise checks.refuse("invalid-type-name", message, hint=hint)
+    raise refuse("invalid-type-name", message, hint=hint)
 
 
 def _check_shape_of(definition: TypeDefinition, attribute: Any, shape_of: Any) -> None:
     if shape_of is not None and (not callable(shape_of) or isinstance(shape_of, type)):
         hint = "give a function that returns the sizes of a type"
-        raise checks.refuse("invalid-shape-of", f"shape_of of {definition.name} is {shown(shape_of)}", hint=hint)
+        raise refuse("invalid-shape-of", f"shape_of of {definition.name} is {shown(shape_of)}", hint=hint)
 
 
 @frozen
 class TypeDefinition:
-    """All that is known about the types of one name.
+    """Definition of the types of one name.
 
     Args:
         name: The name with its dialect: ``!torch.vtensor`` for ``!torch.vtensor<[2,3],f32>``.
@@ -50,12 +49,14 @@ class TypeDefinition:
     name: str = field(validator=_check_name)
     shape_of: ShapeOf | None = field(default=None, kw_only=True, validator=_check_shape_of)
     place: str = field(default="", kw_only=True, eq=False, repr=False)
-    _dialect: Dialect | None = field(default=None, kw_only=True, eq=False, repr=False)
+    _register: Callable[[TypeDefinition], None] | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     @classmethod
-    def made_here(cls, name: str, shape_of: ShapeOf | None, dialect: Dialect) -> TypeDefinition:
+    def made_here(
+        cls, name: str, shape_of: ShapeOf | None, register: Callable[[TypeDefinition], None]
+    ) -> TypeDefinition:
         """Return a definition that remembers the line that asked for it."""
-        return cls(name, shape_of=shape_of, place=calling_place(), dialect=dialect)
+        return cls(name, shape_of=shape_of, place=calling_place(), register=register)
 
     def __call__(self, shape_of: ShapeOf) -> ShapeOf:
         """Make the definition a decorator: take a function as ``shape_of`` and hand it back.
@@ -63,10 +64,10 @@ class TypeDefinition:
         Raises:
             PluginError: the definition was not made by `Dialect.type`, or has a function already.
         """
-        if self._dialect is None or self.shape_of is not None:
+        if self._register is None or self.shape_of is not None:
             reason = "has a shape_of already" if self.shape_of is not None else "belongs to no dialect"
-            raise checks.refuse("invalid-shape-of", f"the definition of {self.name} {reason}")
-        self._dialect.replace_type(evolve(self, shape_of=shape_of))
+            raise refuse("invalid-shape-of", f"the definition of {self.name} {reason}")
+        self._register(evolve(self, shape_of=shape_of))
         return shape_of
 
 

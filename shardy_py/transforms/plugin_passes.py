@@ -9,8 +9,9 @@ from typing import Any, cast
 from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.ir.error_texts import describe_error, shown
 from shardy_py.ir.graph import Program, Value
-from shardy_py.ir.guard import Guard, Unfit, describe_error, shown
+from shardy_py.ir.guard import Guard, Unfit
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.types import OpaqueType, TensorType
 from shardy_py.ir.verify import diagnose

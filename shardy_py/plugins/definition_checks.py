@@ -1,33 +1,25 @@
-"""What is wrong with the arguments of an op definition, said where it is written and not where it is used."""
+"""Checks of the arguments of an op definition, made where it is written and not where it is used."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from types import FunctionType
+from collections.abc import Iterable
 from typing import Any
 
-from shardy_py.errors import Diagnostic, PluginError, did_you_mean
+from shardy_py.errors import did_you_mean
 from shardy_py.ir.costs import CostOpInterface
-from shardy_py.ir.guard import Unfit, describe_error, few, shown
+from shardy_py.ir.error_texts import shown
+from shardy_py.ir.guard import Unfit, few
 from shardy_py.ir.interfaces import (
     TRAITS,
     MeshReferenceOpInterface,
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.plugins.argument_checks import check_callable, check_methods, methods_of, misspelt_methods, refuse
 
 _TRAIT_NAMES = tuple(trait.name for trait in TRAITS)
-_NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_WORDS = ("get_", "set_", "should_", "transform_")
-_NEARLY = 0.85
-"""How alike the name of a method of a plugin and one of a protocol are where it is a slip and no other method."""
 _DATA_FLOW_NEEDS = ("get_edge_sources", "get_edge_owner_from_target", "get_edge_owner_from_source")
-
-
-def refuse(code: str, message: str, op: str = "", *, hint: str = "") -> PluginError:
-    """Return the error about an argument."""
-    return PluginError(Diagnostic(code, message, op=op, hint=hint))
 
 
 def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozenset[Trait]:
@@ -162,7 +154,9 @@ def check_data_flow(flow: Any, *, op: str) -> None:
     code = "invalid-data-flow"
     _check_object(flow, op=op, code=code, what="data flow", needs="LoopDataFlow()")
     protocol = ShardableDataFlowOpInterface
-    if not any(hasattr(flow, name) for name in _DATA_FLOW_NEEDS) and not _misspelt(flow, protocol, _DATA_FLOW_NEEDS):
+    if not any(hasattr(flow, name) for name in _DATA_FLOW_NEEDS) and not misspelt_methods(
+        flow, protocol, _DATA_FLOW_NEEDS
+    ):
         hint = "give an object with the methods of ShardableDataFlowOpInterface, such as LoopDataFlow()"
         raise refuse(code, f"{shown(flow)} does not describe data flow", op, hint=hint)
     check_methods(flow, protocol, op=op, code=code, what="the data flow", required=_DATA_FLOW_NEEDS)
@@ -178,8 +172,8 @@ def check_cost(cost: Any, *, op: str) -> None:
         return
     code = "invalid-cost"
     _check_object(cost, op=op, code=code, what="cost", needs="BranchCost()")
-    known = _methods_of(CostOpInterface)
-    if not any(hasattr(cost, name) for name in known) and not _misspelt(cost, CostOpInterface):
+    known = methods_of(CostOpInterface)
+    if not any(hasattr(cost, name) for name in known) and not misspelt_methods(cost, CostOpInterface):
         hint = f"give an object with some of the methods {', '.join(known)}"
         raise refuse(code, f"{shown(cost)} does not say what an op costs", op, hint=hint)
     check_methods(cost, CostOpInterface, op=op, code=code, what="the cost")
@@ -236,72 +230,6 @@ def _check_object(thing: Any, *, op: str, code: str, what: str, needs: str) -> N
         raise refuse(code, f"the {what} is a function, not an object", op, hint=f"give {needs}")
 
 
-def check_methods(thing: Any, protocol: type, *, op: str, code: str, what: str, required: tuple[str, ...] = ()) -> None:
-    """Check the methods of an object against those of a protocol.
-
-    Args:
-        thing: The object.
-        protocol: The protocol.
-        op: The op that it is given for.
-        code: The code of the error.
-        what: What the object is.
-        required: The methods without a default.
-
-    Raises:
-        PluginError: one is missing, misspelt, no method, or takes other arguments.
-    """
-    known = _methods_of(protocol)
-    for name, meant in _misspelt(thing, protocol, required):
-        raise refuse(code, f"{what} has the method {name}, which means nothing", op, hint=meant)
-    for name in known:
-        is_own = is_written(thing, name, protocol)
-        if name in required and not is_own:
-            message = f"{what}, {type(thing).__name__}, lacks the method {name}"
-            raise refuse(code, message, op, hint=f"write def {name}{_signature(protocol, name)}")
-        if not is_own:
-            continue
-        method = getattr(thing, name)
-        if not callable(method):
-            raise refuse(code, f"{what} has {name} = {shown(method)}, which is no method", op)
-        wanted = tuple(inspect.signature(getattr(protocol, name)).parameters)[1:]
-        check_callable(method, op=op, code=code, what=f"{name} of {what}", arguments=wanted)
-
-
-def check_callable(
-    function: Any, *, op: str, code: str, what: str, arguments: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> None:
-    """Check that a function can be called with some arguments, as far as its signature tells.
-
-    Args:
-        function: The function.
-        op: The op that it is given for.
-        code: The code of the error.
-        what: What it is.
-        arguments: The names of the arguments that it gets.
-        optional: The names of those that it gets besides if it wants them.
-
-    Raises:
-        PluginError: it takes others, or it is a generator or a coroutine.
-    """
-    if any(_plainly_takes(function, len(arguments) + more) for more in range(len(optional) + 1)):
-        return
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise refuse(code, f"{what} is a coroutine (async def)", op, hint="write def, it is called and not awaited")
-    if inspect.isgeneratorfunction(function) and what == "the rule function":
-        raise refuse(code, f"{what} is a generator", op, hint="write return in the place of yield")
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return
-    reason = _misfit(signature, arguments)
-    for count in range(1, len(optional) + 1):
-        reason = reason and _misfit(signature, (*arguments, *optional[:count]))
-    if reason:
-        wanted = ", ".join(arguments) + "".join(f"[, {name}]" for name in optional)
-        hint = f"it is called with ({wanted})" + ("; is self missing?" if _lacks_self(function) else "")
-        raise refuse(code, f"{what} does not take its arguments: {reason}", op, hint=hint)
-
-
 def check_factor_marks(kinds: dict[str, Any], *, op: str) -> None:
     """Check the marks of a rule that is given as a text.
 
@@ -317,59 +245,3 @@ def check_factor_marks(kinds: dict[str, Any], *, op: str) -> None:
         wrong = next((item for item in factors if not isinstance(item, str)), None)
         if wrong is not None:
             raise refuse("invalid-rule", f"{kind} names {shown(wrong)}, which is no factor", op, hint=f'{kind}="k"')
-
-
-def _plainly_takes(function: Any, count: int) -> bool:
-    """Return whether an ordinary function takes so many arguments; much faster than a signature."""
-    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
-        return False
-    code = function.__code__
-    least = code.co_argcount - len(function.__defaults__ or ())
-    return least <= count <= code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _NO_FUNCTION
-
-
-def _misfit(signature: inspect.Signature, arguments: tuple[str, ...]) -> str:
-    try:
-        signature.bind(*arguments)
-    except TypeError as error:
-        return describe_error(error).removeprefix("TypeError: ")
-    return ""
-
-
-def _lacks_self(function: Callable[..., Any]) -> bool:
-    names = list(inspect.signature(getattr(function, "__func__", function)).parameters)
-    return inspect.ismethod(function) and not (names and names[0] == "self")
-
-
-def _methods_of(protocol: type) -> tuple[str, ...]:
-    return tuple(name for name, item in vars(protocol).items() if inspect.isfunction(item) and name.startswith(_WORDS))
-
-
-def _misspelt(thing: Any, protocol: type, required: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """Return the methods of an object whose names are nearly those of a protocol, with what they stand for.
-
-    Names that are only like the one of a method that must be written are among them where that is missing.
-    """
-    missing = [name for name in _methods_of(protocol) if not is_written(thing, name, protocol)]
-    needed = [name for name in missing if name in required]
-    found = []
-    for name in dir(type(thing)):
-        if name.startswith("_") or hasattr(protocol, name) or not callable(getattr(type(thing), name)):
-            continue
-        meant = did_you_mean(name, needed) or did_you_mean(name, missing, likeness=_NEARLY)
-        if meant:
-            found.append((name, meant))
-    return found
-
-
-def is_written(thing: Any, name: str, protocol: type) -> bool:
-    """Return whether an object has a method of a protocol, other than the default that it may inherit."""
-    if name in getattr(thing, "__dict__", ()):
-        return True
-    own = getattr(type(thing), name, None)
-    return own is not None and own is not getattr(protocol, name)
-
-
-def _signature(protocol: type, name: str) -> str:
-    parameters = ", ".join(inspect.signature(getattr(protocol, name)).parameters)
-    return f"({parameters})"

@@ -1,0 +1,63 @@
+"""Texts for objects and exceptions of plugins, even of those that have none themselves."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from typing import Any
+
+from shardy_py.errors import Diagnostic, ShardyError, did_you_mean
+
+_LONG = 200
+
+
+def diagnostics_of(error: ShardyError) -> list[Diagnostic]:
+    """Return the diagnostics of one of our errors; code of plugins may have raised it with a text, or with nothing."""
+    given = error.diagnostics or (type(error).__name__,)
+    return [item if isinstance(item, Diagnostic) else Diagnostic("plugin-failed", shown_text(item)) for item in given]
+
+
+def shown_text(thing: Any) -> str:
+    """Return a text as it is, anything else as `shown` does."""
+    return thing if isinstance(thing, str) else shown(thing)
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the class and the first line of the text of any exception, even of one whose text cannot be had."""
+    try:
+        text = str(error).strip()
+    except Exception:
+        text = "an error without a text"
+    line = text.splitlines()[0] if text else ""
+    line = line if len(line) <= _LONG else line[:_LONG] + "..."
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__
+
+
+def name_hint(error: BaseException) -> str:
+    """Return what a name that this package does not have may stand for, where that is what an exception is about."""
+    text = describe_error(error)
+    if not isinstance(error, (AttributeError, ImportError)) or "'shardy_py" not in text:
+        return ""
+    name = re.search(r"(?:attribute|name) '(\w+)'", text)
+    modules = [sys.modules.get("shardy_py"), sys.modules.get("shardy_py.plugins")]
+    public, more = ([] if module is None else list(vars(module).get("__all__", ())) for module in modules)
+    if not name:
+        return ""
+    return f"{name[1]} is in shardy_py.plugins" if name[1] in more else did_you_mean(name[1], {*public, *more})
+
+
+def shown(thing: object) -> str:
+    """Return a short text for any object, even for one whose text cannot be had."""
+    if inspect.iscoroutine(thing):
+        thing.close()
+        return "a coroutine (of an async def)"
+    if inspect.isgenerator(thing):
+        return "a generator"
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}"
+    try:
+        text = repr(thing)
+    except Exception:
+        return f"a {type(thing).__name__}"
+    return text if len(text) <= _LONG and "\n" not in text else f"a {type(thing).__name__}"

@@ -1,0 +1,144 @@
+"""Checks of functions and objects that plugins give: their methods and the arguments these take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from shardy_py.errors import Diagnostic, PluginError, did_you_mean
+from shardy_py.ir.error_texts import describe_error, shown
+
+_NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_WORDS = ("get_", "set_", "should_", "transform_")
+_NEARLY = 0.85
+"""How alike the name of a method of a plugin and one of a protocol are where it is a slip and no other method."""
+
+
+def refuse(code: str, message: str, op: str = "", *, hint: str = "") -> PluginError:
+    """Return the error about an argument."""
+    return PluginError(Diagnostic(code, message, op=op, hint=hint))
+
+
+def check_methods(thing: Any, protocol: type, *, op: str, code: str, what: str, required: tuple[str, ...] = ()) -> None:
+    """Check the methods of an object against those of a protocol.
+
+    Args:
+        thing: The object.
+        protocol: The protocol.
+        op: The op that it is given for.
+        code: The code of the error.
+        what: What the object is.
+        required: The methods without a default.
+
+    Raises:
+        PluginError: one is missing, misspelt, no method, or takes other arguments.
+    """
+    known = methods_of(protocol)
+    for name, meant in misspelt_methods(thing, protocol, required):
+        raise refuse(code, f"{what} has the method {name}, which means nothing", op, hint=meant)
+    for name in known:
+        is_own = is_written(thing, name, protocol)
+        if name in required and not is_own:
+            message = f"{what}, {type(thing).__name__}, lacks the method {name}"
+            raise refuse(code, message, op, hint=f"write def {name}{_signature(protocol, name)}")
+        if not is_own:
+            continue
+        method = getattr(thing, name)
+        if not callable(method):
+            raise refuse(code, f"{what} has {name} = {shown(method)}, which is no method", op)
+        wanted = tuple(inspect.signature(getattr(protocol, name)).parameters)[1:]
+        check_callable(method, op=op, code=code, what=f"{name} of {what}", arguments=wanted)
+
+
+def check_callable(
+    function: Any, *, op: str, code: str, what: str, arguments: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> None:
+    """Check that a function can be called with some arguments, as far as its signature tells.
+
+    Args:
+        function: The function.
+        op: The op that it is given for.
+        code: The code of the error.
+        what: What it is.
+        arguments: The names of the arguments that it gets.
+        optional: The names of those that it gets besides if it wants them.
+
+    Raises:
+        PluginError: it takes others, or it is a generator or a coroutine.
+    """
+    if any(_plainly_takes(function, len(arguments) + more) for more in range(len(optional) + 1)):
+        return
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise refuse(code, f"{what} is a coroutine (async def)", op, hint="write def, it is called and not awaited")
+    if inspect.isgeneratorfunction(function) and what == "the rule function":
+        raise refuse(code, f"{what} is a generator", op, hint="write return in the place of yield")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    reason = _misfit(signature, arguments)
+    for count in range(1, len(optional) + 1):
+        reason = reason and _misfit(signature, (*arguments, *optional[:count]))
+    if reason:
+        wanted = ", ".join(arguments) + "".join(f"[, {name}]" for name in optional)
+        hint = f"it is called with ({wanted})" + ("; is self missing?" if _lacks_self(function) else "")
+        raise refuse(code, f"{what} does not take its arguments: {reason}", op, hint=hint)
+
+
+def _plainly_takes(function: Any, count: int) -> bool:
+    """Return whether an ordinary function takes so many arguments; much faster than a signature."""
+    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        return False
+    code = function.__code__
+    least = code.co_argcount - len(function.__defaults__ or ())
+    return least <= count <= code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _NO_FUNCTION
+
+
+def _misfit(signature: inspect.Signature, arguments: tuple[str, ...]) -> str:
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        return describe_error(error).removeprefix("TypeError: ")
+    return ""
+
+
+def _lacks_self(function: Callable[..., Any]) -> bool:
+    names = list(inspect.signature(getattr(function, "__func__", function)).parameters)
+    return inspect.ismethod(function) and not (names and names[0] == "self")
+
+
+def methods_of(protocol: type) -> tuple[str, ...]:
+    """Return the names of the methods of a protocol."""
+    return tuple(name for name, item in vars(protocol).items() if inspect.isfunction(item) and name.startswith(_WORDS))
+
+
+def misspelt_methods(thing: Any, protocol: type, required: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Return the methods of an object whose names are nearly those of a protocol, with what they stand for.
+
+    Names that are only like the one of a method that must be written are among them where that is missing.
+    """
+    missing = [name for name in methods_of(protocol) if not is_written(thing, name, protocol)]
+    needed = [name for name in missing if name in required]
+    found = []
+    for name in dir(type(thing)):
+        if name.startswith("_") or hasattr(protocol, name) or not callable(getattr(type(thing), name)):
+            continue
+        meant = did_you_mean(name, needed) or did_you_mean(name, missing, likeness=_NEARLY)
+        if meant:
+            found.append((name, meant))
+    return found
+
+
+def is_written(thing: Any, name: str, protocol: type) -> bool:
+    """Return whether an object has a method of a protocol, other than the default that it may inherit."""
+    if name in getattr(thing, "__dict__", ()):
+        return True
+    own = getattr(type(thing), name, None)
+    return own is not None and own is not getattr(protocol, name)
+
+
+def _signature(protocol: type, name: str) -> str:
+    parameters = ", ".join(inspect.signature(getattr(protocol, name)).parameters)
+    return f"({parameters})"

@@ -1,0 +1,182 @@
+"""Op definitions: traits, rule, data flow and the rest that a plugin gives for the ops of one name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from shardy_py.errors import Diagnostic, PluginError, RuleError
+from shardy_py.indexing import IndexingMap, OpIndexing
+from shardy_py.ir.costs import CostOpInterface
+from shardy_py.ir.emission import Emission
+from shardy_py.ir.graph import Op
+from shardy_py.ir.interfaces import (
+    MeshReferenceOpInterface,
+    RuleOptions,
+    ShardableDataFlowOpInterface,
+    ShardingRuleOpInterface,
+    Trait,
+)
+from shardy_py.plugins.argument_checks import refuse
+from shardy_py.plugins.definition_checks import (
+    as_traits,
+    check_attribute_name,
+    check_cost,
+    check_data_flow,
+    check_emission,
+    check_flag,
+    check_indexing,
+    check_mesh_reference,
+    check_op_name,
+    check_rule,
+    check_traits_of,
+)
+from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.einsum import RuleSpec
+from shardy_py.sharding.einsum import rule as parse_rule
+from shardy_py.sharding.rule import OpShardingRule
+
+Made = OpShardingRule | RuleSpec | None
+"""What a rule function returns; a `RuleSpec` is bound to the shapes of the op."""
+Rule = Callable[[Op], Made] | Callable[[Op, RuleOptions], Made]
+"""A rule function; one with a second parameter gets the rule options."""
+CombinerOf = Callable[[Op], Combiner | None]
+"""Returns how the reductions of an op combine, None where they cannot be combined."""
+InitialOf = Callable[[Op], Iterable[int]]
+"""Returns the numbers of the operands that the reductions of an op start from."""
+TraitsOf = Callable[[Op], Iterable[Trait]]
+"""A predicate: the traits an op has because of its types or attributes, besides those of its name."""
+Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
+"""The indexing maps of an op: in both directions, or one per operand from the index of its first result.
+
+None where they are not known.
+"""
+_GLOB_CHARACTERS = frozenset("*?[")
+_OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission")
+
+
+def _check_definition(definition: OpDefinition) -> None:
+    """Check all arguments of a definition.
+
+    Raises:
+        PluginError: one is unfit.
+    """
+    name = definition.name
+    check_rule(definition.rule, op=name, is_glob=definition.is_glob)
+    check_traits_of(definition.traits_of, op=name)
+    check_data_flow(definition.data_flow, op=name)
+    check_mesh_reference(definition.mesh_reference, op=name)
+    check_cost(definition.cost, op=name)
+    check_indexing(definition.indexing, op=name)
+    check_emission(definition.emission, op=name)
+    check_flag(definition.contextual, op=name, argument="contextual")
+    check_attribute_name(definition.sharding_attribute, op=name)
+    if definition.is_glob:
+        given = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
+        if given:
+            message = f"a name with wildcards can only give traits, not {given[0]}"
+            raise refuse("invalid-glob", message, name, hint=f"give {given[0]} to every full op name")
+    if definition.rule is not None and definition.data_flow is not None:
+        message = "the op has a rule and a data flow; shardings go through it by one of them"
+        raise refuse("rule-and-data-flow", message, name, hint="leave out the rule, or data_flow")
+
+
+def _check_name(definition: OpDefinition, attribute: Any, name: Any) -> None:
+    check_op_name(name)
+
+
+def _check_combiner(definition: OpDefinition, attribute: Any, combiner: object) -> None:
+    if not isinstance(combiner, Combiner) and not callable(combiner):
+        message = f"{combiner!r} is neither a Combiner nor a function of the op"
+        hint = "for example combiner=Combiner.MAX"
+        raise PluginError(Diagnostic("invalid-combiner", message, op=definition.name, hint=hint))
+
+
+@frozen
+class OpDefinition:
+    """Definition of the ops of one name.
+
+    Args:
+        name: The full op name, for example ``toy.add``; or a glob such as ``toy.add_*`` that gives traits only.
+        traits: The traits of every op of that name.
+        rule: A function of the op, or of the op and the `RuleOptions`, a `RuleSpec`, or an object with
+            ``get_sharding_rule``. An `Elementwise` op without one is sharded alike in all of its tensors.
+        data_flow: What describes the data-flow edges of the op.
+        sharding_attribute: The attribute that holds the sharding of the results.
+        traits_of: Gives more traits from the op itself.
+        may_have: The traits of one's own that only ``traits_of`` gives, so that a schedule in a file may name them.
+        contextual: Whether the rule looks further than names, types and attributes (at producers, users or regions),
+            so that it must not be reused for an op that looks the same.
+        mesh_reference: What knows the mesh to which the op refers besides its shardings.
+        cost: What says what the op costs, where its rule does not tell.
+        indexing: A function of the op that gives its indexing maps: one per operand from the index of the first
+            result, or an `OpIndexing`, which also has those from the operands; None where they are not known. An op
+            with maps and without a rule gets its rule from them.
+        emission: The scalar body: a function of a builder and the op that builds one element of each result, for
+            kernels.
+        place: The line that defines it, for errors, or "".
+        any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
+            that move in steps; nobody checks the sizes then.
+        combiner: How the reductions of the op combine where its rule says nothing else: besides a sum.
+        initial_of: Gives the numbers of the operands that the reductions start from, where the rule says nothing.
+        sums_collectives: Whether explicit collectives of the op are sums all the same, as the reference has them.
+    """
+
+    name: str = field(validator=_check_name)
+    traits: frozenset[Trait] = field(default=frozenset(), kw_only=True, converter=as_traits)
+    rule: Rule | ShardingRuleOpInterface | None = field(default=None, kw_only=True)
+    data_flow: ShardableDataFlowOpInterface | None = field(default=None, kw_only=True)
+    sharding_attribute: str = field(default="sdy.sharding", kw_only=True)
+    traits_of: TraitsOf | None = field(default=None, kw_only=True)
+    may_have: frozenset[Trait] = field(default=frozenset(), kw_only=True, converter=as_traits)
+    contextual: bool = field(default=False, kw_only=True)
+    mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
+    cost: CostOpInterface | None = field(default=None, kw_only=True)
+    indexing: Indexing | None = field(default=None, kw_only=True)
+    emission: Emission | None = field(default=None, kw_only=True)
+    place: str = field(default="", kw_only=True, eq=False, repr=False)
+    any_sizes: bool = field(default=False, kw_only=True)
+    combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
+    initial_of: InitialOf | None = field(default=None, kw_only=True)
+    sums_collectives: bool = field(default=False, kw_only=True)
+    _register: Callable[[OpDefinition], object] | None = field(default=None, kw_only=True, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        _check_definition(self)
+
+    @property
+    def is_glob(self) -> bool:
+        """Whether the name has wildcards."""
+        return not _GLOB_CHARACTERS.isdisjoint(self.name)
+
+    def __call__(self, rule: Rule) -> Rule:
+        """Make the definition a decorator: take a function as the rule and hand it back.
+
+        Raises:
+            PluginError: the definition was not made by `Dialect.op`, or has a rule already.
+        """
+        if self._register is None or self.rule is not None:
+            reason = "has a rule already" if self.rule is not None else "belongs to no dialect"
+            raise PluginError(Diagnostic("invalid-rule", f"the definition {reason}", op=self.name))
+        if rule is None:
+            raise refuse("invalid-rule", "the decorator is over None, not over a rule function", self.name)
+        self._register(evolve(self, rule=as_rule(self.name, rule, {})))
+        return rule
+
+
+def as_rule(
+    name: str, given: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Any]
+) -> Rule | ShardingRuleOpInterface | None:
+    """Return the spec of a rule given as a text; any other rule as it is."""
+    if isinstance(given, str):
+        try:
+            return parse_rule(given, **kinds)
+        except RuleError as error:
+            raise RuleError(*(evolve(item, op=name) for item in error.diagnostics)) from None
+    named = [kind for kind, factors in kinds.items() if factors not in ((), [], "")]
+    if named:
+        message = f"{named[0]} goes with a rule given as a text only"
+        raise PluginError(Diagnostic("invalid-rule", message, op=name, hint="give it to rule(...), or to the builder"))
+    return given

@@ -1,0 +1,128 @@
+"""Traits and rules of the ops of one program: each distinct op is asked about once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.errors import RuleError, ShardyError
+from shardy_py.ir.attributes import freeze, shared_key
+from shardy_py.ir.error_texts import describe_error
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.guard import Guard
+from shardy_py.ir.interfaces import OpFacts, RuleOptions
+from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
+from shardy_py.plugins.guarded_interfaces import look_of
+from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
+from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
+from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
+from shardy_py.sharding.einsum import RuleSpec
+from shardy_py.sharding.rule import OpShardingRule
+
+
+def make_facts_of(
+    all_resolved: ResolvedDefinitions,
+    options: RuleOptions,
+    types: Mapping[str, TypeDefinition],
+    rules: Mapping[int, OpShardingRule],
+) -> Callable[[Op], OpFacts]:
+    """Return the function that returns the facts of the ops of one program.
+
+    Args:
+        all_resolved: The definitions.
+        options: The options of rule functions.
+        types: The definitions of types.
+        rules: Op id to the rule that propagation left on it.
+    """
+    memo: dict[Any, tuple[OpFacts, Any]] = {}
+    # The keys of attributes without a rule.
+    bare: set[Any] = set()
+
+    def facts_of_op(op: Op) -> OpFacts:
+        name = op.name
+        resolved = all_resolved[name]
+        if rules and op.id in rules:
+            return OpFacts(resolved.traits_of(op), rules[op.id])
+        if resolved.contextual:
+            return OpFacts(resolved.traits_of(op), make_rule(op, resolved, options, types))
+        attributes, operands = op.attributes, op.operands
+        attributes_key = shared_key(attributes)
+        if resolved.rule is None and (attributes_key in bare or RULE_ATTRIBUTE not in attributes):
+            if attributes_key is not None:
+                bare.add(attributes_key)
+            return OpFacts(resolved.traits_of(op), None) if resolved.predicates else resolved.facts
+        if attributes_key is not None:
+            key = _identity_key(name, attributes_key, operands, op.results)
+        else:
+            found = [value.type for value in (*operands, *op.results)]
+            key = (name, freeze(attributes), len(operands), *found)
+        known = memo.get(key)
+        if known is None:
+            # The types stay alive with the entry, or others could get their identities.
+            found = [value.type for value in (*operands, *op.results)]
+            known = memo[key] = (OpFacts(resolved.traits, make_rule(op, resolved, options, types)), found)
+        return OpFacts(resolved.traits_of(op), known[0].rule) if resolved.predicates else known[0]
+
+    return facts_of_op
+
+
+def make_rule(
+    op: Op, resolved: ResolvedDefinition, options: RuleOptions, types: Mapping[str, TypeDefinition]
+) -> OpShardingRule | None:
+    """Return the rule written on an op, else the one that its definition gives, or None.
+
+    Raises:
+        RuleError: the plugin's function fails or returns a rule that does not fit the op.
+    """
+    written = op.attributes.get(RULE_ATTRIBUTE)
+    if written is not None:
+        return check_written_rule(op, written)
+    if resolved.rule is None:
+        return None
+    try:
+        return _call_rule_function(op, resolved, options)
+    except RuleError:
+        if has_unknown_shape(op, types):
+            # No function can do better; that the shape is missing is reported where the program is read.
+            return None
+        raise
+
+
+def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> OpShardingRule | None:
+    guard = Guard(resolved.rule, "the rule function", resolved.owner, RuleError, "rule-failed", resolved.place)
+    before = look_of(op)
+    rule = guard.call(op, options) if resolved.takes_options else guard.call(op)
+    if look_of(op) != before:
+        op.name, op.operands, op.results, op.regions = before[:4]
+        raise guard.refusal("changed its op", op, hint="a rule function looks at its op only; a pass may change it")
+    if isinstance(rule, RuleSpec):
+        rule = evolve(guard, function=rule).call(op)
+    if rule is None:
+        return None
+    try:
+        return checked_rule(guard, rule, op, any_sizes=resolved.any_sizes)
+    except ShardyError:
+        raise
+    except Exception as error:
+        # The parts of a rule that is made by hand can be anything.
+        message = f"made a rule that cannot be checked: {describe_error(error)}"
+        raise guard.refusal(message, op, hint="use sdy.rule(...) or the builder") from error
+
+
+def _identity_key(
+    name: str, attributes: object, operands: Sequence[Value], results: Sequence[Value]
+) -> tuple[object, ...]:
+    """Return a key that is equal for ops of a name with the same attributes and types, for as long as these live.
+
+    Identities are hashed much faster than types, and a frontend with keys of its own has one object for equal types.
+    Most ops have one result and few operands; comprehensions would take twice as long for them.
+    """
+    count = len(operands)
+    if len(results) == 1 and 0 < count < 3:
+        if count == 1:
+            return name, attributes, id(operands[0].type), id(results[0].type)
+        return name, attributes, id(operands[0].type), id(operands[1].type), id(results[0].type)
+    # No identity is as small as this number, so that the two kinds of keys never meet.
+    return (name, attributes, count, *[id(value.type) for value in operands], *[id(value.type) for value in results])

@@ -1,0 +1,206 @@
+"""Op definitions made ready for look-ups: globs applied, functions of plugins behind the guard."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from attrs import field, frozen
+
+from shardy_py.errors import ShardyError
+from shardy_py.indexing import OpIndexing
+from shardy_py.ir.costs import CostOpInterface
+from shardy_py.ir.emission import ElementBuilder, Scalar
+from shardy_py.ir.graph import Op
+from shardy_py.ir.interfaces import (
+    Contraction,
+    Elementwise,
+    MeshReferenceOpInterface,
+    OpFacts,
+    ShardableDataFlowOpInterface,
+    Trait,
+)
+from shardy_py.ir.types import static_shape
+from shardy_py.plugins.guarded_interfaces import (
+    guard_cost,
+    guard_data_flow,
+    guard_emission,
+    guard_indexing,
+    guard_mesh_reference,
+    guard_traits_of,
+)
+from shardy_py.plugins.op_definition import CombinerOf, InitialOf, OpDefinition, TraitsOf
+from shardy_py.rules import elementwise
+from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.derivation import rule_from_op_maps
+from shardy_py.sharding.rule import OpShardingRule
+
+_MANY_NAMES = 10_000
+_FRAME = frozenset(("builtin", "func", "sdy"))
+
+IndexingOf = Callable[[Op], OpIndexing | None]
+EmissionOf = Callable[[ElementBuilder, Op], tuple[Scalar, ...]]
+
+
+@frozen
+class ResolvedDefinition:
+    """Definition of the ops of one name after globs are applied and the form of the rule is known.
+
+    Args:
+        owner: The words that name the plugin in errors.
+        place: The line of the definition, or "".
+    """
+
+    traits: frozenset[Trait] = frozenset()
+    predicates: tuple[TraitsOf, ...] = ()
+    rule: Any = None
+    takes_options: bool = False
+    contextual: bool = False
+    data_flow: ShardableDataFlowOpInterface | None = None
+    sharding_attribute: str = "sdy.sharding"
+    mesh_reference: MeshReferenceOpInterface | None = None
+    cost: CostOpInterface | None = None
+    indexing: IndexingOf | None = None
+    emission: EmissionOf | None = None
+    any_sizes: bool = False
+    combiner: Combiner | CombinerOf = Combiner.ADD
+    initial_of: InitialOf | None = None
+    sums_collectives: bool = False
+    owner: str = "an unknown owner"
+    place: str = ""
+    facts: OpFacts = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "facts", OpFacts(self.traits, None))
+
+    def traits_of(self, op: Op) -> frozenset[Trait]:
+        """Return the traits of an op: of its name, of matching globs, and of predicates."""
+        if not self.predicates:
+            return self.traits
+        return self.traits.union(*(traits_of(op) for traits_of in self.predicates))
+
+
+class ResolvedDefinitions(dict[str, ResolvedDefinition]):
+    """Op name to resolved definition; a missing one is resolved at once, so that look-ups need no call.
+
+    Args:
+        definitions: The definitions by name, globs among them.
+        owners: The owner of each definition.
+        tolerated: The plugins whose failures do not stop programs that do not need them.
+    """
+
+    def __init__(
+        self, definitions: Iterable[OpDefinition], owners: Mapping[str, str], tolerated: frozenset[str]
+    ) -> None:
+        super().__init__()
+        self.definitions = {item.name: item for item in definitions}
+        self._globs = [item for item in self.definitions.values() if item.is_glob]
+        self._owners = owners
+        self._tolerated = tolerated
+
+    def __missing__(self, name: str) -> ResolvedDefinition:
+        if len(self) >= _MANY_NAMES:
+            # The registry may live as long as the process; programs can have any names.
+            self.clear()
+        found = self[name] = self._resolve(name)
+        return found
+
+    def _resolve(self, name: str) -> ResolvedDefinition:
+        globs = [item for item in self._globs if _touches(item.name, name)]
+        own = self.definitions.get(name)
+        matching = ([own] if own else []) + globs
+        traits = frozenset(trait for item in matching for trait in item.traits)
+        predicates = tuple(self._guarded_predicate(item, name) for item in matching if item.traits_of)
+        if own is None:
+            return ResolvedDefinition(traits, predicates)
+        owner, place = self._owner(name), own.place
+        rule = getattr(own.rule, "get_sharding_rule", own.rule)
+        indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
+        if rule is None and own.data_flow is None:
+            rule = elementwise if Elementwise in traits else _rule_of(indexing, traits)
+        return ResolvedDefinition(
+            traits,
+            predicates,
+            rule,
+            rule is not None and _takes_options(rule),
+            own.contextual,
+            None if own.data_flow is None else guard_data_flow(own.data_flow, owner=owner, place=place),
+            own.sharding_attribute,
+            None if own.mesh_reference is None else guard_mesh_reference(own.mesh_reference, owner=owner, place=place),
+            None if own.cost is None else guard_cost(own.cost, owner=owner, place=place),
+            indexing,
+            None if own.emission is None else guard_emission(own.emission, owner=owner, place=place),
+            own.any_sizes,
+            own.combiner,
+            own.initial_of,
+            own.sums_collectives,
+            owner,
+            place,
+        )
+
+    def _owner(self, name: str) -> str:
+        return self._owners.get(name, "an unknown owner")
+
+    def _guarded_predicate(self, item: OpDefinition, name: str) -> TraitsOf:
+        """Return a predicate behind the guard; a tolerated plugin's may fail at ops that are not its own."""
+        owner = self._owner(item.name)
+        guarded = guard_traits_of(item.traits_of, owner=owner, place=item.place)
+        if _plugin_of(owner) not in self._tolerated or self._is_of(owner, name):
+            return guarded
+
+        def tolerant(op: Op) -> Iterable[Trait]:
+            try:
+                return guarded(op)
+            except ShardyError as error:
+                for problem in error.diagnostics:
+                    op.program.plugin_problems.setdefault((problem.message, problem.hint), problem)
+                return frozenset()
+
+        return tolerant
+
+    def _is_of(self, owner: str, name: str) -> bool:
+        """Return whether a plugin defines ops of the dialect of a name."""
+        space, plugin = name.partition(".")[0], _plugin_of(owner)
+        defined = (other for other, found in self._owners.items() if _plugin_of(found) == plugin)
+        return any(other.partition(".")[0] == space for other in defined)
+
+
+def _rule_of(indexing: IndexingOf | None, traits: frozenset[Trait]) -> Callable[[Op], OpShardingRule | None] | None:
+    """Return the rule function that follows from indexing maps."""
+    if indexing is None:
+        return None
+
+    def rule(op: Op) -> OpShardingRule | None:
+        found = indexing(op)
+        shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
+        if found is None or None in shapes:
+            return None
+        known = [shape or () for shape in shapes]
+        count = len(op.operands)
+        return rule_from_op_maps(found.output_to_input, known[:count], known[count:], sums=Contraction in traits)
+
+    return rule
+
+
+def _plugin_of(owner: str) -> str:
+    return owner.partition(", dialect ")[0]
+
+
+def _touches(glob: str, name: str) -> bool:
+    """Return whether a glob covers an op; an op of func, sdy or builtin only if the glob names that dialect."""
+    space = name.partition(".")[0]
+    return fnmatchcase(name, glob) and (space not in _FRAME or glob.startswith(f"{space}."))
+
+
+def _takes_options(rule: Any) -> bool:
+    """Return whether a rule function has a second required parameter, or one named ``options``."""
+    try:
+        parameters = list(inspect.signature(rule).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    positional = [item for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
+    if len(positional) < 2:
+        return False
+    return positional[1].default is inspect.Parameter.empty or positional[1].name == "options"
