@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import gcd
 
 from attrs import evolve
@@ -30,6 +31,8 @@ def simplify(map_: IndexingMap, *, fold_points: bool = True) -> IndexingMap:
     return map_
 
 
+# Passes simplify the same maps again and again, and the last round of each is the first of the next.
+@lru_cache(maxsize=1 << 12)
 def simplify_once(map_: IndexingMap, *, fold_points: bool = True) -> IndexingMap:
     """Return an indexing map after one round: constraints to a fixpoint, then the results."""
     if map_.is_undefined or map_.is_known_empty:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 from xdsl.builder import Builder, InsertPoint
@@ -191,9 +192,13 @@ class OpElement:
         at = self._read(number) if indices is None else tuple(index.value for index in indices)
         return ScalarValue(self.scope.element(value, at))
 
-    def _read(self, number: int) -> Indices:
+    @cached_property
+    def _maps(self) -> tuple[IndexingMap, ...]:
         indexing = self.scope.surroundings.registry.get_indexing(self.of)
-        maps = () if indexing is None else indexing.output_to_input
+        return () if indexing is None else indexing.output_to_input
+
+    def _read(self, number: int) -> Indices:
+        maps = self._maps
         if not maps or maps[number].is_undefined or maps[number].ranges or maps[number].runtimes:
             message = f"no indexing map says which element of operand {number} is read"
             hint = "give its index, or the op indexing maps without symbols"
