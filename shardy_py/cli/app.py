@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.app_cost import cost
+from shardy_py.cli.app_emit import emit
 from shardy_py.cli.app_explain import explain
 from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.app_run import run
@@ -126,5 +127,5 @@ def layout(**options: Any) -> None:
     run_layout(**options)
 
 
-for _command in (*ORDERING_COMMANDS, explain, cost, run):
+for _command in (*ORDERING_COMMANDS, explain, cost, run, emit):
     shardy.add_command(_command)

@@ -108,7 +108,10 @@ class _Walk:
         if len({_key(self._node(root)) for root in fusion.roots}) > 1:
             self._members[_TUPLE], self._roots[_TUPLE] = [], fusion.roots
             for root in fusion.roots:
-                self._reads.setdefault(_key(self._node(root)), {})[_TUPLE, op_maps.identity(shape_of(root))] = None
+                # Emitters with heroes drop the tuple; there roots may have any number of elements.
+                shape = shape_of(root)
+                index = op_maps.identity(shape) if self._forced else fusion.same_place(fusion.roots[0], root)
+                self._reads.setdefault(_key(self._node(root)), {})[_TUPLE, index] = None
         for op in reversed(fusion.ops):
             own, index = self._place(op, op.results)
             for number, operand in enumerate(op.operands):
@@ -121,9 +124,8 @@ class _Walk:
         if self._forced:
             self._members.pop(_TUPLE, None)
         for first, members in self._members.items():
-            if members:
-                roots = self._roots[first]
-                yield Subgraph(self._name(roots), roots, tuple(reversed(members)))
+            roots = self._roots[first]
+            yield Subgraph(self._name(roots), roots, tuple(reversed(members)))
 
     def _node(self, value: Value) -> Node:
         return self._fusion.producer(value) or value

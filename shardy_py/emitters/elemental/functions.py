@@ -51,7 +51,12 @@ class FunctionEmitter:
         body = _FunctionBody(self, subgraph, arguments[: len(parameters)])
         scope = Scope(body, Builder(InsertPoint.at_end(block)))
         index = tuple(arguments[len(parameters) :])
-        scope.builder.insert(func.ReturnOp(*(scope.element(root, index) for root in subgraph.roots)))
+        same_place = [self.fusion.same_place(subgraph.roots[0], root) for root in subgraph.roots]
+        elements = [
+            scope.element(root, tuple(scope.apply(map_, index)))
+            for root, map_ in zip(subgraph.roots, same_place, strict=True)
+        ]
+        scope.builder.insert(func.ReturnOp(*elements))
         ranges = [builtin.DictionaryAttr({})] * len(parameters)
         ranges += [builtin.DictionaryAttr({RANGE: range_attribute(0, size - 1)}) for size in shape]
         made = func.FuncOp(
@@ -119,10 +124,17 @@ def call_element(
     scope: Scope, function: Subgraph, value: Value, parameters: Sequence[SSAValue], indices: Indices
 ) -> SSAValue:
     """Return an element that another function computes."""
+    return call_elements(scope, function, parameters, indices)[[root.id for root in function.roots].index(value.id)]
+
+
+def call_elements(
+    scope: Scope, function: Subgraph, parameters: Sequence[SSAValue], indices: Indices
+) -> Sequence[SSAValue]:
+    """Return the elements of all roots of a function at an index of the first one."""
     results = [scalar_type(element_dtype(root)) for root in function.roots]
     call = PureCallOp(function.name, [*parameters, *indices], results)
     scope.builder.insert(call)
-    return call.results[[root.id for root in function.roots].index(value.id)]
+    return call.results
 
 
 def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:

@@ -7,11 +7,10 @@ from xdsl.dialects import func, tensor
 
 from shardy_py.emitters.dialect.ops import LoopOp, YieldOp
 from shardy_py.emitters.elemental.builder import Scope
-from shardy_py.emitters.elemental.functions import FunctionEmitter, call_element
+from shardy_py.emitters.elemental.functions import FunctionEmitter, call_elements
 from shardy_py.emitters.entry.arguments import Entry
 from shardy_py.emitters.fusion.fusion import shape_of
 from shardy_py.emitters.launch.grid import Launch, loop_map
-from shardy_py.indexing import op_maps
 
 
 def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
@@ -21,22 +20,17 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
     """
     fusion = functions.fusion
     entry = Entry(fusion, launch)
-    shape = shape_of(fusion.roots[0])
-    layout = fusion.layout_of(fusion.roots[0])
-    loop = LoopOp(loop_map(launch, shape, layout), entry.ids, entry.outputs)
+    first = fusion.roots[0]
+    loop = LoopOp(loop_map(launch, shape_of(first), fusion.layout_of(first)), entry.ids, entry.outputs)
     entry.builder.insert(loop)
     scope = Scope(_NoFunction(functions), Builder(InsertPoint.at_end(loop.body.block)))
+    function = functions.partition.functions[0]
+    elements = call_elements(scope, function, entry.parameters, tuple(loop.indices))
+    element_of = dict(zip((root.id for root in function.roots), elements, strict=True))
     written = []
     for root, target in zip(fusion.roots, loop.carried, strict=True):
-        index = tuple(loop.indices)
-        if (shape_of(root), fusion.layout_of(root)) != (shape, layout):
-            same_place = op_maps.bitcast(shape, layout, shape_of(root), fusion.layout_of(root))
-            index = tuple(scope.apply(same_place, index))
-        owner = functions.partition.function_of(fusion.producer(root) or root)
-        element = scope.find((root.id, index))
-        if element is None:
-            element = call_element(scope, owner, root, entry.parameters, index)
-        written.append(scope.add(tensor.InsertOp(element, target, list(index))))
+        index = scope.apply(fusion.same_place(first, root), loop.indices)
+        written.append(scope.add(tensor.InsertOp(element_of[root.id], target, index)))
     scope.builder.insert(YieldOp(*written))
     return entry.finished(tuple(loop.outputs))
 

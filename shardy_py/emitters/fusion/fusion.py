@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import (
     Bitcast,
@@ -117,6 +117,13 @@ class Fusion:
     def layout_of(self, value: Value) -> tuple[int, ...]:
         """Return the dimensions of a value, the one that varies fastest in memory first."""
         return self.layouts.get(value.id) or tuple(range(len(shape_of(value)) - 1, -1, -1))
+
+    def same_place(self, first: Value, other: Value) -> IndexingMap:
+        """Return the map from the index of a value to that of another one with as many elements, by their memory."""
+        shape, layout = shape_of(first), self.layout_of(first)
+        if (shape, layout) == (shape_of(other), self.layout_of(other)):
+            return op_maps.identity(shape)
+        return op_maps.bitcast(shape, layout, shape_of(other), self.layout_of(other))
 
     def is_row_major(self, value: Value) -> bool:
         """Return whether the last dimension of a value varies fastest, and so on."""

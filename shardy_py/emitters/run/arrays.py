@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects import builtin
 
 from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
@@ -51,3 +52,25 @@ def _order(fusion: Fusion, value: Value) -> tuple[int, ...]:
 
 def _inverse(order: Sequence[int]) -> list[int]:
     return sorted(range(len(order)), key=order.__getitem__)
+
+
+def random_arrays(fusion: Fusion, seed: int) -> list[Any]:
+    """Return an array for every parameter of a fusion.
+
+    Floats are of both signs and around 1, integers from 0 to 8, so that they may be indices.
+
+    Args:
+        fusion: The fusion.
+        seed: The seed; the same one gives the same arrays.
+    """
+    return [_random(value, np.random.default_rng((seed, number))) for number, value in enumerate(fusion.parameters)]
+
+
+def _random(value: Value, random: np.random.Generator) -> Any:
+    dtype, shape = numpy_dtype(element_type_of(value)), shape_of(value)
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(dtype)
+    if "int" in dtype.name:
+        return random.integers(0, 9, shape).astype(dtype)
+    numbers = random.normal(0, 1.5, shape)
+    return np.asarray(numbers + 1j * random.normal(0, 1.5, shape) if dtype.kind == "c" else numbers).astype(dtype)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from shardy_py.frontends.mlir import MLIR, import_module, parse_module
 from shardy_py.ir.frontend import Frontend
@@ -32,6 +32,7 @@ class HloModule:
         program: The op graph.
         parameters: The shapes of the parameters of the entry computation, with their layouts.
         result: The shape of its result, with its layouts.
+        text: The module in XLA's canonical text.
     """
 
     name: str
@@ -39,6 +40,7 @@ class HloModule:
     program: Program
     parameters: tuple[AnyShape, ...]
     result: AnyShape
+    text: str = field(repr=False)
 
 
 def import_hlo(source: str | Path, *, name: str = "-") -> HloModule:

@@ -40,7 +40,9 @@ def load(source: str | Path, name: str) -> HloModule:
     answer = _convert(text, name)
     code = base64.b64decode(answer["module"])
     parameters, result = _entry_layout(answer["layout"])
-    return HloModule(answer["name"], code, import_module(parse_module(code, name=name)), parameters, result)
+    return HloModule(
+        answer["name"], code, import_module(parse_module(code, name=name)), parameters, result, answer["text"]
+    )
 
 
 def _read(path: Path) -> str:

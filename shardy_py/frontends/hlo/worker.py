@@ -27,6 +27,7 @@ def main() -> None:
         return
     layout = _ENTRY_LAYOUT.search(module.to_string().split("\n", 1)[0])
     answer = {"module": base64.b64encode(code).decode(), "layout": layout[1] if layout else "", "name": module.name}
+    answer["text"] = module.to_string()
     print(json.dumps(answer))
 
 

@@ -1,0 +1,42 @@
+"""``shardy emit`` and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.cli.options import module_options, plugin_choice
+
+TARGETS = ("mlir",)
+SPELLINGS = ("xla_gpu", "xla")
+
+
+@click.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--list", "as_list", is_flag=True, help="List the pieces of the program that can be kernels.")
+@click.option("--fusion", metavar="N", type=click.IntRange(min=0), help="Take this piece of the list.")
+@click.option("--target", type=click.Choice(TARGETS), default="mlir", show_default=True, help="What to print.")
+@click.option("--stage", metavar="S", help="Print the module after this pass: its number or name, or 'initial'.")
+@click.option("--stages", "stages_dir", metavar="DIR", type=click.Path(), help="Write every stage to this folder.")
+@click.option("--device-spec", metavar="NAME|FILE", default="h100", show_default=True, help="The device: a TOML file.")
+@click.option("--spelling", type=click.Choice(SPELLINGS), default="xla_gpu", show_default=True, help="Names of ops.")
+@click.option("--run", "as_run", is_flag=True, help="Run the kernel on the host, all threads of its grid.")
+@click.option(
+    "--inputs",
+    default="random",
+    show_default=True,
+    metavar="random|FILE.npz",
+    help="With --run, the arguments: made up, or arg0, arg1, ... of a file of numpy.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
+@click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="With --run, write the results to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write to this file, not to stdout.")
+@module_options
+@plugin_choice
+def emit(**options: Any) -> None:
+    """Print the kernel that a GPU would run for the fusion in FILE (- for stdin)."""
+    from shardy_py.cli.emit import run_emit
+
+    run_emit(**options)

@@ -1,0 +1,125 @@
+"""``shardy emit``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shardy_py.cli.files import read_input, write_atomically
+from shardy_py.cli.registry import make_registry
+from shardy_py.emitters import Fusion, Kernel, emit, get_device, read_fusion, read_fusions
+from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
+from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.report.kernels import format_kernels, format_run, kernel_json, kernels_json
+
+RANDOM = "random"
+
+
+def run_emit(
+    *,
+    file: str,
+    untrusted: bool,
+    as_list: bool,
+    fusion: int | None,
+    target: str,
+    stage: str | None,
+    stages_dir: str | None,
+    device_spec: str,
+    spelling: Any,
+    as_run: bool,
+    inputs: str,
+    seed: int,
+    outputs: str | None,
+    as_json: bool,
+    output: str | None,
+    **registry_options: Any,
+) -> None:
+    """Print what was asked of the kernel of a file: by default its module after the last pass."""
+    _check(as_list=as_list, fusion=fusion, target=target, stage=stage, as_run=as_run, as_json=as_json)
+    device = get_device(device_spec)
+    registry = make_registry(**registry_options, conservative=False, extended_rules=False)
+    source = read_input(file, untrusted=untrusted, registry=registry)
+    if as_list:
+        kernels = [emit(item, device=device) for item in read_fusions(source, registry=registry)]
+        _print(kernels_json(kernels) if as_json else format_kernels(kernels), output)
+        return
+    if fusion is None:
+        chosen = read_fusion(source, registry=registry)
+    else:
+        chosen = _chosen(read_fusions(source, registry=registry), fusion)
+    kernel = emit(chosen, device=device, spelling=spelling)
+    if stages_dir is not None:
+        write_stages(kernel, Path(stages_dir))
+    if as_run:
+        _print(_ran(kernel, stage, inputs, seed, outputs), output)
+    elif as_json:
+        _print(kernel_json(kernel), output)
+    elif stages_dir is None or stage is not None or output is not None or target != "mlir":
+        _print(_text(kernel, stage), output)
+
+
+def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None, as_run: bool, as_json: bool) -> None:
+    """Check that the options do not exclude each other."""
+    given = [
+        name
+        for name, is_given in (("--list", as_list), ("--fusion", fusion is not None), ("--run", as_run))
+        if is_given
+    ]
+    if as_list and len(given) > 1:
+        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(given)} exclude each other"))
+    if as_run and as_json:
+        raise OptionError(Diagnostic("option-conflict", "--run and --json exclude each other"))
+    if stage is not None and target != "mlir":
+        message = f"--stage is about modules of MLIR, not about --target {target}"
+        raise OptionError(Diagnostic("option-conflict", message))
+
+
+def _chosen(fusions: Sequence[Fusion], number: int) -> Fusion:
+    if number < len(fusions):
+        return fusions[number]
+    message = f"there is no piece {number}; there are {len(fusions)}, numbered from 0"
+    raise OptionError(Diagnostic("unknown-fusion", message, hint="shardy emit FILE --list"))
+
+
+def _text(kernel: Kernel, stage: str | None) -> str:
+    return kernel.text if stage is None else kernel.stage(stage)
+
+
+def write_stages(kernel: Kernel, directory: Path) -> None:
+    """Write the module at every stage to a file of its own: ``initial.mlir``, ``03.erase-dead-functions.mlir``."""
+    stages = kernel.stages
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in stages.items():
+        suffix = "ll" if name.endswith("to-llvm") else "mlir"
+        write_atomically(str(directory / f"{name}.{suffix}"), f"{text.rstrip()}\n")
+
+
+def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str | None) -> str:
+    require_library("xdsl", purpose="kernels need", extra="codegen")
+    from shardy_py.emitters.run.arrays import random_arrays
+    from shardy_py.targets.jax.npz import outputs_file
+
+    arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _given(kernel, Path(inputs))
+    results = kernel.run(*arrays, stage=stage)
+    if outputs is not None:
+        write_atomically(outputs, outputs_file(results))
+    return format_run(kernel, results)
+
+
+def _given(kernel: Kernel, path: Path) -> list[Any]:
+    from shardy_py.layout.dtypes import numpy_dtype
+    from shardy_py.targets.jax.arguments import ArrayType
+    from shardy_py.targets.jax.npz import read_inputs
+
+    values = kernel.fusion.parameters
+    return read_inputs(path, [ArrayType(shape_of(value), numpy_dtype(element_type_of(value))) for value in values])
+
+
+def _print(text: str, output: str | None) -> None:
+    if output is None:
+        click.echo(text.rstrip())
+    else:
+        write_atomically(output, f"{text.rstrip()}\n")

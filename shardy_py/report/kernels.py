@@ -1,0 +1,89 @@
+"""Kernels as lines and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from shardy_py.emitters import Kernel
+from shardy_py.emitters.fusion.fusion import element_type_of
+
+
+def kernel_data(kernel: Kernel) -> dict[str, Any]:
+    """Return what is known about a kernel before it is lowered, as plain data with stable keys."""
+    return {
+        "kernel": kernel.name,
+        "emitter": kernel.choice.kind.value,
+        "blocks": list(kernel.launch.blocks),
+        "threads": list(kernel.launch.threads),
+        "functions": [
+            {
+                "name": function.name,
+                "shape": list(function.shape),
+                "results": [element_type_of(root) for root in function.roots],
+            }
+            for function in kernel.functions
+        ],
+        "maps": [str(map_) for map_ in kernel.maps],
+    }
+
+
+def kernel_json(kernel: Kernel) -> str:
+    """Return a kernel as JSON."""
+    return json.dumps({**kernel_data(kernel), "ptx": None}, indent=2)
+
+
+def kernels_json(kernels: Sequence[Kernel]) -> str:
+    """Return the pieces of a program as JSON."""
+    return json.dumps(
+        [
+            {"number": number, **kernel_data(kernel), **_types(kernel), "ops": [op.name for op in kernel.fusion.ops]}
+            for number, kernel in enumerate(kernels)
+        ],
+        indent=2,
+    )
+
+
+def _types(kernel: Kernel) -> dict[str, list[str]]:
+    return {
+        "parameters": [str(value.type) for value in kernel.fusion.parameters],
+        "results": [str(value.type) for value in kernel.fusion.roots],
+    }
+
+
+def format_kernels(kernels: Sequence[Kernel]) -> str:
+    """Return the pieces of a program, a line and their types each."""
+    if not kernels:
+        return "no piece of this program can be a kernel"
+    return "\n".join(_lines(number, kernel) for number, kernel in enumerate(kernels))
+
+
+def _lines(number: int, kernel: Kernel) -> str:
+    grids = " x ".join(_grid(sizes) for sizes in (kernel.launch.blocks, kernel.launch.threads))
+    types = _types(kernel)
+    counts = Counter(op.name for op in kernel.fusion.ops)
+    ops = ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.items())
+    return (
+        f"{number}  {kernel.name}: {kernel.choice.kind.value}, {grids}\n"
+        f"   ({', '.join(types['parameters'])}) -> {', '.join(types['results'])}\n"
+        f"   {ops}"
+    )
+
+
+def _grid(sizes: Sequence[int]) -> str:
+    """Return the sizes of a grid without the ones at the end."""
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes = sizes[:-1]
+    return str(sizes[0]) if len(sizes) == 1 else f"({', '.join(map(str, sizes))})"
+
+
+def format_run(kernel: Kernel, results: Sequence[Any]) -> str:
+    """Return what a kernel computed, a line per result: its type, smallest and largest element, and their sum."""
+    lines = [f"{kernel.name}: {_grid(kernel.launch.blocks)} x {_grid(kernel.launch.threads)} threads"]
+    for number, (root, array) in enumerate(zip(kernel.fusion.roots, results, strict=True)):
+        wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
+        numbers = f"from {wide.min():g} to {wide.max():g}, in sum {wide.sum():g}"
+        lines.append(f"result{number}: {root.type}, {numbers}")
+    return "\n".join(lines)

@@ -1,0 +1,160 @@
+"""``shardy emit``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+import numpy as np
+
+ADD = """
+func.func @main(%x: tensor<300xf32>, %y: tensor<300xf32>) -> tensor<300xf32> {
+  %0 = stablehlo.add %x, %y : tensor<300xf32>
+  return %0 : tensor<300xf32>
+}"""
+
+AROUND_DOT = """
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %0 = stablehlo.negate %x : tensor<64x64xf32>
+  %1 = stablehlo.dot %0, %0 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %2 : tensor<64x64xf32>
+}"""
+
+HLO = """HloModule wrapped_add
+
+ENTRY e {
+  p0 = f32[300]{0} parameter(0)
+  ROOT r = f32[300]{0} add(p0, p0)
+}
+"""
+
+DEVICE = """
+name = "toy"
+capability = 80
+cores = 1
+threads_per_core = 64
+threads_per_warp = 32
+threads_per_block = 1024
+shared_bytes = 49152
+blocks_x = 65535
+"""
+
+
+@pytest.fixture
+def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file with a fusion, in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("add.mlir").write_text(ADD, encoding="utf-8")
+    Path("dot.mlir").write_text(AROUND_DOT, encoding="utf-8")
+    return "add.mlir"
+
+
+def test_the_last_module_is_printed(shardy, add: str) -> None:
+    """By default the module after the last pass is printed; --stage prints another one, in either spelling."""
+    assert "xla_gpu.loop" not in shardy("emit", add).output
+    assert "xla_gpu.loop" in shardy("emit", add, "--stage", "initial").output
+    assert "xla.loop" in shardy("emit", add, "--stage", "initial", "--spelling", "xla").output
+
+
+def test_facts_as_json(shardy, add: str) -> None:
+    """--json prints name, emitter, launch, functions and maps."""
+    found = json.loads(shardy("emit", add, "--json").output)
+    assert list(found) == ["kernel", "emitter", "blocks", "threads", "functions", "maps", "ptx"]
+    assert (found["kernel"], found["emitter"]) == ("main", "loop")
+    assert (found["blocks"], found["threads"]) == ([3, 1, 1], [128, 1, 1])
+    assert found["functions"] == [{"name": "main_add_0", "shape": [300], "results": ["f32"]}]
+    assert "bl_x * 128 + th_x in [0, 299]" in found["maps"][0]
+
+
+def test_hlo_from_stdin(shardy) -> None:
+    """HLO text is read, also from stdin; the kernel has the name of the module."""
+    found = json.loads(shardy("emit", "-", "--json", stdin=HLO).output)
+    assert (found["kernel"], found["blocks"]) == ("wrapped_add", [3, 1, 1])
+
+
+def test_pieces_are_listed(shardy, add: str) -> None:
+    """--list prints the pieces with emitter and launch; --fusion takes one, also one without an entry function."""
+    lines = shardy("emit", "dot.mlir", "--list").output.splitlines()
+    assert [line for line in lines if line[0] != " "] == [
+        "0  negate_0: loop, 32 x 128",
+        "1  transpose_1: transpose, 4 x 128",
+    ]
+    listed = json.loads(shardy("emit", "dot.mlir", "--list", "--json").output)
+    assert [item["ops"] for item in listed] == [["stablehlo.negate"], ["stablehlo.transpose"]]
+    assert "@negate_0" in shardy("emit", "dot.mlir", "--fusion", "0").output
+    found = json.loads(shardy("emit", "dot.mlir", "--fusion", "1", "--json").output)
+    assert (found["emitter"], found["blocks"]) == ("transpose", [4, 1, 1])
+
+
+def test_stages_are_written(shardy, add: str) -> None:
+    """--stages writes a file per stage."""
+    done = shardy("emit", add, "--stages", "stages")
+    assert (done.exit_code, done.output) == (0, "")
+    names = sorted(path.name for path in Path("stages").iterdir())
+    assert names[:2] == ["00.simplify-arith.mlir", "01.canonicalize.mlir"]
+    assert names[-1] == "initial.mlir"
+
+
+def test_the_device_is_chosen(shardy, add: str) -> None:
+    """--device-spec takes a name or a TOML file, on which the launch depends."""
+    Path("toy.toml").write_text(DEVICE, encoding="utf-8")
+    assert json.loads(shardy("emit", add, "--json", "--device-spec", "toy.toml").output)["threads"] == [75, 1, 1]
+    assert json.loads(shardy("emit", add, "--json", "--device-spec", "a100").output)["threads"] == [128, 1, 1]
+
+
+def test_kernels_run(shardy, add: str) -> None:
+    """--run runs the kernel on given or on made-up arguments, and writes what it computes."""
+    x, y = np.arange(300, dtype=np.float32), np.ones(300, dtype=np.float32)
+    np.savez("in.npz", arg0=x, arg1=y)
+    done = shardy("emit", add, "--run", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert done.output.splitlines() == [
+        "main: 3 x 128 threads",
+        "result0: tensor<300xf32>, from 1 to 300, in sum 45150",
+    ]
+    np.testing.assert_array_equal(np.load("out.npz")["result0"], x + y)
+    assert shardy("emit", add, "--run").output == shardy("emit", add, "--run", "--stage", "initial").output
+    assert shardy("emit", add, "--run").output != shardy("emit", add, "--run", "--seed", "1").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fusion", "7"), "there is no piece 7; there are 1"),
+        (("--stage", "canonicalise"), "did you mean 16.canonicalize"),
+        (("--device-spec", "h10"), "did you mean h100"),
+        (("--list", "--fusion", "0"), "exclude each other"),
+        (("--run", "--json"), "exclude each other"),
+        (("--run", "--inputs", "none.npz"), "none.npz"),
+    ],
+)
+def test_wrong_options(shardy, add: str, arguments: tuple[str, ...], message: str) -> None:
+    """What an option does not know is an error with the fix, and exit code 2."""
+    done = shardy("emit", add, *arguments)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_refusals(shardy, add: str) -> None:
+    """A function with an op that no kernel has inside is refused with the op, its place and the fix."""
+    Path("sort.mlir").write_text(
+        """
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = "stablehlo.sort"(%x) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) {dimension = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}""",
+        encoding="utf-8",
+    )
+    done = shardy("emit", "sort.mlir")
+    assert done.exit_code == 2
+    assert "sort.mlir:3:8: error: 'stablehlo.sort' op: " in done.output
+    assert "--list" in done.output
+    assert shardy("emit", "sort.mlir", "--list").output == "no piece of this program can be a kernel\n"
