@@ -1,1 +1,1 @@
-"""What propagation did, why, and what it costs."""
+"""Analyses of programs and runs: cost, differences, explained communication, sweeps over schedules."""

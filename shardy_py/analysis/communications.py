@@ -1,4 +1,4 @@
-"""The communication of a solution: all reshards and collectives that the full explicit reshards need, numbered."""
+"""Communications of a solution: all reshards and collectives that the full explicit reshards need, numbered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Communication:
         before: Its sharding before.
         after: Its sharding behind.
         users: The ids of the ops that take the result, with the numbers of their operands.
-        where: What it is for, readable.
+        where: Its purpose, readable.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Communication:
 
     @property
     def key(self) -> tuple[str, int, tuple[tuple[int, int], ...]]:
-        """What two solutions of a program call the same communication."""
+        """Key of a communication, equal for the same one in two solutions of a program."""
         return self.kind, self.slot, self.users
 
 
@@ -53,14 +53,14 @@ def list_communications(session: Session, solution: Solution, labels: Labels) ->
     Args:
         session: The session.
         solution: One of its solutions.
-        labels: What to call things.
+        labels: The names of values and ops.
     """
     program = session.finish(solution, last_pass=InsertExplicitReshardsPass.name)
     return list(_Lister(session, solution, program, labels).run())
 
 
 def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
-    """Return how much communication there is of each kind."""
+    """Return the number of communications of each kind."""
     return dict(sorted(Counter(one.kind for one in communications).items()))
 
 
@@ -111,7 +111,7 @@ class _Lister:
         return ", ".join(f"operand {number} of {self._name(user)}" for user, number in op.results[0].uses) or "nothing"
 
     def _is_found(self, slot: int, sharding: TensorSharding | None) -> bool:
-        """Return whether a tensor is moved to what propagation found for it: the op computes it in another way."""
+        """Return whether a tensor is moved to the sharding that propagation found."""
         found = self._table[self._solution.shardings[slot]]
         return found is not None and sharding is not None and found.is_equivalent(sharding)
 

@@ -1,4 +1,4 @@
-"""Two runs of one program side by side: where they part, and what differs in the end."""
+"""Difference of two schedules on one program: their first diverging decisions, and the tensors sharded differently."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from attrs import frozen
 
-from shardy_py.analysis.changes import changed_slots
+from shardy_py.analysis.changed_slots import changed_slots
 from shardy_py.analysis.session import Session
-from shardy_py.analysis.sweep.orderings import NamedSchedule
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.arguments import checked
 from shardy_py.explain.record.labels import Labels, capture_labels, program_names
 from shardy_py.frontends.select import frontend_of
@@ -26,9 +26,9 @@ class Decision:
     """An update that gave a dimension of a tensor axes.
 
     Args:
-        number: Which update of its run this is, from 1.
+        number: The number of the update in its run, from 1.
         op: The name of the op whose rule was applied; ``func.func`` for a result of the main function.
-        location: Where the op is.
+        location: The place of the op in the source.
         value: The tensor.
         dim: The dimension.
         axes: The axes it has since then.
@@ -64,8 +64,8 @@ class Divergence:
         run: The schedule of the run.
         decision: The decision.
         other: The schedule of the other run.
-        other_decisions: What the other run decided about that tensor, in order.
-        other_sharding: What the tensor ends with there.
+        other_decisions: The decisions of the other run about that tensor, in order.
+        other_sharding: The final sharding of the tensor there.
     """
 
     run: str
@@ -76,7 +76,7 @@ class Divergence:
 
 
 @frozen
-class ValueDifference:
+class ValueDiff:
     """A tensor that is sharded differently in the end.
 
     Args:
@@ -93,31 +93,31 @@ class ValueDifference:
 
 
 @frozen
-class Difference:
-    """Two runs side by side.
+class ScheduleDiff:
+    """Difference of the runs of two schedules.
 
     Args:
         first: The schedule of the first run.
-        second: That of the second.
-        divergences: Where the runs part: at most one per run, that of the first run first.
+        second: The schedule of the second run.
+        divergences: The divergences, at most one per run, that of the first run first.
         values: The tensors that are sharded differently in the end; results of the main function come first.
-        tensors: How many tensors there are.
+        tensors: The number of tensors.
     """
 
     first: str
     second: str
     divergences: tuple[Divergence, ...]
-    values: tuple[ValueDifference, ...]
+    values: tuple[ValueDiff, ...]
     tensors: int
 
     @property
     def is_empty(self) -> bool:
-        """Whether both runs end alike."""
+        """True if both runs end alike."""
         return not self.values
 
 
 @checked
-def diff_schedules(session: Session, first: NamedSchedule, second: NamedSchedule) -> Difference:
+def diff_schedules(session: Session, first: NamedSchedule, second: NamedSchedule) -> ScheduleDiff:
     """Compare the runs of two schedules on one program, decision by decision.
 
     The order of the decisions always differs between two schedules. What tells runs apart is the first decision of
@@ -136,18 +136,18 @@ def diff_schedules(session: Session, first: NamedSchedule, second: NamedSchedule
     one, two = _Run.of(session, first), _Run.of(session, second)
     slots = changed_slots(one.solution, two.solution)
     values = tuple(
-        ValueDifference(
+        ValueDiff(
             labels.value(slot), str(session.problem.slot_values[slot].type), one.sharding(slot), two.sharding(slot)
         )
         for slot in slots
     )
     found = (_divergence(one, two, labels), _divergence(two, one, labels))
     divergences = tuple(item for item in found if item is not None)
-    return Difference(first.name, second.name, divergences, values, len(session.problem.slot_values))
+    return ScheduleDiff(first.name, second.name, divergences, values, len(session.problem.slot_values))
 
 
 def session_labels(session: Session) -> Labels:
-    """Return what to call the values of a session's program: as the module that was read prints them."""
+    """Return the names of the values of a session's program, as the module that was read prints them."""
     program = session.program
     printed = {id_: name for id_, (name, _) in frontend_of(program).printed_names(program).items()}
     return capture_labels(program_names(program, session.main, printed), session.problem)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from shardy_py.analysis.changes import changed_slots
+from shardy_py.analysis.changed_slots import changed_slots
 from shardy_py.analysis.communications import Communication, count_by_kind, list_communications
 from shardy_py.analysis.session import Session
 from shardy_py.errors import ShardyError

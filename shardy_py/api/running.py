@@ -15,7 +15,7 @@ from shardy_py.frontends.select import frontend_of
 
 if TYPE_CHECKING:
     from shardy_py.targets.jax.compiled import CompiledModule
-    from shardy_py.targets.jax.differences import Difference
+    from shardy_py.targets.jax.deviations import Deviation
 
 _RESULT_INFO = "jax.result_info"
 _WITHOUT_KEY = "stablehlo.rng"
@@ -39,7 +39,7 @@ class ResultLine:
     sharding: str
     largest: float
     not_finite: int
-    difference: Difference | None = None
+    difference: Deviation | None = None
 
 
 @frozen
@@ -89,13 +89,13 @@ def run_result(
             `shardy_py.targets.jax.inputs`.
         seed: The seed of random inputs.
         tolerance: The largest relative difference of floats; by default it depends on the dtype, see
-            `shardy_py.targets.jax.differences`.
+            `shardy_py.targets.jax.deviations`.
 
     Raises:
         UnsupportedError: XLA refuses the module, or inputs cannot be made up for it.
         OptionError: there are too few devices, or the inputs do not fit.
     """
-    from shardy_py.targets.jax.differences import compare_results
+    from shardy_py.targets.jax.deviations import compare_results
     from shardy_py.targets.jax.inputs import random_inputs
     from shardy_py.targets.jax.npz import read_inputs
 
@@ -105,7 +105,7 @@ def run_result(
     else:
         given = read_inputs(inputs, compiled.in_types) if isinstance(inputs, Path) else list(inputs)
     arrays, seconds = _run(compiled, given)
-    differences: Sequence[Difference | None] = [None] * len(arrays)
+    differences: Sequence[Deviation | None] = [None] * len(arrays)
     compared_with = ""
     if source is not None:
         whole, compared_with = _compile_unsharded(source, result)
@@ -160,7 +160,7 @@ def _devices(compiled: CompiledModule) -> set[Any]:
 
 
 def _line(
-    result: Result, compiled: CompiledModule, number: int, array: Any, difference: Difference | None
+    result: Result, compiled: CompiledModule, number: int, array: Any, difference: Deviation | None
 ) -> ResultLine:
     import numpy
 

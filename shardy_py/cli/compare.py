@@ -9,7 +9,7 @@ import click
 
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.compare import compare_schedules
-from shardy_py.analysis.sweep.rows import Comparison
+from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument

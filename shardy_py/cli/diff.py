@@ -11,7 +11,7 @@ from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.report.difference import difference_json, format_difference
+from shardy_py.report.diff import diff_json, format_diff
 
 
 def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session_options: Any) -> None:
@@ -25,5 +25,5 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
         program.module, program.mesh, in_shardings=program.in_shardings, out_shardings=program.out_shardings
     )
     first, second = choose_schedules(session, [schedule_argument(item) for item in given])
-    difference = diff_schedules(session, first, second)
-    click.echo(difference_json(difference) if as_json else format_difference(difference, limit=limit))
+    diff = diff_schedules(session, first, second)
+    click.echo(diff_json(diff) if as_json else format_diff(diff, limit=limit))

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import click
 
-from shardy_py.analysis.sweep.rows import Outcome
+from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.analysis.sweep.sweep import Progress, no_progress
 from shardy_py.analysis.sweep.workers import require_joblib
 from shardy_py.errors import Diagnostic, OptionError

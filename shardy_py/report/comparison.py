@@ -1,4 +1,4 @@
-"""A comparison of orderings as a table and as data."""
+"""A comparison of schedules as a table and as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shardy_py.analysis.sweep.rows import Comparison, Row, outcome_data
+from shardy_py.analysis.sweep.comparison import Comparison
+from shardy_py.analysis.sweep.outcomes import Row, outcome_data
 from shardy_py.report.text import format_bytes, format_seconds
 
 _FILE_WIDTH = 200
@@ -26,7 +27,7 @@ def print_comparison(comparison: Comparison, *, limit: int | None = None, file: 
 
     Args:
         comparison: The comparison.
-        limit: How many different lines at most; the first schedule always has one.
+        limit: The most different lines; the first schedule always has one.
         file: Where to print, by default stdout.
     """
     console = Console(file=file)
@@ -76,7 +77,7 @@ def _shown(groups: list[list[Row]], first: str, limit: int | None) -> list[list[
 def _table(comparison: Comparison, groups: Sequence[Sequence[Row]]) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
-        title=f"{len(comparison.rows)} orderings by {comparison.sorted_by}, the best first",
+        title=f"{len(comparison.rows)} schedules by {comparison.sorted_by}, the best first",
         title_justify="left",
         caption=f"* {comparison.first}, with which the others are compared",
         caption_justify="left",

@@ -1,4 +1,4 @@
-"""What a program costs, as tables and as JSON."""
+"""Cost of a program, as tables and as JSON."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def instruction_rows(instruction: HloInstruction) -> Rows:
 
 
 def shape_data(shape: AnyShape) -> dict[str, Any]:
-    """Return what a shape is and takes as plain data with stable keys."""
+    """Return the parts and the memory of a shape as plain data with stable keys."""
     data: dict[str, Any] = {"shape": str(shape)}
     if isinstance(shape, Shape):
         data |= {

@@ -1,4 +1,4 @@
-"""What tensors take on a device: as a table, as JSON, and the anatomy of a single shape."""
+"""Memory of tensors on a device, as a table and as JSON."""
 
 from __future__ import annotations
 

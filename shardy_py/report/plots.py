@@ -1,11 +1,12 @@
-"""Pictures of a comparison of orderings, drawn by matplotlib without a display."""
+"""Pictures of a comparison of schedules, drawn by matplotlib without a display."""
 
 from __future__ import annotations
 
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.analysis.sweep.rows import MEASURES, Comparison, Row
+from shardy_py.analysis.sweep.comparison import MEASURES, Comparison
+from shardy_py.analysis.sweep.outcomes import Row
 from shardy_py.errors import Diagnostic, OptionError, require_library
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def plot_format(path: str) -> str:
 
 
 def draw_comparison(comparison: Comparison, picture_format: str = "png") -> bytes:
-    """Return a picture: the estimated time of the best orderings, and bytes and memory of all of them.
+    """Return a picture: the estimated time of the best schedules, and bytes and memory of all of them.
 
     The same comparison gives the same picture.
 
@@ -78,7 +79,7 @@ def _metadata(picture_format: str) -> dict[str, Any]:
 def _draw_times(axes: Axes, comparison: Comparison) -> None:
     rows = comparison.rows[:_BARS][::-1]
     names = [row.name for row in rows]
-    axes.set_title("all orderings" if len(rows) == len(comparison.rows) else f"the best {len(rows)} orderings")
+    axes.set_title("all schedules" if len(rows) == len(comparison.rows) else f"the best {len(rows)} schedules")
     if any(row.seconds is None for row in rows):
         sent = [row.communication_bytes for row in rows]
         scale, unit = _unit(sent, _SIZES)

@@ -1,4 +1,4 @@
-"""What a run on devices gave, as a table and as JSON."""
+"""Results of a run on devices, as a table and as JSON."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from shardy_py.schedule.default import DEFAULT, EDGES, FLAT
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector
 from shardy_py.sharding.rule import FactorKind
 
-_EVERYTHING = Level("everything", (Entry(Selector()),))
+EVERYTHING = Level("everything", (Entry(Selector()),))
 _MOVES = (Elementwise, PassThrough, ForwardPassThrough)
 _COSTLY = (FactorKind.REDUCTION, FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
@@ -21,7 +21,7 @@ def _forward(level: Level) -> Level:
 
 
 ELEMENTWISE_FIRST = Schedule(
-    (Level("elementwise ops", (Entry(Selector(names=EDGES, traits=(Elementwise,))),)), _EVERYTHING)
+    (Level("elementwise ops", (Entry(Selector(names=EDGES, traits=(Elementwise,))),)), EVERYTHING)
 )
 """Elementwise ops, then everything, as in GSPMD."""
 
@@ -42,7 +42,7 @@ REVERSED = Schedule(
         ),
         Level("all but pass-through ops", (Entry(Selector(excluded_names=EDGES, excluded_traits=_MOVES)),)),
         Level("ops with an operand that has several uses", (Entry(Selector(uses="multiple")),)),
-        _EVERYTHING,
+        EVERYTHING,
     )
 )
 """What comes last by default comes first."""

@@ -1,4 +1,4 @@
-"""What a finished program costs."""
+"""Estimate of the cost of a finished program."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def estimate(
     layout: str | LayoutPolicy | None = None,
     rule_of: RuleOf | None = None,
 ) -> Cost:
-    """Return what a program costs on one device of a machine.
+    """Return the cost of a program on one device of a machine.
 
     Args:
         program: The program, with a sharding for each value and all communication explicit.
         main: Its main function.
-        registry: What is known about ops.
+        registry: The definitions of ops.
         machine: The machine; without one there are no times.
-        axes: Which links the axes of the meshes run over, where that is not to follow from names or order.
+        axes: The links that the axes of the meshes run over, where that is not to follow from names or order.
         layout: A layout policy or its name, to count the bytes that shards take with padding; None for plain bytes.
         rule_of: Gives the rule of an op; by default the registry does.
 
@@ -75,7 +75,7 @@ def estimate(
 
 @define
 class _Estimator:
-    """Adds up what ops cost."""
+    """Sum of the costs of ops."""
 
     registry: Registry
     machine: Machine | None
@@ -127,7 +127,7 @@ class _Estimator:
         return found
 
     def notes(self) -> Iterator[str]:
-        """Yield what could not be counted."""
+        """Yield a note for each thing that could not be counted."""
         if self.unknown:
             names = ", ".join(f"{name} ({count})" for name, count in sorted(self.unknown.items()))
             yield f"no operations are counted for ops without a rule: {names}"

@@ -1,4 +1,4 @@
-"""How many operations an op takes: what its dialect says, or what follows from its sharding rule.
+"""Operations that an op takes, as its dialect says, or as follow from its sharding rule.
 
 The factors of a rule span the space of what is computed, and what one device computes is the part that the axes of each
 factor leave it, rounded up. An op that sums products takes two operations per point of that space, a reduction one, an

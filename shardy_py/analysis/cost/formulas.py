@@ -1,4 +1,4 @@
-"""How long collectives take.
+"""Times of collectives.
 
 On a ring or through a switch they go as in R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
 Communication Operations in MPICH" (2005), section 4: an all-gather of ``n`` devices takes ``n - 1`` steps, in each of
@@ -37,7 +37,7 @@ def bandwidth(part: LinkPart) -> float:
 
 
 def all_gather_seconds(parts: Parts, shard_bytes: float) -> float:
-    """Return how long it takes until every device has the shards of all."""
+    """Return the time until every device has the shards of all."""
     seconds = 0.0
     for part in sorted(parts, key=bandwidth):
         steps = part.size - 1
@@ -47,22 +47,22 @@ def all_gather_seconds(parts: Parts, shard_bytes: float) -> float:
 
 
 def reduce_scatter_seconds(parts: Parts, shard_bytes: float) -> float:
-    """Return how long it takes until every device has its shard of the sum: an all-gather backwards."""
+    """Return the time until every device has its shard of the sum: that of an all-gather backwards."""
     return all_gather_seconds(parts, shard_bytes)
 
 
 def all_reduce_seconds(parts: Parts, total_bytes: float) -> float:
-    """Return how long it takes until every device has the sum: it is scattered, then gathered."""
+    """Return the time until every device has the sum: it is scattered, then gathered."""
     return 2 * all_gather_seconds(parts, total_bytes / group_size(parts))
 
 
 def all_to_all_seconds(parts: Parts, shard_bytes: float) -> float:
-    """Return how long it takes until every device has sent an equal part of its shard to each other one."""
+    """Return the time until every device has sent an equal part of its shard to each other one."""
     return sum(_all_to_all_along(part, shard_bytes) for part in parts)
 
 
 def permute_seconds(parts: Parts, shard_bytes: float) -> float:
-    """Return how long it takes until every device has the shard of another one, any other one."""
+    """Return the time until every device has the shard of another one, any other one."""
     return sum(_permute_along(part, shard_bytes) for part in parts)
 
 

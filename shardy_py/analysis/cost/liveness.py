@@ -1,4 +1,4 @@
-"""How much memory a device needs at most, from when every value is made and last used."""
+"""Peak memory of a device, from the live range of every value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MainMemory:
 
 
 class Liveness:
-    """Finds the largest sum of live bytes."""
+    """Search for the largest sum of live bytes."""
 
     def __init__(self, program: Program, registry: Registry, sizes: LocalSizes, traffic: Traffic) -> None:
         self._program = program
@@ -64,7 +64,7 @@ class Liveness:
         return MainMemory(argument_bytes, result_bytes, max(kept + temporary, argument_bytes + result_bytes - reused))
 
     def _extra(self, block: Block) -> int:
-        """Return what a block needs besides its arguments, whose memory it may use when it is done with them."""
+        """Return the bytes of a block besides its arguments, whose memory it may use when it is done with them."""
         return max(0, self._peak(block, block.arguments) - self._sizes.total(block.arguments))
 
     def _peak(self, block: Block, owned: Sequence[Value]) -> int:
@@ -110,7 +110,7 @@ class Liveness:
         return 0 if value.id in self._views else self._traffic.stored_bytes(value)
 
     def _inside(self, op: Op) -> int:
-        """Return what an op needs for what runs inside of it."""
+        """Return the bytes that an op needs for the ops inside of it."""
         callee = callee_of(op)
         if callee is not None:
             return self._functions.get(callee, 0)

@@ -1,4 +1,4 @@
-"""How often each op of a program runs."""
+"""Number of runs of each op of a program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Run:
 
     Args:
         op: The op.
-        count: How often one device runs it; a fraction in a branch that may be taken or not.
+        count: The number of runs on one device; a fraction in a branch that may be taken or not.
         parts: How many parts of the whole program's work the op stands for: in a manual computation each group of
             devices has its own.
     """
@@ -39,7 +39,7 @@ class Run:
 
 
 class Runs:
-    """Finds out how often each op runs, starting from the main function.
+    """Number of runs of each op, counted from the main function.
 
     Attributes:
         notes: What was assumed.

@@ -1,4 +1,4 @@
-"""How many bytes of a value lie on one device."""
+"""Bytes of a value on one device."""
 
 from __future__ import annotations
 

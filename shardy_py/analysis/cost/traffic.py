@@ -1,4 +1,4 @@
-"""Which values lie in memory, and what ops read and write there.
+"""Values that lie in memory, and the bytes that ops read and write there.
 
 A compiler fuses elementwise ops with each other and with the reductions that use them, so that what passes between
 those is never written to memory.
@@ -21,7 +21,7 @@ _IN_PLACE = frozenset((Elementwise, Reshape))
 
 
 class Traffic:
-    """Tells which values lie in memory."""
+    """Values of a program that lie in memory."""
 
     def __init__(self, sizes: LocalSizes, registry: Registry) -> None:
         self._sizes = sizes

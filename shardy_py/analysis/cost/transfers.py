@@ -1,4 +1,4 @@
-"""The ops that move data between devices, and what each of them costs."""
+"""Ops that move data between devices, with the cost of each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Group:
 
     Args:
         axes: The axes along which they differ, as text.
-        devices: How many they are.
+        devices: Their number.
         parts: The links between them; None without a machine.
     """
 
@@ -71,7 +71,7 @@ class TransferPricer:
 
     Args:
         sizes: Measures values.
-        registry: What is known about ops.
+        registry: The definitions of ops.
         placement: Where the meshes lie on a machine; None for no times.
     """
 
@@ -92,7 +92,7 @@ class TransferPricer:
             self.placement.links_of(mesh)
 
     def price(self, run: Run) -> Transfer | None:
-        """Return what an op costs if it moves data between devices, else None.
+        """Return the transfer of an op that moves data between devices, else None.
 
         Raises:
             OptionError: a mesh does not fit the machine.
@@ -123,7 +123,7 @@ class TransferPricer:
         return found
 
     def _priced(self, kind: str, group: Group, op: Op) -> tuple[int, float | None]:
-        """Return what one device sends, and how long it takes."""
+        """Return the bytes that one device sends, and the time."""
         before, after = self.sizes.total(op.operands), self.sizes.total(op.results)
         n = group.devices
         if n == 1 or kind not in _PRICES:

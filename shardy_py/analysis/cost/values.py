@@ -1,4 +1,4 @@
-"""What a finished program costs, as values. Every number says how it was obtained."""
+"""Cost of a finished program, as values. Every number says how it was obtained."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Transfer:
 
     Args:
         op_id: Its id in the program.
-        kind: What it does: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all``, ``collective_permute``,
+        kind: Its kind: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all``, ``collective_permute``,
             ``all_slice``, or ``reshard`` where no collectives were found.
-        tensor: The type of what it moves, as the whole program sees it.
+        tensor: The type of the tensor that it moves, as the whole program sees it.
         axes: The axes along which the devices of a group differ, or "" where the op names devices itself.
-        devices: How many devices take part in each group.
-        runs: How often it runs; a fraction where a branch may be taken or not.
-        bytes: What one device sends each time.
+        devices: The number of devices in each group.
+        runs: The number of runs; a fraction where a branch may be taken or not.
+        bytes: The bytes that one device sends each time.
         seconds: How long it takes each time; None without a machine.
         how: How these were obtained.
     """
@@ -60,13 +60,13 @@ class Transfer:
 
 @frozen
 class KindCost:
-    """What all transfers of one kind cost together.
+    """Cost of all transfers of one kind.
 
     Args:
         kind: The kind.
-        count: How many stand in the program.
-        runs: How often they run.
-        bytes: What one device sends in all runs.
+        count: The number in the program.
+        runs: The number of runs.
+        bytes: The bytes that one device sends in all runs.
         seconds: How long all runs take; None without a machine.
         how: How these were obtained.
     """
@@ -81,7 +81,7 @@ class KindCost:
 
 @frozen
 class Cost:
-    """What a program costs on one device of a machine.
+    """Cost of a program on one device of a machine.
 
     Args:
         machine: The name of the machine; None where there is none, and no times.
@@ -90,11 +90,11 @@ class Cost:
         seconds: All the time: that of computing and that of communicating, one after the other.
         compute_seconds: The time of computing.
         communication_seconds: The time of communicating.
-        communication_bytes: What one device sends.
+        communication_bytes: The bytes that one device sends.
         flops: The operations of one device.
         total_flops: The operations of the whole program on a single device.
         balance: How much of the work of all devices is useful: 1 where it is divided without rest.
-        memory_traffic_bytes: What one device reads from and writes to its memory.
+        memory_traffic_bytes: The bytes that one device reads from and writes to its memory.
         argument_bytes: The arguments on one device.
         result_bytes: The results on one device.
         peak_bytes: The largest number of bytes that one device holds at a time.

@@ -20,15 +20,15 @@ TOPOLOGIES: tuple[str, ...] = get_args(Topology)
 
 @frozen
 class Link:
-    """One dimension of the grid in which the devices stand, and what connects the devices along it.
+    """A dimension of the grid of devices, with the links along it.
 
     Args:
-        name: What the dimension is called, for example ``x`` or ``node``.
+        name: The name of the dimension, for example ``x`` or ``node``.
         size: The number of devices along it.
         bandwidth: The bytes per second that a device sends over one link, in one direction.
         latency: The seconds before the first byte of a message arrives.
-        topology: ``ring``: a link to either neighbour, and from the last device to the first; ``line``: likewise
-            without the closing link; ``all-to-all``: one link into a switch through which a device reaches any other.
+        topology: ``ring``: a link to either neighbour, and from the last device to the first; ``line``: the
+            same without the closing link; ``all-to-all``: one link into a switch that reaches any other device.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Machine:
     """Equal devices in a grid.
 
     Args:
-        name: What reports call it.
+        name: The name in reports.
         links: The dimensions of the grid, those along which device numbers change slowest first.
         flops: Element type in MLIR's notation to the peak operations per second of one device; ``default`` stands for
             the types that are not listed.

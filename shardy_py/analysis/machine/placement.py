@@ -1,4 +1,4 @@
-"""Which links of a machine the axes of a mesh run over."""
+"""Placement of the axes of a mesh on the links of a machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LinkPart:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the devices form a ring."""
+        """True if the devices form a ring."""
         return self.link.topology == "ring" and self.size * self.stride == self.link.size
 
     def __str__(self) -> str:
@@ -150,7 +150,7 @@ def _by_order(mesh: Mesh, machine: Machine) -> dict[str, tuple[LinkPart, ...]]:
 
 
 def _overlaps(start: int, end: int, links: Sequence[Link]) -> Iterator[LinkPart]:
-    """Yield what the devices numbered by strides from ``start`` up to ``end`` cover of every link, major first."""
+    """Yield the parts of links under devices numbered by strides from ``start`` up to ``end``, major first."""
     found: list[LinkPart] = []
     low = 1
     for link in reversed(links):
@@ -163,7 +163,7 @@ def _overlaps(start: int, end: int, links: Sequence[Link]) -> Iterator[LinkPart]
 
 
 def _sub_parts(axis: AxisRef, mesh: Mesh, parts: Sequence[LinkPart]) -> Iterator[LinkPart]:
-    """Yield what an axis, or a part of one, covers of the links that the full axis runs over."""
+    """Yield the parts of the links of a full axis that the axis, or a part of it, covers."""
     if axis.sub_axis is None:
         yield from parts
         return

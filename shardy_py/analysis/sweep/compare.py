@@ -1,4 +1,4 @@
-"""Orderings side by side: what each leads to, and what that costs."""
+"""Comparison of schedules: the shardings of each, and their cost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from shardy_py.analysis.machine.placement import AxisLinks
 from shardy_py.analysis.machine.toml import MachineLike, get_machine
+from shardy_py.analysis.sweep.comparison import Comparison, Measure, choose_measure, make_comparison
 from shardy_py.analysis.sweep.evaluator import Setting
-from shardy_py.analysis.sweep.orderings import NamedSchedule
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.analysis.sweep.random_schedules import choose_schedules
-from shardy_py.analysis.sweep.rows import Comparison, Measure, choose_measure, make_comparison
 from shardy_py.analysis.sweep.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.api.given_shardings import InShardings, OutShardings
 from shardy_py.arguments import checked
@@ -39,26 +39,26 @@ def compare_schedules(
     store: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> Comparison:
-    """Compare what several orderings of ops lead to.
+    """Compare the results of several schedules.
 
-    Each process prepares and compiles the program once; per ordering it is only solved and finished again. The result
+    Each process prepares and compiles the program once; per schedule it is only solved and finished again. The result
     does not depend on how many processes there are.
 
     Args:
         module: The program, in any form that `propagate` takes; or an open `Session`.
-        schedules: The orderings; by default the built-in ones. The others are compared with the first.
+        schedules: The schedules; by default the built-in ones. The others are compared with the first.
         mesh: For a module without a mesh, as for `propagate`.
-        machine: What it runs on: a `Machine`, the name of one that comes along, or the path of a TOML file;
+        machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file;
             without one there are no times.
-        axes: Which links of the machine the axes of the mesh run over, where that does not follow from their order.
+        axes: The links of the machine that the axes of the mesh run over, where that does not follow from their order.
         layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
-        random: How many random orderings to add, see `random_schedules`.
-        seed: What they are drawn from.
+        random: The number of random schedules to add, see `random_schedules`.
+        seed: The seed that they are drawn from.
         in_shardings: Shardings of arguments, as for `propagate`.
         out_shardings: Shardings of results, as for `propagate`.
         options: How to propagate, and more plugins.
-        sorted_by: What the table is sorted by: ``time``, ``bytes`` or ``memory``; by default time, and bytes where
-            there is no machine.
+        sorted_by: The measure that the table is sorted by: ``time``, ``bytes`` or ``memory``; by default time, and
+            bytes where there is no machine.
         jobs: How many processes; -1 for one per core. By default what ``joblib.parallel_config`` says, or one.
         store: A file for the outcomes, line by line as they come. What it has already is not evaluated again.
         progress: Called after each schedule.

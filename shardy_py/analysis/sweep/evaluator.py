@@ -1,4 +1,4 @@
-"""What becomes of a schedule: solve, finish, estimate."""
+"""Evaluation of a schedule: solve, finish, estimate."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from hashlib import sha256
 
 from attrs import define, evolve, field, frozen
 
-from shardy_py.analysis.changes import changed_slots
+from shardy_py.analysis.changed_slots import changed_slots
 from shardy_py.analysis.machine.machine import Machine
 from shardy_py.analysis.machine.placement import AxisLinks
 from shardy_py.analysis.session import Evaluation, Session
-from shardy_py.analysis.sweep.orderings import NamedSchedule
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule
+from shardy_py.analysis.sweep.outcomes import Collectives, Outcome, RefusedSchedule, Row
 from shardy_py.analysis.sweep.program_source import ProgramSource
-from shardy_py.analysis.sweep.rows import Collectives, Outcome, Refusal, Row
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.propagation.solve import Solution
@@ -22,12 +22,12 @@ from shardy_py.propagation.solve import Solution
 
 @frozen
 class Setting:
-    """What schedules are evaluated with.
+    """Conditions under which schedules are evaluated.
 
     Args:
         first: The schedule that the others are compared with.
-        machine: What the program runs on; None for no times.
-        axes: Which links of the machine the axes of the mesh run over, where that does not follow from their order.
+        machine: The machine of the program; None for no times.
+        axes: The links of the machine that the axes of the mesh run over, where that does not follow from their order.
         layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
     """
 
@@ -45,7 +45,7 @@ class SessionEvaluator:
 
     Args:
         session: The program.
-        setting: What with.
+        setting: The conditions.
     """
 
     session: Session
@@ -58,7 +58,7 @@ class SessionEvaluator:
         return self.session.solve(self.setting.first.schedule)
 
     def __call__(self, schedule: NamedSchedule) -> Outcome:
-        """Return the row of a schedule, or why it has none.
+        """Return the outcome of a schedule: its row, or its refusal.
 
         Raises:
             OptionError: the setting does not fit the program, whatever the schedule.
@@ -80,7 +80,7 @@ class SessionEvaluator:
         except OptionError:
             raise
         except ShardyError as error:
-            return Refusal("", "", tuple(str(item) for item in error.diagnostics))
+            return RefusedSchedule("", "", tuple(str(item) for item in error.diagnostics))
         return _row(found, len(changed_slots(self.first_solution, solution)))
 
 
@@ -103,11 +103,11 @@ def _row(found: Evaluation, changed: int) -> Row:
 
 @frozen
 class EvaluatorSource:
-    """What another process opens its evaluator from.
+    """Source from which another process opens its evaluator.
 
     Args:
         program: The program.
-        setting: What schedules are evaluated with.
+        setting: The conditions of the evaluation.
     """
 
     program: ProgramSource

@@ -48,7 +48,7 @@ class SessionOptions:
     blocked: tuple[str, ...] = ()
 
     def load_registry(self) -> Registry:
-        """Return what is known about ops.
+        """Return the definitions of ops.
 
         Raises:
             PluginError: a plugin is broken.

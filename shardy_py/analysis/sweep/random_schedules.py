@@ -1,4 +1,4 @@
-"""Random orderings of the ops of a program: the same for the same seed, on every machine."""
+"""Random schedules for a program: the same for the same seed, on every machine."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from shardy_py.analysis.session import Session
-from shardy_py.analysis.sweep.orderings import EVERYTHING, NamedSchedule, OpKind, named_schedules, op_kinds
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule, named_schedules
+from shardy_py.analysis.sweep.op_kinds import OpKind, op_kinds
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces import Trait
-from shardy_py.schedule.builtin import BUILTIN
+from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.sharding.rule import FactorKind
@@ -18,24 +19,24 @@ MAX_LEVELS = 6
 """The most levels before the last one."""
 
 _TOGETHER = 0.5
-"""How often the ops of a trait move as one."""
+"""Probability that the ops of a trait move as one."""
 _ONE_KIND = 0.4
-"""How often a level speaks of one kind of factors only, where an op has several."""
+"""Probability that an entry selects one kind of factors only, where an op has several."""
 _DIRECTIONS = (Direction.BOTH, Direction.BOTH, Direction.FORWARD, Direction.BACKWARD)
 _USES: tuple[Uses, ...] = ("any", "any", "any", "single", "multiple")
 
 
 def random_schedules(kinds: Iterable[OpKind], count: int, *, seed: int = 0) -> tuple[NamedSchedule, ...]:
-    """Return random orderings of the ops of a program.
+    """Return random schedules for a program.
 
     Each draws a number of levels, which traits move their ops together, and for each trait and each remaining op name
     a level, a direction, the kinds of factors, and the uses it speaks of. The last level is everything. Number ``i`` of
     a seed is the same however many are drawn.
 
     Args:
-        kinds: What can be put in order, see `op_kinds`.
+        kinds: The kinds of ops, see `op_kinds`.
         count: How many.
-        seed: What they are drawn from.
+        seed: The seed that they are drawn from.
     """
     known = tuple(kinds)
     return tuple(NamedSchedule(f"random-{seed}-{i}", _draw(known, f"{seed}/{i}")) for i in range(count))
@@ -53,8 +54,8 @@ def choose_schedules(
     Args:
         session: The program.
         schedules: The schedules that are given; the built-in ones by default.
-        random: How many random orderings to add.
-        seed: What they are drawn from.
+        random: The number of random schedules to add.
+        seed: The seed that they are drawn from.
 
     Raises:
         OptionError: there is none, or one is not valid.

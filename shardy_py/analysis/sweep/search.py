@@ -1,4 +1,4 @@
-"""A good ordering of ops for a program and a machine, found by a Bayesian optimiser (optuna's TPE)."""
+"""Search for a good schedule for a program and a machine by a Bayesian optimiser (optuna's TPE)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,12 @@ from attrs import evolve, frozen
 
 from shardy_py.analysis.machine.placement import AxisLinks
 from shardy_py.analysis.machine.toml import MachineLike, get_machine
+from shardy_py.analysis.sweep.comparison import Comparison, Measure, choose_measure, make_comparison, measure_of
 from shardy_py.analysis.sweep.evaluator import Setting
-from shardy_py.analysis.sweep.orderings import NamedSchedule, OpKind, named_schedules, op_kinds
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule, named_schedules
+from shardy_py.analysis.sweep.op_kinds import OpKind, op_kinds
+from shardy_py.analysis.sweep.outcomes import Outcome, Row
 from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.analysis.sweep.rows import (
-    Comparison,
-    Measure,
-    Outcome,
-    Row,
-    choose_measure,
-    make_comparison,
-    measure_of,
-)
 from shardy_py.analysis.sweep.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.analysis.sweep.workers import require_joblib
 from shardy_py.api.given_shardings import InShardings, OutShardings
@@ -38,7 +32,7 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 MAX_LEVELS = 3
-"""The most levels that a trial puts before the ordering it begins with."""
+"""The most levels that a trial puts before the schedule it begins with."""
 
 _Evaluate = Callable[[Sequence[NamedSchedule], int], tuple[Outcome, ...]]
 """Evaluates schedules, given how many trials are done."""
@@ -54,14 +48,14 @@ _DRAWN = 4
 
 @frozen
 class SearchSpace:
-    """All orderings that a search can find: a built-in one, with some ops taken out to come first.
+    """All schedules that a search can find: a built-in one, with some ops taken out to come first.
 
     Every kind of ops is put into one of a few first levels, with a direction, the uses and the factors that the level
-    speaks of, or it is left to the built-in ordering that follows. With everything left to it, it is that ordering.
+    speaks of, or it is left to the built-in schedule that follows. With everything left to it, it is that schedule.
 
     Args:
-        kinds: What can be put in order.
-        bases: The orderings to begin with, the default one first.
+        kinds: The kinds of ops that can be put in order.
+        bases: The schedules to begin with, the default one first.
     """
 
     kinds: tuple[OpKind, ...]
@@ -69,7 +63,7 @@ class SearchSpace:
 
     @property
     def parameters(self) -> dict[str, tuple[str, ...]]:
-        """The parameters by name, each with its values; the first one leaves the ordering to begin with as it is."""
+        """The parameters by name, each with its values; the first one leaves the schedule to begin with as it is."""
         found: dict[str, tuple[str, ...]] = {}
         for kind in self.kinds:
             found[kind.name] = (_REST, *map(str, range(MAX_LEVELS)))
@@ -80,15 +74,15 @@ class SearchSpace:
         return {**found, _THEN: tuple(item.name for item in self.bases)}
 
     def start(self, base: NamedSchedule) -> dict[str, str]:
-        """Return the parameters that stand for one of the orderings to begin with."""
+        """Return the parameters that stand for one of the schedules to begin with."""
         return {**{name: values[0] for name, values in self.parameters.items()}, _THEN: base.name}
 
     def suggest(self, trial: Trial) -> dict[str, str]:
-        """Let the optimiser choose the parameters of a trial."""
+        """Choose the parameters of a trial by the optimiser."""
         return {name: str(trial.suggest_categorical(name, values)) for name, values in self.parameters.items()}
 
     def schedule(self, chosen: Mapping[str, str]) -> Schedule:
-        """Return the ordering that parameters stand for."""
+        """Return the schedule that parameters stand for."""
         levels: list[list[Entry]] = [[] for _ in range(MAX_LEVELS)]
         for kind in self.kinds:
             if chosen[kind.name] != _REST:
@@ -108,14 +102,14 @@ def _entry(kind: OpKind, chosen: Mapping[str, str]) -> Entry:
 
 @frozen
 class SearchResult:
-    """What a search found.
+    """Result of a search.
 
     Args:
-        best: The trial with the smallest measure, the first of several; never worse than the default ordering.
-        default: The trial of the default ordering.
+        best: The trial with the smallest measure, the first of several; never worse than the default schedule.
+        default: The trial of the default schedule.
         trials: All trials in order.
         minimise: The measure.
-        warnings: What is wrong with the store that outcomes were taken from.
+        warnings: The problems of the store that outcomes were taken from.
     """
 
     best: Row
@@ -148,22 +142,22 @@ def search_schedule(
     store: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> SearchResult:
-    """Search for an ordering of ops that costs little.
+    """Search for a schedule that costs little.
 
-    The first trials are the built-in orderings, the default one first. The same seed and the same number of processes
+    The first trials are the built-in schedules, the default one first. The same seed and the same number of processes
     give the same trials.
 
     Args:
         module: The program, in any form that `propagate` takes; or an open `Session`.
         mesh: For a module without a mesh, as for `propagate`.
-        machine: What it runs on: a `Machine`, the name of one that comes along, or the path of a TOML file;
+        machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file;
             without one there are no times.
-        axes: Which links of the machine the axes of the mesh run over, where that does not follow from their order.
+        axes: The links of the machine that the axes of the mesh run over, where that does not follow from their order.
         layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
-        minimise: What is to be small: ``time``, ``bytes`` or ``memory``; by default time, and bytes where there is no
-            machine.
-        budget: How many trials.
-        seed: What the optimiser draws from.
+        minimise: The measure to make small: ``time``, ``bytes`` or ``memory``; by default time, and bytes where there
+            is no machine.
+        budget: The number of trials.
+        seed: The seed of the optimiser.
         in_shardings: Shardings of arguments, as for `propagate`.
         out_shardings: Shardings of results, as for `propagate`.
         options: How to propagate, and more plugins.
@@ -265,8 +259,8 @@ def _result(trials: Sequence[Outcome], minimise: Measure) -> SearchResult:
     rows = [item for item in trials if isinstance(item, Row)]
     default = trials[0]
     if not isinstance(default, Row):
-        message = f"the default ordering has no result: {'; '.join(default.problems)}"
-        raise OptionError(Diagnostic("no-default", message, hint="compare shows which orderings have one"))
+        message = f"the default schedule has no result: {'; '.join(default.problems)}"
+        raise OptionError(Diagnostic("no-default", message, hint="compare shows which schedules have one"))
     return SearchResult(min(rows, key=measure_of(minimise)), default, tuple(trials), minimise)
 
 

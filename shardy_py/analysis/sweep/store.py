@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from shardy_py.analysis.sweep.rows import Outcome, outcome_data, parse_outcome
+from shardy_py.analysis.sweep.outcomes import Outcome, outcome_data, parse_outcome
 from shardy_py.errors import Diagnostic, OptionError, require_library
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 FORMAT = "shardy-sweep"
 VERSION = 1
 _SECONDS = 60
-"""How long a process waits for another one that writes a line."""
+"""Seconds that a process waits for another one that writes a line."""
 _MAX_PROBLEMS = 20
-"""How many bad lines are reported one by one."""
+"""Number of bad lines that are reported one by one."""
 
 
 class SweepStore:

@@ -1,4 +1,4 @@
-"""Many schedules on one program and one machine: here, in other processes, and from where a store left off."""
+"""Sweep: many schedules on one program and one machine, in this process or others, with outcomes from a store."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from attrs import define, evolve
 
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.evaluator import EvaluatorSource, SessionEvaluator, Setting
-from shardy_py.analysis.sweep.orderings import NamedSchedule
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule
+from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, ProgramSource, SessionOptions
-from shardy_py.analysis.sweep.rows import Outcome
 from shardy_py.analysis.sweep.store import SweepStore
 from shardy_py.analysis.sweep.workers import run_schedules
 from shardy_py.api.given_shardings import InShardings, OutShardings
@@ -36,7 +36,7 @@ class Sweep:
 
     Args:
         session: The session of this process.
-        setting: What schedules are evaluated with.
+        setting: The conditions of the evaluation.
         make_source: Makes what other processes open the program from.
     """
 
@@ -46,7 +46,7 @@ class Sweep:
 
     @cached_property
     def source(self) -> EvaluatorSource:
-        """What other processes get.
+        """Source for other processes.
 
         Raises:
             OptionError: the session was opened elsewhere.
@@ -55,7 +55,7 @@ class Sweep:
 
     @cached_property
     def evaluator(self) -> SessionEvaluator:
-        """What evaluates schedules in this process."""
+        """Evaluator of this process."""
         return SessionEvaluator(self.session, self.setting)
 
     def open_store(self, path: str | Path) -> SweepStore:
@@ -81,7 +81,7 @@ class Sweep:
         store: SweepStore | None = None,
         progress: Progress = no_progress,
     ) -> tuple[Outcome, ...]:
-        """Return what becomes of each schedule, in their order.
+        """Return the outcome of each schedule, in their order.
 
         Args:
             schedules: The schedules; equal ones are evaluated once.
@@ -121,7 +121,7 @@ class Sweep:
 
 @contextmanager
 def _naming(store: SweepStore | None) -> Iterator[None]:
-    """Let errors of processes that are gone say what is left of their work."""
+    """Add to errors of lost processes what is left of their work."""
     try:
         yield
     except WorkerError as error:

@@ -1,4 +1,4 @@
-"""Evaluating schedules in this process, in several, or on a cluster: whatever joblib can.
+"""Evaluation of schedules in this process, in several, or on a cluster, by joblib.
 
 A process opens a program once and keeps it for the schedules that follow.
 """
@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Protocol
 
-from shardy_py.analysis.sweep.orderings import NamedSchedule
-from shardy_py.analysis.sweep.rows import Outcome
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule
+from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
 
 Evaluator = Callable[[NamedSchedule], Outcome]
-"""What says what becomes of a schedule; deterministic, and not to be called by two threads at once."""
+"""Function from a schedule to its outcome; deterministic, and not to be called by two threads at once."""
 
 
 class Source(Protocol):
-    """What goes to other processes; it can be pickled."""
+    """Source of an evaluator for other processes; it can be pickled."""
 
     @property
     def key(self) -> str:
@@ -40,7 +40,7 @@ def run_schedules(
     source: Callable[[], Source],
     jobs: int | None = None,
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield the number of each schedule with what becomes of it, as they are done.
+    """Yield the number of each schedule with its outcome, as they are done.
 
     Args:
         schedules: The schedules.

@@ -65,7 +65,7 @@ def _annotate_data_flow(op: Op, semantics: OpSemantics, texts: Texts) -> None:
 
 
 def _constrain(value: Value, texts: Texts, block: Block | None) -> None:
-    """Let all users of a value use a custom call that says its sharding; a scalar that says nothing stays."""
+    """Replace all uses of a value by a custom call with its sharding; a scalar without one stays."""
     if not value.uses or not _is_worth_it(value, texts):
         return
     program = value.owning_op.program

@@ -30,7 +30,7 @@ def _calls_in(function: Op) -> list[Op]:
 
 
 def _enter(call: Op, callee: Op, known: dict[Context, Op], symbols: SymbolTable, texts: Texts) -> None:
-    """Let a call call the function for its manual axes."""
+    """Replace the callee of a call by the copy for its manual axes."""
     context = texts.around(call.parent)
     if context not in known:
         function = callee

@@ -1,4 +1,4 @@
-"""What shardings over meshes say that HLO has no words for."""
+"""Parts of shardings over meshes that HLO cannot express."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def lower_shardy_ops(program: Program, texts: Texts) -> None:
 
 
 def _replace(op: Op, values: Sequence[Value]) -> None:
-    """Let users of an op use other values, which have its shardings if they have none, and erase the op."""
+    """Replace the results of an op by other values, which take its shardings if they have none, and erase it."""
     table = op.program.shardings
     for result, value in zip(op.results, values, strict=False):
         if result.id in table:

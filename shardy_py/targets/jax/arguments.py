@@ -80,7 +80,7 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
 
 
 def _as_array(value: Any, type_: ArrayType) -> Any:
-    """Return what has a shape and a dtype of numpy."""
+    """Return an argument as an array with a shape and a dtype of numpy."""
     import jax
     import numpy
 

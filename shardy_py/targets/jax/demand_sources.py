@@ -60,7 +60,7 @@ def base_name(op: Op) -> str:
 
 
 def demands_of(op: Op) -> Demands:
-    """Return what an op demands of its operands, whatever becomes of its results."""
+    """Return the demands of an op on its operands, whatever becomes of its results."""
     name = base_name(op)
     source = _SOURCES.get(name)
     if source is not None:
@@ -83,7 +83,7 @@ def largest_value(value: Value) -> float | None:
 
 
 def iota_size(value: Value) -> int | None:
-    """Return how many numbers an iota counts, also one that is broadcast; None for any other value."""
+    """Return the length of an iota, also of one that is broadcast; None for any other value."""
     op = _origin(value)
     if op is None or base_name(op) not in ("iota", "dynamic_iota"):
         return None

@@ -1,4 +1,4 @@
-"""Which devices a module runs on, and which of them a mesh means."""
+"""Devices that a module runs on, and those that a mesh means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOST_DEVICES = "for host devices set XLA_FLAGS=--xla_force_host_platform_device
 
 
 def device_count(meshes: Iterable[Mesh]) -> int:
-    """Return how many devices a program with some meshes runs on: those of its largest mesh.
+    """Return the number of devices that a program with some meshes runs on: those of its largest mesh.
 
     Raises:
         UnsupportedError: a mesh cannot be repeated over these devices, or names others.

@@ -8,7 +8,7 @@ _COUNT = "--xla_force_host_platform_device_count"
 
 
 def use_devices(count: int, platform: str = "cpu") -> None:
-    """Let JAX start with a number of host devices; it counts them once, when it looks for devices first.
+    """Start JAX with a number of host devices; it counts them once, when it looks for devices first.
 
     Args:
         count: The number of devices of the host.

@@ -1,4 +1,4 @@
-"""What a program demands of its inputs: the demands of its ops, followed back to where their operands come from."""
+"""Demands of a program on its inputs: those of its ops, followed back to where their operands come from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING = Demand()
 
 
 def find_input_demands(program: Program, main: Op) -> list[Demand]:
-    """Return what the program demands of each argument of its main function.
+    """Return the demand of the program on each argument of its main function.
 
     Demands of ops go back through ops that hand elements on, loops, branches and calls; where arithmetic is in
     between, as far as that is safe.
@@ -127,7 +127,7 @@ def _chosen(op: Op, name: str, value: Value) -> list[Value]:
 
 
 def _through(op: Op, value: Value) -> list[Value]:
-    """Return what reaches a result through the regions of an op, or through one like an identity."""
+    """Return the values that reach a result through the regions of an op, or through one like an identity."""
     if op.regions:
         found = []
         for block in (block for region in op.regions for block in region.blocks):

@@ -1,4 +1,4 @@
-"""Compiling in a process of its own first, where XLA is known to end the process for some programs.
+"""Compilation in a process of its own first, where XLA is known to end the process for some programs.
 
 Run as a module it reads bytecode from its input and compiles it for as many host devices as its argument says.
 """
@@ -58,10 +58,10 @@ def _is_sharded(program: Program, op: Op) -> bool:
 
 
 def main() -> None:
-    """Compile what comes in."""
+    """Compile the bytecode of the standard input."""
     import jax
 
-    from shardy_py.targets.jax.compile import compile_bytecode
+    from shardy_py.targets.jax.executable import compile_bytecode
     from shardy_py.targets.jax.kernels import register_kernels
 
     register_kernels()

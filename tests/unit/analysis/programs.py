@@ -1,4 +1,4 @@
-"""Small modules on which orderings make a difference."""
+"""Small modules on which schedules make a difference."""
 
 LAYER = """\
 sdy.mesh @mesh = <["a"=2]>
@@ -30,7 +30,7 @@ func.func @main(
   return %5 : tensor<128x128xf32>
 }
 """
-"""Two layers whose weights are split over both axes: there are many orderings with different costs."""
+"""Two layers whose weights are split over both axes: there are many schedules with different costs."""
 
 BARE = """\
 func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {

@@ -8,14 +8,15 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_py.analysis.changes import changed_slots
-from shardy_py.analysis.diff import Difference, diff_schedules, session_labels
+from shardy_py.analysis.changed_slots import changed_slots
+from shardy_py.analysis.diff import ScheduleDiff, diff_schedules, session_labels
 from shardy_py.analysis.session import Session
-from shardy_py.analysis.sweep.orderings import named_schedules, op_kinds
+from shardy_py.analysis.sweep.named_schedules import named_schedules
+from shardy_py.analysis.sweep.op_kinds import op_kinds
 from shardy_py.analysis.sweep.random_schedules import random_schedules
 from shardy_py.errors import OptionError
 from shardy_py.oracle.generate import generate
-from shardy_py.report.difference import difference_json, format_difference
+from shardy_py.report.diff import diff_json, format_diff
 from shardy_py.sharding.axes import AxisRef
 from tests.unit.analysis.programs import LAYER
 
@@ -39,8 +40,8 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}
 """
 
 
-def diff(text: str, first: str, second: str) -> Difference:
-    """Compare two built-in orderings on a module."""
+def diff(text: str, first: str, second: str) -> ScheduleDiff:
+    """Compare two built-in schedules on a module."""
     session = Session.open(text)
     return diff_schedules(session, *named_schedules([first, second]))
 
@@ -74,7 +75,7 @@ def test_equal_runs_have_no_difference() -> None:
     found = diff(LAYER, "default", "elementwise-first")
     assert found.is_empty
     assert found.divergences == ()
-    assert format_difference(found) == "default and elementwise-first end alike: 6 tensors"
+    assert format_diff(found) == "default and elementwise-first end alike: 6 tensors"
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -93,12 +94,12 @@ def test_what_differs_has_a_divergent_decision(seed: int) -> None:
 def test_the_text_names_runs_decisions_and_tensors() -> None:
     """The first lines say where the runs part, then come the tensors, as many as are wanted."""
     found = diff(LAYER, "default", "contractions-first")
-    lines = format_difference(found, limit=1).splitlines()
+    lines = format_diff(found, limit=1).splitlines()
     assert lines[0] == "default: the first decision that contractions-first does not end with"
     assert "stablehlo.add at -:6:8 gives %0" in lines[1]
     assert lines[-1] == "  3 more"
     assert "4 of 6 tensors differ in the end" in lines
-    data = json.loads(difference_json(found))
+    data = json.loads(diff_json(found))
     assert data["divergences"][0]["decision"]["axes"] == ['"a"']
     assert [item["value"] for item in data["values"]] == [item.value for item in found.values]
 

@@ -36,21 +36,21 @@ main()
 
 @pytest.fixture
 def layer(module: str) -> str:
-    """A file on which orderings make a difference."""
+    """A file on which schedules make a difference."""
     Path(module).write_text(LAYER)
     return module
 
 
-def test_a_table_of_the_built_in_orderings(layer: str, shardy: Any) -> None:
+def test_a_table_of_the_built_in_schedules(layer: str, shardy: Any) -> None:
     """Without schedules all built-in ones are compared, on stdout."""
     done = shardy("compare", layer, *MACHINE)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.startswith("6 orderings by time, the best first")
+    assert done.stdout.startswith("6 schedules by time, the best first")
     assert all(name in done.stdout for name in BUILTIN)
     assert "default *" in done.stdout
 
 
-def test_files_random_orderings_and_outputs(layer: str, shardy: Any) -> None:
+def test_files_random_schedules_and_outputs(layer: str, shardy: Any) -> None:
     """The first schedule is what the others are compared with; JSON, picture and the best schedule are written."""
     Path("sums.toml").write_text('[[level]]\nentries = ["stablehlo.add"]\n')
     given = ("--schedule", "sums.toml", "--schedule", "flat", "--random", "3", "--seed", "5", "--sort", "memory")
@@ -85,7 +85,7 @@ def test_whatever_propagate_takes_for_a_program(module: str, shardy: Any) -> Non
 
 def test_without_a_machine(layer: str, shardy: Any) -> None:
     """Bytes are counted then, and no times."""
-    assert shardy("compare", layer, "--jobs", "1").stdout.startswith("6 orderings by bytes")
+    assert shardy("compare", layer, "--jobs", "1").stdout.startswith("6 schedules by bytes")
 
 
 def test_a_backend_of_joblib(layer: str, shardy: Any) -> None:
@@ -149,7 +149,7 @@ def test_the_best_schedule_is_printed(layer: str, shardy: Any) -> None:
     done = shardy("search", layer, *MACHINE, "--budget", "7")
     assert done.exit_code == 0
     assert done.stdout.startswith('then = "nothing"')
-    assert done.stderr.startswith("7 orderings by time, the best first")
+    assert done.stderr.startswith("7 schedules by time, the best first")
     Path("printed.toml").write_text(done.stdout)
     assert shardy("search", layer, *MACHINE, "--budget", "7", "-o", "best.toml", "--json", "all.json").stdout == ""
     assert Path("best.toml").read_text() == done.stdout
@@ -161,6 +161,6 @@ def test_a_search_minimises_what_it_is_told_to(layer: str, shardy: Any) -> None:
     """The measure is named in the table; without a machine it cannot be the time."""
     pytest.importorskip("optuna")
     done = shardy("search", layer, *MACHINE, "--budget", "7", "--minimise", "memory")
-    assert done.stderr.startswith("7 orderings by memory")
-    assert shardy("search", layer, "--budget", "7").stderr.startswith("7 orderings by bytes")
+    assert done.stderr.startswith("7 schedules by memory")
+    assert shardy("search", layer, "--budget", "7").stderr.startswith("7 schedules by bytes")
     assert shardy("search", layer, "--budget", "7", "--minimise", "time").exit_code == 2

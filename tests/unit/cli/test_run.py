@@ -15,7 +15,7 @@ from shardy_py.api.running import ResultLine, RunReport  # noqa: E402
 from shardy_py.cli import run as command  # noqa: E402
 from shardy_py.cli.run import RunAnswer  # noqa: E402
 from shardy_py.errors import UnsupportedError  # noqa: E402
-from shardy_py.targets.jax.differences import Difference  # noqa: E402
+from shardy_py.targets.jax.deviations import Deviation  # noqa: E402
 
 PROGRAM = """\
 sdy.mesh @mesh = <["a"=2, "b"=2]>
@@ -99,7 +99,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 
 def _answer(relative: float) -> RunAnswer:
-    difference = Difference(relative, relative, 0, 1e-3)
+    difference = Deviation(relative, relative, 0, 1e-3)
     line = ResultLine("loss", "float32[]", "", 1.0, 0, difference)
     return RunAnswer(RunReport(2, "cpu", (line,), 0.5, "one device, without shardings"))
 

@@ -10,7 +10,8 @@ from attrs import evolve
 
 pytest.importorskip("rich")
 
-from shardy_py.analysis.sweep.rows import Collectives, Comparison, Outcome, Refusal, Row, make_comparison
+from shardy_py.analysis.sweep.comparison import Comparison, make_comparison
+from shardy_py.analysis.sweep.outcomes import Collectives, Outcome, RefusedSchedule, Row
 from shardy_py.errors import OptionError
 from shardy_py.report.comparison import comparison_json, print_comparison
 from shardy_py.report.plots import draw_comparison, plot_format
@@ -30,7 +31,7 @@ ROW = Row(
 )
 FAST = evolve(ROW, name="fast", schedule="levels of fast", seconds=0.02, compute_seconds=0.01, values_changed=7)
 TWIN = evolve(FAST, name="twin", schedule="levels of twin")
-REFUSAL = Refusal("odd", "levels of odd", ("it is odd",))
+REFUSAL = RefusedSchedule("odd", "levels of odd", ("it is odd",))
 
 
 def table(comparison: Comparison, **options: int) -> str:
@@ -127,7 +128,7 @@ def test_pictures_need_neither_rows_nor_a_display() -> None:
     import sys
 
     code = (
-        "import sys; from shardy_py.analysis.sweep.rows import make_comparison;"
+        "import sys; from shardy_py.analysis.sweep.comparison import make_comparison;"
         "from shardy_py.report.plots import draw_comparison;"
         "draw_comparison(make_comparison([], first='a'));"
         "print('matplotlib.pyplot' in sys.modules)"

@@ -36,7 +36,7 @@ _CONSTANT_OPERANDS = frozenset(
 
 @frozen
 class ConstrainValuesPass:
-    """Let every tensor with dimensions pass through an ``sdy.sharding_constraint`` that is closed.
+    """Put every tensor with dimensions through an ``sdy.sharding_constraint`` that is closed.
 
     A tensor that propagation left alone is constrained to be replicated. What flows along a data-flow edge is
     constrained at both ends: where a value enters it, and where it comes out.
@@ -130,7 +130,7 @@ class _Constrainer:
                 yield region.blocks
 
     def _constrain_sources(self, op: Op) -> None:
-        """Let what enters a data-flow edge have the sharding of the edge."""
+        """Constrain the sources of a data-flow edge to its sharding."""
         data_flow = self.semantics.get_data_flow(op)
         if data_flow is None:
             return

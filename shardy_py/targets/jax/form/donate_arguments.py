@@ -1,4 +1,4 @@
-"""Let donated arguments and the results in their place have the same size on every device."""
+"""Give donated arguments and the results in their place the same size on every device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let all meshes be over the same devices: XLA compiles for one list of them."""
+"""Extend all meshes to the same devices: XLA compiles for one list of them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ForgetDynamicSizesPass:
     name: ClassVar[str] = "xla-forget-dynamic-sizes"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Let users of such an op use its operand.
+        """Replace such an op by its operand.
 
         Raises:
             UnsupportedError: an op that is not elementwise follows.

@@ -1,4 +1,4 @@
-"""Orderings side by side."""
+"""Schedules side by side."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from attrs import evolve
 import shardy_py as sdy
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.compare import compare_schedules
-from shardy_py.analysis.sweep.orderings import NamedSchedule
+from shardy_py.analysis.sweep.comparison import make_comparison
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule
+from shardy_py.analysis.sweep.outcomes import Outcome, RefusedSchedule
 from shardy_py.analysis.sweep.program_source import PluginFile, ProgramSource, SessionOptions
-from shardy_py.analysis.sweep.rows import Outcome, Refusal, make_comparison
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.schedule.toml import format_schedule
@@ -163,7 +164,7 @@ def test_a_session_may_be_given() -> None:
 
 
 def refuse_flat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the result of the flat ordering be refused, and so that of all orderings with the same shardings."""
+    """Let the result of the flat schedule be refused, and so that of all schedules with the same shardings."""
     price = Session.price
 
     def refuse(self: Session, solution: Any, *rest: Any, **options: Any) -> Any:
@@ -233,7 +234,7 @@ def test_rows_are_found_by_name() -> None:
     assert found.row("flat").name == "flat"
     with pytest.raises(OptionError, match="no schedule named 'best'"):
         found.row("best")
-    refused = make_comparison([Refusal("a", "", ("it is odd",))], first="a")
+    refused = make_comparison([RefusedSchedule("a", "", ("it is odd",))], first="a")
     with pytest.raises(OptionError, match="a: it is odd"):
         _ = refused.best
 

@@ -1,4 +1,4 @@
-"""Searching for an ordering."""
+"""Searching for a schedule."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ pytest.importorskip("optuna")
 import shardy_py as sdy
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.compare import compare_schedules
-from shardy_py.analysis.sweep.orderings import OpKind, named_schedules
-from shardy_py.analysis.sweep.rows import Outcome
+from shardy_py.analysis.sweep.named_schedules import named_schedules
+from shardy_py.analysis.sweep.op_kinds import OpKind
+from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.analysis.sweep.search import SearchSpace, search_schedule
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.ir.interfaces import Contraction
@@ -35,7 +36,7 @@ KINDS = (
 )
 
 
-def test_the_space_holds_the_orderings_to_begin_with() -> None:
+def test_the_space_holds_the_schedules_to_begin_with() -> None:
     """With everything left to it, each is in the space exactly as it is."""
     space = SearchSpace(KINDS, named_schedules(BUILTIN))
     for base in space.bases:
@@ -62,7 +63,7 @@ def test_ops_move_to_the_front_as_chosen() -> None:
     assert space.schedule(chosen) == Schedule((first, second, *BUILTIN["flat"].levels))
 
 
-def test_the_first_trials_are_the_built_in_orderings() -> None:
+def test_the_first_trials_are_the_built_in_schedules() -> None:
     """They come in their order with their names, then the optimiser chooses; there are as many trials as allowed."""
     found = search_schedule(LAYER, machine=MACHINE, budget=9)
     assert [trial.name for trial in found.trials] == [*BUILTIN, "trial 6", "trial 7", "trial 8"]
@@ -73,7 +74,7 @@ def test_the_first_trials_are_the_built_in_orderings() -> None:
 @pytest.mark.parametrize("measure", ["time", "bytes", "memory"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_best_is_never_worse_than_the_default(measure: Any, seed: int) -> None:
-    """The best trial has the smallest measure of all, and the default ordering is one of them."""
+    """The best trial has the smallest measure of all, and the default schedule is one of them."""
     found = search_schedule(MLP, machine=MACHINE, minimise=measure, budget=12, seed=seed)
     take = {"time": "seconds", "bytes": "communication_bytes", "memory": "peak_bytes"}[measure]
     assert getattr(found.best, take) == min(getattr(row, take) for row in found.comparison.rows)
@@ -83,7 +84,7 @@ def test_the_best_is_never_worse_than_the_default(measure: Any, seed: int) -> No
 
 
 def test_a_seed_gives_the_same_trials(tmp_path: Path) -> None:
-    """The same seed chooses the same orderings, whether or not outcomes come from a store; another one others."""
+    """The same seed chooses the same schedules, whether or not outcomes come from a store; another one others."""
     options: dict[str, Any] = {"machine": MACHINE, "budget": 14}
     one = search_schedule(MLP, seed=1, **options)
     assert search_schedule(MLP, seed=1, **options) == one
@@ -128,7 +129,7 @@ def test_the_optimiser_says_nothing(capfd: pytest.CaptureFixture[str], recwarn: 
 
 
 def test_trials_without_result_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search goes on after a refusal; without a result of the default ordering there is nothing to compare with."""
+    """The search goes on after a refusal; without a result of the default schedule there is nothing to compare with."""
     price = Session.price
     refused = ["flat"]
 
@@ -142,7 +143,7 @@ def test_trials_without_result_are_passed_over(monkeypatch: pytest.MonkeyPatch) 
     assert "flat" in [item.name for item in found.comparison.refused]
     assert found.best.name in ("default", "elementwise-first", "forward-only")
     refused.append("default")
-    with pytest.raises(OptionError, match="the default ordering has no result: error: it is odd"):
+    with pytest.raises(OptionError, match="the default schedule has no result: error: it is odd"):
         search_schedule(LAYER, machine=MACHINE, budget=8)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from shardy_py.analysis.sweep.rows import Collectives, Refusal, Row, outcome_data
+from shardy_py.analysis.sweep.outcomes import Collectives, RefusedSchedule, Row, outcome_data
 from shardy_py.analysis.sweep.store import SweepStore
 from shardy_py.errors import OptionError
 
@@ -27,7 +27,7 @@ ROW = Row(
     flops=10,
     balance=0.25,
 )
-REFUSAL = Refusal("b", 'levels\nof "b" é', ("it is impossible",))
+REFUSAL = RefusedSchedule("b", 'levels\nof "b" é', ("it is impossible",))
 
 
 def filled(path: Path) -> bytes:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from shardy_py.analysis.sweep.orderings import EVERYTHING, NamedSchedule
-from shardy_py.analysis.sweep.rows import Outcome, Refusal
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule
+from shardy_py.analysis.sweep.outcomes import Outcome, RefusedSchedule
 from shardy_py.analysis.sweep.workers import run_schedules
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, WorkerError
+from shardy_py.schedule.builtin import EVERYTHING
 from shardy_py.schedule.model import Schedule
 
 SCHEDULES = tuple(NamedSchedule(f"s{i}", Schedule((EVERYTHING,))) for i in range(6))
@@ -42,7 +43,7 @@ class Evaluator:
     """Refuses every schedule, naming the process."""
 
     def __call__(self, schedule: NamedSchedule) -> Outcome:
-        return Refusal(schedule.name, schedule.text, (str(os.getpid()),))
+        return RefusedSchedule(schedule.name, schedule.text, (str(os.getpid()),))
 
 
 def run(source: Source, jobs: int | None, schedules: tuple[NamedSchedule, ...] = SCHEDULES) -> dict[int, Outcome]:

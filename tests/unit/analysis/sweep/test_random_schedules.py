@@ -1,4 +1,4 @@
-"""What can be put in order, and random orderings."""
+"""What can be put in order, and random schedules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from shardy_py.analysis.sweep.orderings import EVERYTHING, NamedSchedule, OpKind, named_schedules, op_kinds
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule, named_schedules
+from shardy_py.analysis.sweep.op_kinds import OpKind, op_kinds
 from shardy_py.analysis.sweep.random_schedules import random_schedules
 from shardy_py.errors import OptionError
 from shardy_py.ir.builder import Builder
@@ -16,7 +17,7 @@ from shardy_py.ir.interfaces import Broadcast, Contraction, Elementwise
 from shardy_py.ir.types import tensor
 from shardy_py.plugins import PluginInfo, Registry
 from shardy_py.propagation import DEFAULT, compile_program
-from shardy_py.schedule.builtin import BUILTIN
+from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
 from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Schedule, Selector
 from shardy_py.schedule.op_priorities import order_ops
 from shardy_py.schedule.toml import parse_schedule
@@ -33,7 +34,7 @@ KINDS = (
 
 
 def test_the_kinds_are_those_that_occur() -> None:
-    """Names are sorted, with the traits that orderings speak of and all kinds of factors; barriers are left out."""
+    """Names are sorted, with the traits that schedules speak of and all kinds of factors; barriers are left out."""
     b = Builder(mesh=Mesh.of(a=2))
     with b.function("main", [tensor(8, 8)]) as (x,):
         y = b.op("toy.matmul", [x, x], [tensor(8, 8)])
@@ -47,7 +48,7 @@ def test_the_kinds_are_those_that_occur() -> None:
     assert found[1].factor_kinds == (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
-def test_a_seed_gives_the_same_orderings_whatever_the_count() -> None:
+def test_a_seed_gives_the_same_schedules_whatever_the_count() -> None:
     """The first of many are those of a few; another seed gives others."""
     few, many = random_schedules(KINDS, 5, seed=3), random_schedules(KINDS, 40, seed=3)
     assert many[:5] == few
@@ -57,9 +58,9 @@ def test_a_seed_gives_the_same_orderings_whatever_the_count() -> None:
 
 
 def test_the_process_makes_no_difference() -> None:
-    """Another hash seed draws the same orderings."""
+    """Another hash seed draws the same schedules."""
     code = (
-        "from tests.unit.analysis.sweep.test_orderings import KINDS, random_schedules;"
+        "from tests.unit.analysis.sweep.test_random_schedules import KINDS, random_schedules;"
         "print('\\n'.join(item.text for item in random_schedules(KINDS, 5)))"
     )
     outputs = {
@@ -75,7 +76,7 @@ def test_the_process_makes_no_difference() -> None:
     assert outputs == {"".join(f"{item.text}\n" for item in random_schedules(KINDS, 5))}
 
 
-def test_random_orderings_use_all_that_a_schedule_can_say() -> None:
+def test_random_schedules_use_all_that_a_schedule_can_say() -> None:
     """Over many draws there are names, traits, single kinds of factors, uses and directions, and nothing else."""
     drawn = random_schedules(KINDS, 300)
     entries = [entry for item in drawn for level in item.schedule.levels[:-1] for entry in level.entries]
@@ -88,7 +89,7 @@ def test_random_orderings_use_all_that_a_schedule_can_say() -> None:
     assert all(item.names == ("toy.matmul",) or item.traits == (Contraction,) for item in narrowed)
 
 
-def test_every_random_ordering_is_complete_and_survives_toml() -> None:
+def test_every_random_schedule_is_complete_and_survives_toml() -> None:
     """The last level is everything, no level is empty, and the text reads back as the same schedule."""
     for item in random_schedules(KINDS, 100, seed=1):
         assert item.schedule.levels[-1] == EVERYTHING

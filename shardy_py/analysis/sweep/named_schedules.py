@@ -1,4 +1,4 @@
-"""What of a program can be put in order: its kinds of ops, with their traits and the kinds of their factors."""
+"""Schedules with the names that tables show."""
 
 from __future__ import annotations
 
@@ -9,33 +9,10 @@ from attrs import frozen
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.interfaces import Trait
 from shardy_py.plugins import Registry
-from shardy_py.propagation.problem import NO_RULE, Problem
-from shardy_py.schedule.builtin import BUILTIN
-from shardy_py.schedule.default import DEFAULT
 from shardy_py.schedule.given import ScheduleLike, make_schedule
-from shardy_py.schedule.model import Entry, Level, Schedule, Selector
+from shardy_py.schedule.model import Schedule
 from shardy_py.schedule.toml import format_schedule
-from shardy_py.sharding.rule import FactorKind
-
-EVERYTHING = Level("everything", (Entry(Selector()),))
-"""The last level of every ordering that is made here: nothing is left out."""
-
-
-@frozen
-class OpKind:
-    """The ops of one name.
-
-    Args:
-        name: The name.
-        traits: The traits they have, by which an ordering may speak of them together with others; sorted by name.
-        factor_kinds: The kinds of their factors.
-    """
-
-    name: str
-    traits: tuple[Trait, ...]
-    factor_kinds: tuple[FactorKind, ...]
 
 
 @frozen
@@ -60,32 +37,6 @@ class NamedSchedule:
         return format_schedule(self.schedule)
 
 
-def op_kinds(problem: Problem) -> tuple[OpKind, ...]:
-    """Return the kinds of ops of a program whose place in an ordering can make a difference, sorted by name.
-
-    Ops without a rule, without factors, or whose direction is fixed have no place in an ordering.
-    """
-    traits: dict[str, set[Trait]] = {}
-    kinds: dict[str, set[FactorKind]] = {}
-    for group in problem.groups:
-        if group.rule == NO_RULE or group.fixed is not None:
-            continue
-        rule = problem.outcomes.rules[group.rule]
-        found = {rule.kind(factor) for factor in range(rule.num_factors)}
-        if found:
-            traits.setdefault(group.name, set()).update(group.traits)
-            kinds.setdefault(group.name, set()).update(found)
-    ordering = _ordering_traits()
-    return tuple(
-        OpKind(
-            name,
-            tuple(sorted(traits[name] & ordering, key=str)),
-            tuple(kind for kind in FactorKind if kind in kinds[name]),
-        )
-        for name in sorted(kinds)
-    )
-
-
 def named_schedules(
     schedules: Iterable[ScheduleLike | NamedSchedule], registry: Registry | None = None
 ) -> tuple[NamedSchedule, ...]:
@@ -93,7 +44,7 @@ def named_schedules(
 
     Args:
         schedules: The schedules as a caller gives them.
-        registry: What the plugins say of the order of their ops, and their traits; nothing by default.
+        registry: The plugins, with the order of their ops and their traits; none by default.
 
     Raises:
         OptionError: there is no such schedule, one cannot be written as TOML, or two have the same name.
@@ -118,9 +69,3 @@ def _named(item: ScheduleLike, number: int, registry: Registry) -> NamedSchedule
     given = None if name == "default" and not isinstance(item, Schedule) else item
     schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
     return NamedSchedule(name, schedule)
-
-
-def _ordering_traits() -> set[Trait]:
-    """Return the traits that the built-in schedules speak of; others say nothing about propagation."""
-    selectors = [entry.selector for schedule in (DEFAULT, *BUILTIN.values()) for _, entry in schedule.entries]
-    return {trait for selector in selectors for trait in (*selector.traits, *selector.excluded_traits)}

@@ -1,4 +1,4 @@
-"""Two runs side by side, as text and as data."""
+"""Difference of two schedules, as text and as data."""
 
 from __future__ import annotations
 
@@ -6,57 +6,57 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from shardy_py.analysis.diff import Decision, Difference, Divergence
+from shardy_py.analysis.diff import Decision, Divergence, ScheduleDiff
 from shardy_py.sharding.tensor import TensorSharding
 
 
-def format_difference(difference: Difference, *, limit: int = 20) -> str:
-    """Return where two runs part, and what differs in the end.
+def format_diff(diff: ScheduleDiff, *, limit: int = 20) -> str:
+    """Return the divergences and the differing tensors of two runs, as lines.
 
     Args:
-        difference: The runs.
-        limit: How many tensors to list at most.
+        diff: The runs.
+        limit: The most tensors to list.
     """
-    return "\n".join(_lines(difference, limit))
+    return "\n".join(_lines(diff, limit))
 
 
-def difference_data(difference: Difference) -> dict[str, Any]:
-    """Return the same as plain data with stable keys."""
+def diff_data(diff: ScheduleDiff) -> dict[str, Any]:
+    """Return a difference as plain data with stable keys."""
     return {
-        "first": difference.first,
-        "second": difference.second,
-        "tensors": difference.tensors,
-        "divergences": [_divergence_data(item) for item in difference.divergences],
+        "first": diff.first,
+        "second": diff.second,
+        "tensors": diff.tensors,
+        "divergences": [_divergence_data(item) for item in diff.divergences],
         "values": [
             {"value": item.value, "type": item.type, "first": _text(item.first), "second": _text(item.second)}
-            for item in difference.values
+            for item in diff.values
         ],
     }
 
 
-def difference_json(difference: Difference) -> str:
-    """Return `difference_data` as JSON text."""
-    return json.dumps(difference_data(difference), indent=2, ensure_ascii=False)
+def diff_json(diff: ScheduleDiff) -> str:
+    """Return `diff_data` as JSON text."""
+    return json.dumps(diff_data(diff), indent=2, ensure_ascii=False)
 
 
-def _lines(difference: Difference, limit: int) -> Iterator[str]:
-    first, second = difference.first, difference.second
-    if difference.is_empty:
-        yield f"{first} and {second} end alike: {difference.tensors} tensors"
-    for item in difference.divergences:
+def _lines(diff: ScheduleDiff, limit: int) -> Iterator[str]:
+    first, second = diff.first, diff.second
+    if diff.is_empty:
+        yield f"{first} and {second} end alike: {diff.tensors} tensors"
+    for item in diff.divergences:
         yield f"{item.run}: the first decision that {item.other} does not end with"
         yield f"  {item.decision}"
         yield f"  {item.other} ends with {item.decision.value} {_text(item.other_sharding) or 'unsharded'}"
         for decision in item.other_decisions:
             yield f"    {decision}"
-    if difference.values:
-        yield f"{len(difference.values)} of {difference.tensors} tensors differ in the end"
-    for value in difference.values[:limit]:
+    if diff.values:
+        yield f"{len(diff.values)} of {diff.tensors} tensors differ in the end"
+    for value in diff.values[:limit]:
         yield f"  {value.value}: {value.type}"
         yield f"    {first}: {_text(value.first) or 'unsharded'}"
         yield f"    {second}: {_text(value.second) or 'unsharded'}"
-    if len(difference.values) > limit:
-        yield f"  {len(difference.values) - limit} more"
+    if len(diff.values) > limit:
+        yield f"  {len(diff.values) - limit} more"
 
 
 def _divergence_data(item: Divergence) -> dict[str, Any]:

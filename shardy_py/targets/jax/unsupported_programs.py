@@ -1,4 +1,4 @@
-"""What XLA could compile, but nobody could run: found before XLA sees the module."""
+"""Programs that XLA compiles and nobody can run, found before XLA sees the module."""
 
 from __future__ import annotations
 

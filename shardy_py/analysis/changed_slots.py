@@ -1,4 +1,4 @@
-"""Which tensors two solutions of a problem shard differently."""
+"""Tensors that two solutions of a problem shard differently."""
 
 from __future__ import annotations
 

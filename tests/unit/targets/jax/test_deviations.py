@@ -9,12 +9,12 @@ import pytest
 numpy = pytest.importorskip("numpy")
 pytest.importorskip("ml_dtypes")
 
-from shardy_py.targets.jax.differences import Difference, compare_results  # noqa: E402
+from shardy_py.targets.jax.deviations import Deviation, compare_results  # noqa: E402
 
 INFINITY, NAN = float("inf"), float("nan")
 
 
-def _compare(one: Any, other: Any, dtype: str = "float32", tolerance: float | None = None) -> Difference:
+def _compare(one: Any, other: Any, dtype: str = "float32", tolerance: float | None = None) -> Deviation:
     (found,) = compare_results([numpy.array(one, dtype)], [numpy.array(other, dtype)], tolerance=tolerance)
     return found
 

@@ -1,4 +1,4 @@
-"""How far two runs of a program are apart, result by result."""
+"""Deviations between two runs of a program, result by result."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ TOLERANCES = {
     "float16": 1e-2,
     "bfloat16": 4e-2,
 }
-"""The largest relative difference by dtype: several devices add in another order, and rounding errors grow."""
+"""The largest relative deviation by dtype: several devices add in another order, and rounding errors grow."""
 
 SMALL_FLOAT_TOLERANCE = 0.25
-"""That of floats of 8 bits and less."""
+"""The largest relative deviation of floats of 8 bits and less."""
 
 
 @frozen
-class Difference:
-    """How far one result is apart in two runs.
+class Deviation:
+    """Deviation of a result between two runs.
 
     Args:
         absolute: The largest difference of two elements; infinite where one is infinite and the other is not.
         relative: That divided by the largest finite element of the run that is compared with.
-        nans: How many elements are NaN in one run only.
-        tolerance: What ``relative`` may be at most.
+        nans: The number of elements that are NaN in one run only.
+        tolerance: The largest ``relative`` that is accepted.
     """
 
     absolute: float
@@ -39,19 +39,19 @@ class Difference:
 
     @property
     def is_within(self) -> bool:
-        """Whether the result is the same as far as one can ask for."""
+        """True if the result is the same within the tolerance."""
         return not self.nans and self.relative <= self.tolerance
 
 
 def compare_results(
     results: Sequence[Any], expected: Sequence[Any], *, tolerance: float | None = None
-) -> list[Difference]:
+) -> list[Deviation]:
     """Compare the results of two runs.
 
     Args:
         results: The arrays of one run.
         expected: Those of the run that is compared with.
-        tolerance: The largest relative difference of floats; by default it depends on the dtype. Integers and booleans
+        tolerance: The largest relative deviation of floats; by default it depends on the dtype. Integers and booleans
             must be equal.
     """
     return [_compare(*pair, tolerance) for pair in zip(results, expected, strict=True)]
@@ -69,7 +69,7 @@ def default_tolerance(dtype: Any) -> float:
     return TOLERANCES.get(dtype.name, SMALL_FLOAT_TOLERANCE)
 
 
-def _compare(result: Any, expected: Any, tolerance: float | None) -> Difference:
+def _compare(result: Any, expected: Any, tolerance: float | None) -> Deviation:
     import numpy
 
     one, other = numpy.asarray(result), numpy.asarray(expected)
@@ -86,7 +86,7 @@ def _compare(result: Any, expected: Any, tolerance: float | None) -> Difference:
     sizes = numpy.abs(other)
     scale = float(sizes.max(initial=0.0, where=numpy.isfinite(sizes)))
     relative = 0.0 if absolute == 0 else absolute / scale if scale else float("inf")
-    return Difference(absolute, relative, int(nans.sum()), allowed)
+    return Deviation(absolute, relative, int(nans.sum()), allowed)
 
 
 def _wide(array: Any) -> Any:

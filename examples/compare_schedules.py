@@ -1,10 +1,10 @@
-"""Compare orderings of ops on one training step of a transformer block and of a mixture of experts.
+"""Compare schedules on one training step of a transformer block and of a mixture of experts.
 
 Batches are split over the mesh axis ``data``; so are experts, and weights, which are also split over ``model``. Only
 inputs carry shardings: what the ops in between get is a matter of the order in which they propagate.
 
     pip install 'shardy_py[cli,jax,plot]'
-    python examples/compare_orderings.py [--random 20] [--machine h100-8] [--jobs 2] [--out FOLDER]
+    python examples/compare_schedules.py [--random 20] [--machine h100-8] [--jobs 2] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def train_step(layer: Callable[..., jax.Array], parts: dict[str, Any]) -> str:
 def main() -> None:
     """Print a table for each program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--random", type=int, default=4, help="random orderings besides the built-in ones")
+    parser.add_argument("--random", type=int, default=4, help="random schedules besides the built-in ones")
     parser.add_argument("--machine", default="h100-8", help="a machine by name, or a TOML file")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, help="a folder for the programs and for pictures")

@@ -1,0 +1,62 @@
+"""XLA's loaded executables, compiled from bytecode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+
+_PATIENCE = (
+    ("xla_cpu_collective_call_warn_stuck_seconds", "600"),
+    ("xla_cpu_collective_call_terminate_timeout_seconds", "86400"),
+)
+"""Seconds that host devices wait for each other: on few cores they take turns, and XLA gives up after 40 s."""
+
+
+def compile_bytecode(bytecode: bytes, devices: Sequence[Any]) -> Any:
+    """Return XLA's loaded executable of a module in the form for XLA.
+
+    Raises:
+        UnsupportedError: XLA refuses the module.
+    """
+    import jax
+    import numpy
+    from jaxlib import xla_client
+
+    count = len(devices)
+    options = xla_client.CompileOptions()
+    options.num_partitions = count
+    ids = numpy.array([[device.id for device in devices]], dtype=numpy.int32)
+    options.device_assignment = xla_client.DeviceAssignment.create(ids)
+    if devices[0].platform == "cpu":
+        options.env_option_overrides = list(_PATIENCE)
+    build = options.executable_build_options
+    build.use_spmd_partitioning = count > 1
+    build.use_shardy_partitioner = True
+    build.num_partitions = count
+    build.device_assignment = options.device_assignment
+    try:
+        return _load(bytecode, devices, options)
+    except jax.errors.JaxRuntimeError as error:
+        raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {_words(error)}")) from error
+
+
+def _load(bytecode: bytes, devices: Sequence[Any], options: Any) -> Any:
+    """Return the executable, compiled without the options of host devices where XLA does not know them."""
+    import jax
+    from jaxlib import xla_client
+
+    client, chosen = devices[0].client, xla_client.DeviceList(tuple(devices))
+    try:
+        return client.compile_and_load(bytecode, chosen, options)
+    except jax.errors.JaxRuntimeError as error:
+        if "No such compile option" not in str(error):
+            raise
+        options.env_option_overrides = []
+        return client.compile_and_load(bytecode, chosen, options)
+
+
+def _words(error: Exception) -> str:
+    """Return XLA's message without the dump of the op and of the Python stack."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
