@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from xdsl.dialects import builtin, func
 
+from shardy_py.emitters import read_fusion
 from shardy_py.emitters.device import H100
 from shardy_py.emitters.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.emitters.elemental.functions import FunctionEmitter
@@ -23,8 +24,6 @@ from shardy_py.emitters.launch.grid import loop_map
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.partition import partition
 from shardy_py.emitters.passes.pipeline import run_passes
-from shardy_py.frontends.mlir import import_module, parse_module
-from shardy_py.plugins import Registry
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "reference" / "xla_gpu" / "kernels.json"
 FILE = Path(os.environ.get("SHARDY_KERNELS", DEFAULT))
@@ -37,17 +36,21 @@ pytestmark = [
 
 
 @cache
-def kernels() -> tuple[tuple[Mapping[str, Any], Fusion, Choice], ...]:
-    """Every kernel of the file, with our fusion and the choice of an emitter."""
-    registry = Registry.from_entry_points()
+def kernels(form: str = "stablehlo") -> tuple[tuple[Mapping[str, Any], Fusion, Choice], ...]:
+    """Every kernel of the file, with our fusion and the choice of an emitter.
+
+    Args:
+        form: The form in which the fusion is read: ``stablehlo`` or ``hlo``.
+    """
     found = []
     for kernel in json.loads(FILE.read_text())["fusions"]:
-        if kernel["fused_stablehlo"] is None:
-            continue
-        program = import_module(parse_module(kernel["fused_stablehlo"]))
-        fusion = Fusion.of_function(program.functions["main"], registry)
-        found.append((kernel, fusion, choose(fusion)))
+        if kernel[f"fused_{form}"] is not None:
+            fusion = read_fusion(kernel[f"fused_{form}"])
+            found.append((kernel, fusion, choose(fusion)))
     return tuple(found)
+
+
+in_both_forms = pytest.mark.parametrize("form", ["stablehlo", "hlo"])
 
 
 def name_of(kernel: Mapping[str, Any]) -> str:
@@ -55,17 +58,19 @@ def name_of(kernel: Mapping[str, Any]) -> str:
     return f"{kernel['case']}/{kernel['fusion']}"
 
 
-def test_emitters() -> None:
+@in_both_forms
+def test_emitters(form: str) -> None:
     """Every fusion gets XLA's emitter."""
-    found = {name_of(kernel): (choice.kind.value, kernel["emitter"]) for kernel, _, choice in kernels()}
+    found = {name_of(kernel): (choice.kind.value, kernel["emitter"]) for kernel, _, choice in kernels(form)}
     assert {name: both for name, both in found.items() if both[0] != both[1]} == {}
     assert len(found) > 50
 
 
-def test_launches() -> None:
+@in_both_forms
+def test_launches(form: str) -> None:
     """Every kernel has XLA's blocks and threads."""
     wrong = {}
-    for kernel, fusion, choice in kernels():
+    for kernel, fusion, choice in kernels(form):
         launch = launch_of(fusion, choice, H100)
         ours = {"blocks": list(launch.blocks), "threads": list(launch.threads)}
         if ours != kernel["launch"]:
@@ -73,10 +78,11 @@ def test_launches() -> None:
     assert wrong == {}
 
 
-def test_loop_maps() -> None:
+@in_both_forms
+def test_loop_maps(form: str) -> None:
     """The map from threads and blocks to elements is XLA's, in every loop."""
     wrong = {}
-    for kernel, fusion, choice in kernels():
+    for kernel, fusion, choice in kernels(form):
         if kernel["emitter"] != "loop":
             continue
         ours = str(loop_map(launch_of(fusion, choice, H100), fusion.roots[0].shape))
@@ -94,15 +100,16 @@ def signatures(kernel: Mapping[str, Any]) -> Iterator[tuple[tuple[int, ...], int
             yield tuple(bounds[1] + 1 for bounds in function["ranges"] if bounds), len(function["results"])
 
 
-def test_functions() -> None:
+@in_both_forms
+def test_functions(form: str) -> None:
     """Fusions are partitioned into XLA's functions in 98 % of the cases."""
     wrong = {}
-    for kernel, fusion, choice in kernels():
+    for kernel, fusion, choice in kernels(form):
         emitted = partition(fusion, choice).emitted(fusion)
         ours = sorted((function.shape, len(function.roots)) for function in emitted)
         if ours != sorted(signatures(kernel)):
             wrong[name_of(kernel)] = (ours, sorted(signatures(kernel)))
-    assert len(wrong) <= (1 - REQUIRED) * len(kernels()), wrong
+    assert len(wrong) <= (1 - REQUIRED) * len(kernels(form)), wrong
 
 
 # What the dump has for its own loops over threads, and markers without an effect.
@@ -119,10 +126,11 @@ def op_counts(function: func.FuncOp) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count and name not in IGNORED}
 
 
-def test_ops_of_loop_kernels() -> None:
+@in_both_forms
+def test_ops_of_loop_kernels(form: str) -> None:
     """The functions of loop kernels have XLA's ops in 98 % of the kernels, and their text reads back."""
     wrong, seen = {}, 0
-    for kernel, fusion, choice in kernels():
+    for kernel, fusion, choice in kernels(form):
         if kernel["emitter"] != "loop":
             continue
         seen += 1
