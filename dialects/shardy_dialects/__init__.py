@@ -1,1 +1,1 @@
-"""The bundled dialect plugins; the core finds them by entry point, as it finds anybody's."""
+"""The bundled dialect plugins; the core finds them by entry point, as any other plugin."""

@@ -1,1 +1,1 @@
-"""Ways into and out of the op graph, one package per kind of input."""
+"""Frontends: import into the op graph and export from it, one package per kind of program."""

@@ -1,4 +1,4 @@
-"""Modules of all that JAX users hold: functions and their stages, and what `jax.export` makes of them."""
+"""Modules of JAX's objects: functions, their stages, and exports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
 
 BYTECODE = b"ML\xefR"
-"""How MLIR's bytecode begins."""
+"""The magic number of MLIR's bytecode."""
 _PORTABLE = b"StableHLO_v"
 _SAY_ARGUMENTS = "give example arguments: propagate(f, args=(x, w)); or what f.lower(x, w) or f.trace(x, w) returns"
 

@@ -1,4 +1,4 @@
-"""Programs of JAX in: what tracing or lowering a function returns."""
+"""The frontend of JAX's stages: the results of tracing, lowering or exporting a function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class JaxFrontend(Frontend):
         return import_module(to_module(source))
 
     def write_back(self, program: Program) -> Any:
-        """Bring the copy up to date and return it."""
+        """Update the copy and return it."""
         return MLIR.write_back(program)
 
     def print_text(self, source: Any) -> str:

@@ -1,4 +1,4 @@
-"""Op graphs in and out: programs that were built in Python, or read by another frontend."""
+"""The frontend of op graphs: programs built in Python, or read by another frontend."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ RETURN = "func.return"
 class Builder:
     """Builds a program op by op; `shardy_py.propagate` takes what `build` returns.
 
-    What is given is checked at once: an error is raised at the line that gives it, and names it. Uses are entered in
+    Arguments are checked at once: an error is raised at the line that gives them. Uses are entered in
     the order in which MLIR enters them when it parses text, so that the program is the one that its text would be.
 
     >>> from shardy_py.ir.types import tensor
@@ -274,7 +274,7 @@ class Builder:
         result_types: Iterable[Type] = (),
         attributes: Mapping[str, Attribute] | None = None,
     ) -> Op:
-        """Return an op that is in no block yet, with what was checked."""
+        """Return an op that is in no block yet, after a check of its parts."""
         if not isinstance(name, str) or not name:
             raise refuse("invalid-op-name", f"{name!r} is not the name of an op", hint='give its full name: "toy.add"')
         last = self._blocks[-1].last

@@ -1,4 +1,4 @@
-"""Checks of what a `Builder` is given, where it is given."""
+"""Checks of the arguments of a `Builder`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHARDY_VALUES = (*grammar.MNEMONICS, *grammar.ARRAY_MNEMONICS)
 
 
 def refuse(code: str, message: str, *, op: str = "", hint: str = "") -> VerificationError:
-    """Return the error about something that was given."""
+    """Return the error for an argument."""
     return VerificationError(Diagnostic(code, message, op=op, hint=hint))
 
 
@@ -47,7 +47,7 @@ def check_mesh(name: Any, mesh: Any, program: Program) -> Mesh:
 
 
 def check_types(types: Any, op: str) -> list[Type]:
-    """Return types that were given as a list."""
+    """Return types after a check that they are types."""
     if isinstance(types, (*get_args(Type), str)) or not isinstance(types, Iterable):
         hint = "give a list of types: [tensor(8, 16)]"
         raise refuse("invalid-type", f"the types are {types!r}, not a list of types", op=op, hint=hint)
@@ -63,7 +63,7 @@ def check_types(types: Any, op: str) -> list[Type]:
 
 
 def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequence[Block]) -> list[Value]:
-    """Return operands that were given as a list, each a value that the op can see."""
+    """Return operands after a check that they are values that the op can see."""
     if isinstance(operands, Value) or not isinstance(operands, Iterable):
         hint = "give a list of values: [x]"
         raise refuse("invalid-operand", f"the operands are {operands!r}, not a list of values", op=op, hint=hint)
@@ -82,7 +82,7 @@ def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequen
 
 
 def check_value(value: Any, role: str, op: str, program: Program) -> Value:
-    """Return a value that is one, and of this program."""
+    """Return a value after a check that it is one of this program."""
     if not isinstance(value, Value):
         hint = "op returns a tuple for an op with several results" if isinstance(value, tuple) else "give a Value"
         raise refuse("invalid-operand", f"{role} is {value!r}, which is no value", op=op, hint=hint)
@@ -94,7 +94,7 @@ def check_value(value: Any, role: str, op: str, program: Program) -> Value:
 
 
 def check_attributes(attributes: Mapping[str, Any], op: str) -> dict[str, Any]:
-    """Return attributes whose values are those of `shardy_py.ir.attributes`."""
+    """Return attributes after a check that their values are those of `shardy_py.ir.attributes`."""
     for name, value in attributes.items():
         if not isinstance(name, str) or not name:
             raise refuse("invalid-attribute", f"{name!r} is not the name of an attribute", op=op, hint="give a text")
@@ -106,7 +106,7 @@ def check_attributes(attributes: Mapping[str, Any], op: str) -> dict[str, Any]:
 
 
 def _wrong_parts(value: Any) -> Iterator[Any]:
-    """Yield the parts of an attribute that are none."""
+    """Yield the parts of an attribute that are no attributes."""
     if type(value) in _PLAIN or isinstance(value, (*_ATTRIBUTES, *_SHARDY_VALUES)):
         return
     if isinstance(value, (tuple, list, Mapping)):

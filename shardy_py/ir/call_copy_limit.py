@@ -1,4 +1,4 @@
-"""How large a program becomes when every call gets a function of its own."""
+"""Limit on the size of a program in which every call has a copy of its function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_callee, calls_by_function
 from shardy_py.sharding.tensor import symbol
 
 MAX_COPIED_OPS = 500_000
-"""How many ops copies of functions may have: they double with every function that calls the next one twice."""
+"""The limit on the ops in copies of functions: they double with every function that calls the next one twice."""
 
 
 def refuse_too_many_copies(program: Program) -> None:
@@ -50,7 +50,7 @@ def _name(function: Op) -> str:
 
 
 def _instances(functions: list[Op], calls_in: dict[Op, list[Op]]) -> dict[str, int]:
-    """Return how often each function would stand in the program; 0 for one that nothing calls."""
+    """Return the number of copies of each function; 0 for one that nothing calls."""
     found = dict.fromkeys(map(_name, functions), 0)
     for caller in reversed(functions):
         times = max(found[_name(caller)], 1)

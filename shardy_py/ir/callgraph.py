@@ -1,4 +1,4 @@
-"""Which function calls which."""
+"""The call graph of a program, and orders of its functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what a dialect says about the data flow of its ops fits the ops, before any pass relies on it."""
+"""Checks of the data flow that dialects declare for their ops, before any pass relies on it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_data_flows(program: Program, semantics: OpSemantics) -> None:
 
 
 def data_flow_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the edges of one op."""
+    """Yield the problems of the edges of one op."""
     try:
         yield from _edge_problems(op, data_flow)
     except _Failed as failed:
@@ -41,7 +41,7 @@ def data_flow_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Itera
 
 
 class _Failed(Exception):
-    """A method of a dialect raised something."""
+    """A failure of a method of a dialect."""
 
     def __init__(self, problem: Diagnostic) -> None:
         super().__init__(problem)
@@ -49,7 +49,7 @@ class _Failed(Exception):
 
 
 def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
-    """Look at every edge: its owner, its sources, its other targets."""
+    """Check every edge: its owner, its sources, its other targets."""
     arguments = _ask(data_flow.get_block_argument_edge_owners, op)
     results = _ask(data_flow.get_op_result_edge_owners, op)
     yield from _sharding_problems(op, data_flow, arguments, results)
@@ -77,7 +77,7 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
 def _sharding_problems(
     op: Op, data_flow: ShardableDataFlowOpInterface, arguments: Sequence[Value], results: Sequence[Value]
 ) -> Iterator[Diagnostic]:
-    """Look at the shardings that the op holds: all owners have one, or none has."""
+    """Check the shardings that the op holds: all owners have one, or none has."""
     for name, owners in (
         ("get_block_argument_edge_owner_shardings", arguments),
         ("get_op_result_edge_owner_shardings", results),

@@ -1,4 +1,4 @@
-"""How the collectives of a finished program combine, whatever their text says."""
+"""The combiner of a collective, which its text does not always tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EXPLICIT = {"max": Combiner.MAX, "min": Combiner.MIN}
 
 
 def combiner_of_collective(op: Op, semantics: OpSemantics) -> Combiner | None:
-    """Return how an ``sdy.all_reduce`` or an ``sdy.reduce_scatter`` combines what the devices have.
+    """Return the combiner of an ``sdy.all_reduce`` or an ``sdy.reduce_scatter``.
 
     The reference writes a sum behind every reduction. Where the operand is the result of an op whose reductions
     combine in another way, that counts.

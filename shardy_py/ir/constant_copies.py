@@ -1,4 +1,4 @@
-"""What became of the copies that each user of a constant gets: which were made, why, for whom, and which are left."""
+"""Record of the copies of constants per use: their reasons, their users and their outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardy_py.sharding.tensor import TensorSharding
 
 
 class CopyReason(Enum):
-    """Why an op is copied per use; the value says it in words, with the trait that counts."""
+    """The reason why an op is copied per use, in words, with the trait that counts."""
 
     CONSTANT = "constant (ConstantLike)"
     GENERATOR = "generator (ConstantFoldable)"
@@ -39,17 +39,17 @@ class ConstantCopy:
 
     Args:
         op: The name of the op, as it was in the given program.
-        location: Where the original stands, or "".
+        location: The location of the original, or "".
         type: The type of its result.
-        reason: Why it is copied.
+        reason: The reason for the copy.
         user: The name of the op that got the copy.
-        user_location: Where that stands, or "".
-        operand: Which operand of the user it is, or is computed into.
+        user_location: The location of that op, or "".
+        operand: The number of the user's operand that it is, or is computed into.
         through: The name of the op that the user sees, where the copied one is only a part of what that is computed
             from; else "".
         original: The number of the original, the same for all of its copies, in program order.
-        sharding: What the copy, or the one that it was merged into, is sharded like; None where it is replicated.
-        outcome: What became of the copy.
+        sharding: The sharding of the copy, or of the one that it was merged into; None where it is replicated.
+        outcome: ``kept``, ``merged`` or ``removed``.
     """
 
     op: str
@@ -67,7 +67,7 @@ class ConstantCopy:
 
 @frozen
 class _Made:
-    """One copy as the pass made it; the places are texts, because ops may be gone when they are asked for."""
+    """A copy as the pass made it; locations are texts, because the ops may be erased later."""
 
     original: Op
     copy: Op
@@ -81,7 +81,7 @@ class _Made:
 
 @define(eq=False)
 class CopyLog:
-    """Takes down copies while passes run; without a log they take down nothing.
+    """Record of the copies that passes make and merge; without a log they record nothing.
 
     Args:
         semantics: Answers questions about ops.
@@ -98,17 +98,17 @@ class CopyLog:
     _places: dict[int, str] = field(factory=dict, init=False)
 
     def converted(self, op: Op, constant: Op) -> None:
-        """Note that a constant of a dialect is about to be replaced by one of another name."""
+        """Record that a constant of a dialect is about to be replaced by one of another name."""
         self._converted[constant.id] = op
         self._constants[constant.id] = constant
         self._places[constant.id] = op.location
 
     def copied(self, original: Op, copy: Op) -> None:
-        """Note a copy; `given` says for whom."""
+        """Record a copy; `given` records its user."""
         self._pending.append((original, copy))
 
     def given(self, user: Op, operand: int) -> None:
-        """Note that an operand uses the copies since the last call; the last one is what the operand is."""
+        """Record the user of the copies since the last call; the last copy is the operand itself."""
         if not self._pending:
             return
         root = self._pending[-1][0]
@@ -120,16 +120,16 @@ class CopyLog:
         self._pending.clear()
 
     def merged(self, op: Op, kept: Op) -> None:
-        """Note that an op is about to be replaced by an equal one."""
+        """Record that an op is about to be replaced by an equal one."""
         self._merged[op.id] = kept
 
     def replaced(self, op: Op, stand_in: Op) -> None:
-        """Note that another op takes the place of an op: a computation that of a call, or the other way round."""
+        """Record that another op replaces an op: a named computation a call, or the other way round."""
         self._replaced[op.id] = stand_in
         self._stand_ins.append((op, stand_in))
 
     def stand_ins(self) -> Iterator[tuple[Op, Op, Op | None]]:
-        """Yield each op that was replaced or copied, what stands for it, and for whom, of a copy for one use."""
+        """Yield each replaced or copied op, its replacement or copy, and the user of a copy per use."""
         for stand_in, original in self._converted.items():
             yield original, self._constants[stand_in], None
         yield from ((op, stand_in, None) for op, stand_in in self._stand_ins)
@@ -137,9 +137,9 @@ class CopyLog:
             yield made.original, made.copy, made.user
 
     def report(self, program: Program) -> tuple[ConstantCopy, ...]:
-        """Return the copies, by original in the order in which passes met them.
+        """Return the copies by original, in the order in which passes made them.
 
-        An original whose only copy took its place is left out: nothing was multiplied there.
+        An original that its only copy replaced is left out: the number of ops is the same.
         """
         counts = Counter(item.original.id for item in self._made)
         counts.update({item.original.id for item in self._made if self._is_left(item.original, program)})

@@ -1,4 +1,4 @@
-"""What an op may say about what it costs, where its sharding rule does not tell."""
+"""The interface for costs of ops that do not follow from their sharding rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OwnCollective:
 
 
 class CostOpInterface(Protocol):
-    """What a dialect knows about the cost of an op. Subclasses write what they know; the rest has defaults."""
+    """The cost of an op as its dialect knows it; each method has a default."""
 
     def get_flops(self, op: Op) -> float | None:
         """Return the operations that the whole op takes, unsharded; None to derive them from its rule.
@@ -44,7 +44,7 @@ class CostOpInterface(Protocol):
         return None
 
     def get_region_runs(self, op: Op) -> Sequence[float | None]:
-        """Return how often each region runs each time the op runs; None for a number that is not known.
+        """Return the number of runs of each region per run of the op; None for an unknown number.
 
         A region that may run or not counts as a fraction. Default: each region runs once.
         """

@@ -1,4 +1,4 @@
-"""Data-flow edges in the graph: which value carries the sharding of which other value."""
+"""Data-flow edges in the graph: values that carry the shardings of other values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_edge(program: Program, owner: Value) -> None:
 
 
 def take_out_edge(program: Program, edge: Op) -> None:
-    """Take out an edge op; its users use the owner, whose sharding stays as it is."""
+    """Remove an edge op; its users use the owner, whose sharding stays as it is."""
     owner, result = edge.operands[0], edge.results[0]
     for user, number in result.uses:
         user.own_operands()[number] = owner

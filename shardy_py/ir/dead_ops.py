@@ -1,4 +1,4 @@
-"""Ops without effects that nobody uses."""
+"""Dead ops: without effects and without users."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_dead_ops(program: Program, semantics: OpSemantics) -> list[Op]:
 
 
 def _has_any(program: Program, semantics: OpSemantics) -> bool:
-    """Return whether there is an unused op at all: then there is one whose results have no uses."""
+    """Return whether there is a dead op at all: then there is one whose results have no uses."""
     for op in all_ops(program):
         results = op.results
         # The first result of nearly every op is used.
@@ -49,7 +49,7 @@ def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found
 
 
 def _is_used(op: Op, unused: Container[int]) -> bool:
-    """Return whether an op has a user besides the unused ones."""
+    """Return whether an op has a user besides dead ones."""
     for value in op.results:
         for user, _ in value.uses:
             if user.id not in unused:
@@ -58,7 +58,7 @@ def _is_used(op: Op, unused: Container[int]) -> bool:
 
 
 def is_removable(op: Op, semantics: OpSemantics) -> bool:
-    """Return whether the op may go when nobody uses its results."""
+    """Return whether an op is dead once its results have no users."""
     traits = semantics.get_traits(op)
     return IsTerminator not in traits and _has_no_effects(op, semantics)
 
@@ -75,7 +75,7 @@ def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
 
 
 def erase_dead_ops(program: Program, semantics: OpSemantics) -> None:
-    """Take all ops that `find_dead_ops` finds out of the program."""
+    """Erase all dead ops of a program."""
     unused = find_dead_ops(program, semantics)
     for op in reversed(unused):
         for inner in op.walk():
@@ -85,9 +85,9 @@ def erase_dead_ops(program: Program, semantics: OpSemantics) -> None:
 
 
 def erase_together(ops: Sequence[Op]) -> None:
-    """Take ops out of the program whose results only they themselves use.
+    """Erase ops whose results only these ops use.
 
-    The uses of each value are gone through once, however many of them go.
+    The list of uses of each value is visited once, however many of them are erased.
 
     Args:
         ops: The ops, in program order.

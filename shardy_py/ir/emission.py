@@ -1,4 +1,4 @@
-"""How a dialect says what an op computes for one element: the interface of the builder that it gets.
+"""The interface of the builder for scalar bodies, which compute one element of an op's results.
 
 Values are those of the kernel, in the types that memory has: booleans are ``i8``, integers have no sign, the other
 types are those of the tensors. Indices have type ``index``.
@@ -31,7 +31,7 @@ class ElementBuilder(Protocol):
         ...
 
     def operand(self, number: int, indices: Sequence[Scalar] | None = None) -> Scalar:
-        """Return an element of an operand; by default the one that the op's indexing map says."""
+        """Return an element of an operand; by default the one of the op's indexing map."""
         ...
 
     def op(self, name: str, *operands: Scalar, dtype: str | None = None, **attributes: Any) -> Scalar:
@@ -93,7 +93,7 @@ class ElementBuilder(Protocol):
         ...
 
     def call(self, op: Op, arguments: Sequence[Scalar]) -> list[Scalar]:
-        """Return what the region of an op computes of scalars."""
+        """Return the results of the region of an op for scalar arguments."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Texts for objects and exceptions of plugins, even of those that have none themselves."""
+"""Texts for objects and exceptions of plugins, even if their own methods fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shown_text(thing: Any) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the class and the first line of the text of any exception, even of one whose text cannot be had."""
+    """Return the class and the first line of any exception, even if its own text fails."""
     try:
         text = str(error).strip()
     except Exception:
@@ -35,7 +35,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def name_hint(error: BaseException) -> str:
-    """Return what a name that this package does not have may stand for, where that is what an exception is about."""
+    """Return a hint for an exception about a name that this package does not have; "" for other exceptions."""
     text = describe_error(error)
     if not isinstance(error, (AttributeError, ImportError)) or "'shardy_py" not in text:
         return ""
@@ -48,7 +48,7 @@ def name_hint(error: BaseException) -> str:
 
 
 def shown(thing: object) -> str:
-    """Return a short text for any object, even for one whose text cannot be had."""
+    """Return a short text for any object, even if its own text fails."""
     if inspect.iscoroutine(thing):
         thing.close()
         return "a coroutine (of an async def)"

@@ -1,4 +1,4 @@
-"""The protocol of frontends: ways into the op graph and out of it again."""
+"""The protocol of frontends: import into the op graph and export from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PrintedName(NamedTuple):
 
 @runtime_checkable
 class Frontend(Protocol):
-    """A kind of programs: how they become op graphs, and how shardings get back into them.
+    """A kind of programs: their import as op graphs, and the export of shardings to them.
 
     Subclasses write `name`, `accepts`, `import_program`, `write_back` and `print_text`; the rest has defaults. They
     import the library of their programs when a program comes, not before.
@@ -53,7 +53,7 @@ class Frontend(Protocol):
         ...
 
     def write_back(self, program: Program) -> Any:
-        """Bring the native form of a program up to date and return it; shardings are in the attributes of the ops."""
+        """Update the native form of a program and return it; shardings are in the attributes of the ops."""
         ...
 
     def print_text(self, source: Any) -> str:
@@ -81,11 +81,11 @@ class Frontend(Protocol):
         return {value.id: PrintedName(name, value) for value, name in value_names(program).items()}
 
     def argument_names(self, program: Program, function: Op) -> Sequence[str]:
-        """Return what the arguments of a function are called where it comes from, "" for none. Default: nothing."""
+        """Return the names of a function's arguments in the native program, "" for none. Default: no names."""
         return ()
 
     def extend_registry(self, program: Program, registry: Any) -> Any:
-        """Return a `Registry` that also knows what a program itself says about its ops. Default: the same one."""
+        """Return a `Registry` extended by the semantics that a program itself gives its ops. Default: the same one."""
         return registry
 
     def to_bytes(self, source: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Keeping the garbage collector away while graphs are built and rewritten."""
+"""A pause of the garbage collector while graphs are built and rewritten."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 OLD_OBJECTS = 500_000
-"""How many objects may grow old unseen before the next run begins with a full collection; about 100 MB."""
+"""The number of objects that may become old before the next run begins with a full collection; about 100 MB."""
 
 
 class _GrownOld:
-    """What grew old without being looked at since the last full collection.
+    """Objects that became old without a look by the collector since the last full collection.
 
     Attributes:
-        objects: How many objects.
-        collections: The full collections there had been by then.
+        objects: The number of these objects.
+        collections: The number of full collections before.
     """
 
     objects = 0
@@ -50,7 +50,7 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
 
 
 def _collect_old() -> None:
-    """Collect what earlier runs left, if it may be much."""
+    """Collect the garbage of earlier runs if it may be much."""
     collections = gc.get_stats()[-1]["collections"]
     if collections != _GrownOld.collections:
         _GrownOld.objects, _GrownOld.collections = 0, collections

@@ -47,7 +47,7 @@ class Value:
 
     @property
     def is_block_argument(self) -> bool:
-        """Whether this is an argument of a block."""
+        """True if this is an argument of a block."""
         return isinstance(self.owner, Block)
 
     @property
@@ -78,7 +78,7 @@ class Value:
 
     @property
     def has_one_use(self) -> bool:
-        """Whether there is exactly one use."""
+        """True if there is exactly one use."""
         return len(self.uses) == 1
 
     def insert_after(self, op: Op) -> None:

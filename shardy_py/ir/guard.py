@@ -1,4 +1,4 @@
-"""One guard around every call into the code of plugins: what fails there is an error that names plugin and place."""
+"""Guarded calls into the code of plugins: a failure is an error that names the plugin and the place."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from shardy_py.ir.plugin_places import place_in_trace, place_of, shorten_place
 
 _MANY = 100_000
 _OWN_RECURSION = 200
-"""Frames that code of a plugin takes at least where it calls itself without end, not the program being nested."""
+"""The least number of frames in the code of a plugin for a recursion without end, as against a nested program."""
 
 Check = Callable[[Any, Op], Any]
 """Takes an answer and the op, returns the answer in the form that is wanted, or raises `Unfit`."""
 
 
 class Unfit(Exception):
-    """An answer that is none: what it is, and what is wanted in its place."""
+    """An invalid answer of a plugin, with a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ class Guard:
     place: str = ""
 
     def call(self, *arguments: Any, check: Check | None = None, op: Op | None = None) -> Any:
-        """Return what the function answers.
+        """Return the answer of the function.
 
         Args:
             arguments: What it is called with.
@@ -101,7 +101,7 @@ class Guard:
         return guarded
 
     def failure(self, error: BaseException, op: Op | None = None) -> ShardyError:
-        """Return the error in the place of one that came out of the function; raises what is no fault of a plugin."""
+        """Return the error for an exception of the function; raises an exception that is no fault of a plugin."""
         if isinstance(error, Unfit):
             return self.refusal(error.message, op, hint=error.hint)
         if isinstance(error, ShardyError):
@@ -114,7 +114,7 @@ class Guard:
         return self.refusal(f"raised {describe_error(error)}{where}", op, hint=name_hint(error))
 
     def refusal(self, message: str, op: Op | None = None, *, hint: str = "") -> ShardyError:
-        """Return the error about what the function does: ``returned 3, not a rule``."""
+        """Return the error for an invalid answer: ``returned 3, not a rule``."""
         made = Diagnostic(self.code, f"{self.role} {message}", hint=hint)
         return self.error(self._placed(made, op, ""))
 
@@ -140,7 +140,7 @@ class Guard:
 
 
 def few(items: Iterable[Any]) -> list[Any]:
-    """Return what an iterable of a plugin yields.
+    """Return the items of an iterable of a plugin.
 
     Raises:
         Unfit: it does not end.

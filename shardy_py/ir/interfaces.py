@@ -1,4 +1,4 @@
-"""What a dialect says about its ops: trait markers and the two protocols.
+"""The interfaces of ops for dialects: trait markers and the protocols.
 
 These names mirror Shardy's `ShardingRuleOpInterface` and `ShardableDataFlowOpInterface`. A definition that a plugin
 registers for an op name implements them; the op concerned is the first argument.
@@ -110,7 +110,7 @@ class OpOperand(NamedTuple):
 
 
 class DataFlowShardingTransformType(Enum):
-    """When `ShardableDataFlowOpInterface.transform_target_sharding` is called."""
+    """The point at which `ShardableDataFlowOpInterface.transform_target_sharding` is called."""
 
     BEFORE_EDGE_PROPAGATION = "before"
     AFTER_EDGE_PROPAGATION = "after"
@@ -201,7 +201,7 @@ class MeshReferenceOpInterface(Protocol):
 
 @frozen
 class RuleOptions:
-    """What a rule function may depend on besides its op.
+    """Options of rule functions.
 
     Args:
         conservative: Leave out factors that could be sharded unevenly (upstream's conservative propagation).
@@ -214,7 +214,7 @@ class RuleOptions:
 
 @frozen(eq=False)
 class OpFacts:
-    """What is said about an op: one object for all ops about which the same is said, as far as that is known.
+    """Traits and rule of an op; ops that look the same share one object.
 
     Args:
         traits: All its traits.
@@ -226,11 +226,11 @@ class OpFacts:
 
 
 class OpSemantics(Protocol):
-    """All a stage asks about ops; a `Registry` is one, tests write their own."""
+    """The queries of the stages about ops; a `Registry` answers them, and so may a test."""
 
     @property
     def options(self) -> RuleOptions:
-        """What the rules depend on besides their op."""
+        """The options of rule functions."""
         ...
 
     def with_options(self, options: RuleOptions) -> OpSemantics:
@@ -250,21 +250,22 @@ class OpSemantics(Protocol):
         ...
 
     def get_reductions(self, op: Op) -> Reductions:
-        """Return how the partial results along the reduction factors of the op's rule combine."""
+        """Return the combiners and initial operands of the reductions of an op."""
         ...
 
     def get_facts(self, op: Op) -> OpFacts:
-        """Return traits and rule of an op at once; the same object for ops of one name, with the same types and
-        attributes, unless what is said about them depends on more.
+        """Return traits and rule of an op at once.
+
+        Ops of one name with the same types and attributes share one object, unless their definition is contextual.
         """
         ...
 
     def facts_of(self, program: Program) -> Callable[[Op], OpFacts]:
-        """Return `get_facts` for the ops of one program, for whoever asks about many."""
+        """Return `get_facts` for the ops of one program, for callers with many ops."""
         ...
 
     def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:
-        """Return what describes the op's data flow edges, or None; the same for all ops of one name."""
+        """Return the data flow of an op, or None; the same for all ops of one name."""
         ...
 
     def traits_of_name(self, name: str) -> frozenset[Trait] | None:
@@ -272,11 +273,11 @@ class OpSemantics(Protocol):
         ...
 
     def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
-        """Return which of some op names have data-flow edges."""
+        """Return the op names whose ops have data-flow edges."""
         ...
 
     def names_with_mesh_reference(self, names: Iterable[str]) -> frozenset[str]:
-        """Return which of some op names stand for ops that may refer to a mesh besides their shardings."""
+        """Return the op names whose ops may refer to a mesh besides their shardings."""
         ...
 
     def get_sharding_attribute(self, op: Op) -> str:
@@ -284,5 +285,5 @@ class OpSemantics(Protocol):
         ...
 
     def get_mesh_reference(self, op: Op) -> MeshReferenceOpInterface | None:
-        """Return what knows the mesh the op refers to besides its shardings, or None."""
+        """Return the accessor of the mesh that an op refers to besides its shardings, or None."""
         ...

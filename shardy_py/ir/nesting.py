@@ -1,4 +1,4 @@
-"""An error instead of Python's own where a program is nested too deeply for recursive walks."""
+"""The error for programs that are nested too deeply for recursive walks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardy_py.ir.graph import Op
 
 @contextmanager
 def refuse_deep_nesting(main: Op | None = None) -> Iterator[None]:
-    """Turn a `RecursionError` into an error that says what the user can do about it.
+    """Turn a `RecursionError` into an error with a hint.
 
     Args:
         main: The function to name as the place; a chain of calls has no better one.

@@ -1,4 +1,4 @@
-"""Ops that another op stands in for, for a while, and that come back as they were.
+"""Parked ops: replaced by a stand-in during propagation, and put back afterwards.
 
 Calls and functions become named computations for propagation, and calls and functions again afterwards. An op that
 comes back is still the one the frontend knows, so that writing the program back need not make a new one.
@@ -13,19 +13,19 @@ from shardy_py.ir.graph import Op, Value
 
 
 def keep_for(stand_in: Op, *ops: Op) -> None:
-    """Keep ops, which are about to be erased, for the time when their stand-in goes."""
+    """Park ops that are about to be erased, until their stand-in is erased."""
     stand_in.program.stand_ins[stand_in.id] = ops
 
 
 def kept_for(stand_in: Op) -> tuple[Op, ...]:
-    """Return the ops that were kept for the time when their stand-in goes; () if there are none."""
+    """Return the ops that are parked for a stand-in, and forget them; () if there are none."""
     return stand_in.program.stand_ins.pop(stand_in.id, ())
 
 
 def bring_back(
     op: Op, operands: Iterable[Value], attributes: Mapping[str, Attribute], *, unchanged: Collection[str] = ()
 ) -> Op:
-    """Make an op that was erased as good as a new one: with operands and attributes, and without regions.
+    """Restore a parked op with new operands and attributes, and without regions.
 
     Args:
         op: The op.

@@ -1,4 +1,4 @@
-"""What a pass is: a frozen value whose fields are its options, with a method that rewrites a program."""
+"""The protocol of passes: frozen values with options as fields and a method that rewrites a program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLOSING = {"{": "}", '"': '"', "'": "'"}
 
 @attrs.frozen
 class PassContext:
-    """What a pass gets besides the program.
+    """The context of a pass: semantics of ops, and places for warnings, snapshots and records.
 
     Args:
         semantics: Answers questions about ops.

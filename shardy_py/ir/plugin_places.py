@@ -31,7 +31,7 @@ def shorten_place(place: str) -> str:
 
 
 def place_of(thing: Any) -> str:
-    """Return where a function, a method, or the class of an object is written; "" where that is not in a plugin."""
+    """Return the place of a function, a method, or the class of an object; "" if it is not in a plugin."""
     code = _code_of(thing)
     if code is None or _is_ours(code.co_filename):
         return ""

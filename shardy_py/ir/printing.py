@@ -1,4 +1,4 @@
-"""Programs as text, in MLIR's generic form; no library is needed for it.
+"""Printing of programs in MLIR's generic form, without any library.
 
 The text is for reading, and for MLIR's parser: it has the shardings that are in the attributes of the ops.
 """

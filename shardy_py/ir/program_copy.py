@@ -1,4 +1,4 @@
-"""Copies of whole programs: the same ids, and nothing in common that a pass changes."""
+"""Copies of whole programs, with the same ids and no shared mutable part."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ class _Copier:
 
 
 def _take_ids(program: Program, copied: Program) -> None:
-    """Let a copy go on numbering where the original stands; a counter tells that only by counting on."""
+    """Continue the numbering of ids in both programs; a counter tells its position only by counting."""
     op_id, value_id = program.next_op_id(), program.next_value_id()
     for item in (program, copied):
         item.next_op_id, item.next_value_id = count(op_id).__next__, count(value_id).__next__
 
 
 class _Locate:
-    """Says where an op comes from by asking for that of the program which the copy was made of."""
+    """Locations of the ops of a copy, taken from the program that was copied."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -1,4 +1,4 @@
-"""The rules that propagation leaves on ops: in a table of the program, and in attributes where somebody looks."""
+"""Rules that propagation leaves on ops: in a table of the program, and in attributes once it is written."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 
 RULE_ATTRIBUTE = "sdy.sharding_rule"
 REDUCTIONS_ATTRIBUTE = "shardy_py.reductions"
-"""How the reduction factors of the rule on the op combine that are not summed, ``{k = "max"}``: Shardy's attribute of
-rules has no words for that."""
+"""The combiners of the reduction factors that are not summed, ``{k = "max"}``; Shardy's attribute has no field
+for them."""
 INITIAL_ATTRIBUTE = "shardy_py.initial_operands"
-"""The numbers of the operands that the reduction starts from, ``[2]``."""
+"""The numbers of the initial operands of the reduction, ``[2]``."""
 
 
 def write_rule(op: Op, rule: OpShardingRule) -> None:
-    """Write a rule to the attributes of its op, with attributes beside it for what Shardy's has no words for."""
+    """Write a rule to the attributes of its op; further attributes hold what Shardy's has no field for."""
     op.attributes[RULE_ATTRIBUTE] = rule.without_reductions
     if rule.combiners:
         op.attributes[REDUCTIONS_ATTRIBUTE] = {
@@ -33,10 +33,10 @@ def write_rule(op: Op, rule: OpShardingRule) -> None:
 
 
 def with_written_reductions(op: Op, rule: OpShardingRule) -> OpShardingRule:
-    """Return a rule that stands on an op with what the attributes beside it say.
+    """Return the rule written on an op, completed from the attributes beside it.
 
     Raises:
-        RuleError: they say what makes no sense.
+        RuleError: these attributes are not valid.
     """
     words, initial = op.attributes.get(REDUCTIONS_ATTRIBUTE), op.attributes.get(INITIAL_ATTRIBUTE)
     if words is None and initial is None:
@@ -78,20 +78,20 @@ def _invalid(op: Op, name: str, given: object) -> Any:
 
 
 def keep_rule(op: Op, rule: OpShardingRule) -> None:
-    """Leave a rule on an op, unless it is one that Shardy has no way to write on it."""
+    """Record a rule on an op, unless Shardy has no attribute for it."""
     if rule.may_stand_on_op:
         op.program.rules[op.id] = rule
 
 
 def hand_over_rule(op: Op, successor: Op) -> None:
-    """Leave the rule that was left on an op on its copy, or what takes its place, too."""
+    """Record the rule of an op on its copy or replacement, too."""
     rule = op.program.rules.get(op.id)
     if rule is not None:
         op.program.rules[successor.id] = rule
 
 
 def store_rules(program: Program) -> None:
-    """Write the rules of the table to the attributes of their ops, but for those with a rule that somebody wrote."""
+    """Write the rules of the table to the attributes of their ops, except for ops with a written rule."""
     if not program.rules:
         return
     for op in all_ops(program):
@@ -102,7 +102,7 @@ def store_rules(program: Program) -> None:
 
 
 def drop_rules(program: Program) -> None:
-    """Take all rules from the ops but those the user wrote, which are marked as custom."""
+    """Remove all rules but those of the user, which are marked as custom."""
     for op_id in [op_id for op_id, rule in program.rules.items() if not rule.is_custom]:
         del program.rules[op_id]
     # Ops share their attributes, and hardly any holds a rule.

@@ -1,4 +1,4 @@
-"""Change every sharding of a program, wherever it is kept."""
+"""A walk over all shardings of a program, wherever they are stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def transform_shardings(
     Args:
         program: The program.
         semantics: Answers questions about its ops.
-        transform: Returns what takes the place of a sharding.
+        transform: Returns the new sharding for an old one.
         concerns: Tells whether that is another one at all; where no sharding of a value changes, values are skipped.
     """
     ops = all_ops(program)
@@ -56,7 +56,7 @@ def transform_shardings(
 
 @contextmanager
 def edit_manual_computation(program: Program, op: Op, semantics: OpSemantics) -> Iterator[None]:
-    """Bring the shardings in the attributes of a manual computation up to date; take over what becomes of them.
+    """Transform the shardings in the attributes of a manual computation.
 
     Only the attributes have the manual axes, the table has the others.
     """

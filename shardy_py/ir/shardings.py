@@ -1,4 +1,4 @@
-"""Shardings between the attributes of a program and its table."""
+"""Loading of shardings from attributes into the table of a program, and storing of them."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ class _Holders(dict[str, str | None]):
         self._semantics = semantics
 
     def add(self, op: Op) -> str | None:
-        """Find out for the name of an op."""
+        """Add the entry for the name of an op."""
         simple = op.name != FUNCTION and self._semantics.get_data_flow(op) is None
         holder = self[op.name] = self._semantics.get_sharding_attribute(op) if simple else None
         return holder
 
 
 def _load_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemantics) -> None:
-    """Load what a function or a data-flow op holds."""
+    """Load the shardings that a function or a data-flow op holds."""
     if op.name == FUNCTION:
         _load(table, entry_arguments(op), _from_dictionaries(op.attributes.get("arg_attrs")))
         _load(table, op.function_results, _from_dictionaries(op.attributes.get("res_attrs")))
@@ -106,7 +106,7 @@ def _load_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemantic
 
 
 def _store_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemantics) -> None:
-    """Store what a function or a data-flow op holds."""
+    """Store the shardings that a function or a data-flow op holds."""
     if op.name == FUNCTION:
         _store_dictionaries(table, op, "arg_attrs", entry_arguments(op))
         _store_dictionaries(table, op, "res_attrs", op.function_results)
@@ -233,7 +233,7 @@ def _store_results(table: dict[int, TensorSharding], op: Op, name: str) -> None:
 
 
 def load_data_flow(table: dict[int, TensorSharding], op: Op, data_flow: ShardableDataFlowOpInterface) -> None:
-    """Enter what a data-flow op holds into the table."""
+    """Load the shardings that a data-flow op holds into the table."""
     _load(table, data_flow.get_block_argument_edge_owners(op), data_flow.get_block_argument_edge_owner_shardings(op))
     _load(table, data_flow.get_op_result_edge_owners(op), data_flow.get_op_result_edge_owner_shardings(op))
 

@@ -75,7 +75,7 @@ class SymbolTable:
         return name
 
     def erase(self, op: Op) -> None:
-        """Take a symbol out of the program; its name becomes free."""
+        """Erase a symbol; its name becomes free."""
         del self._ops[op.attributes[SYMBOL_NAME]]
         op.erase()
 

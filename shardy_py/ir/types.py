@@ -1,4 +1,4 @@
-"""Types of values: what propagation needs of them, and their text."""
+"""Types of values: shape, element type and text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TensorType:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether this is a type of a dialect, whose shape a plugin told, and no builtin tensor."""
+        """True for a type of a dialect, whose shape a plugin gave; False for a builtin tensor."""
         return self.text.startswith("!")
 
     @property
@@ -38,7 +38,7 @@ class TensorType:
 
     @property
     def is_static(self) -> bool:
-        """Whether every size is known."""
+        """True if every size is known."""
         return None not in self.shape
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class OpaqueType:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether this is a type of a dialect, such as ``!torch.vtensor<[2,3],f32>``; only plugins know its shape."""
+        """True for a type of a dialect, such as ``!torch.vtensor<[2,3],f32>``; only plugins know its shape."""
         return self.text.startswith("!")
 
     @property
@@ -68,7 +68,7 @@ class OpaqueType:
 
     @property
     def is_tuple(self) -> bool:
-        """Whether this is the builtin tuple type."""
+        """True for the builtin tuple type."""
         return self.text.startswith("tuple<")
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Checking that a program is well formed: links, uses, dominance, terminators, symbols, calls."""
+"""Verifier of programs: links, uses, dominance, terminators, symbols, calls."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _blocks(program: Program) -> Iterator[Block]:
 
 
 def _check_links(program: Program) -> Iterator[Diagnostic]:
-    """Check that blocks, regions and ops agree on who is inside whom."""
+    """Check that the links between blocks, regions and ops agree."""
     for block in _blocks(program):
         previous = None
         for op in block.ops:
@@ -68,7 +68,7 @@ def _check_links(program: Program) -> Iterator[Diagnostic]:
 
 
 def _check_uses(ops: list[Op]) -> Iterator[Diagnostic]:
-    """Check that use lists and operands say the same."""
+    """Check that use lists and operands agree."""
     listed: dict[int, Counter[tuple[int, int]]] = {}
     for value, op in _values(ops):
         listed[value.id] = Counter((user.id, number) for user, number in value.uses)
@@ -128,7 +128,7 @@ def _check_symbols(program: Program) -> Iterator[Diagnostic]:
 
 
 def _check_functions(program: Program, semantics: OpSemantics | None) -> Iterator[Diagnostic]:
-    """Check that what a function returns is what its results say.
+    """Check that the types of returned values are those of the function's results.
 
     Any terminator may end a function, as for MLIR; without the semantics those are known that are called returns.
     """

@@ -1,4 +1,4 @@
-"""Checking every sharding of a program: that its mesh allows it, and that it leaves out axes that are manual there."""
+"""Verifier of the shardings of a program: valid on their meshes, and without axes that are manual there."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def verify_manual_axes(program: Program) -> None:
 
 
 def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
-    """Yield what is wrong with each sharding on its own, in program order."""
+    """Yield the problems of each sharding on its own, in program order."""
     get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
     # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
     pairs = {(id(item), id(one.type)): one for op in ops for one in op.results if (item := get(one.id)) is not None}
@@ -67,7 +67,7 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
 
 
 def _misfits(value: Value, get: Callable[[int], TensorSharding | None], meshes: Mapping[str, Mesh]) -> list[Diagnostic]:
-    """Return what is wrong with the sharding of a value that is right as such."""
+    """Return the problems that a valid sharding has on a value."""
     sharding, type_ = get(value.id), value.type
     # Of types that are no builtin tensors nobody knows the rank here.
     if sharding is None or not isinstance(type_, TensorType) or type_.rank == sharding.rank:

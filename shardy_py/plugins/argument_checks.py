@@ -13,7 +13,7 @@ from shardy_py.ir.error_texts import describe_error, shown
 _NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _WORDS = ("get_", "set_", "should_", "transform_")
 _NEARLY = 0.85
-"""How alike the name of a method of a plugin and one of a protocol are where it is a slip and no other method."""
+"""The likeness from which on the name of a method counts as a misspelt name of a protocol's method."""
 
 
 def refuse(code: str, message: str, op: str = "", *, hint: str = "") -> PluginError:
@@ -88,7 +88,7 @@ def check_callable(
 
 
 def _plainly_takes(function: Any, count: int) -> bool:
-    """Return whether an ordinary function takes so many arguments; much faster than a signature."""
+    """Return whether an ordinary function takes this number of arguments; much faster than a signature."""
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         return False
     code = function.__code__
@@ -115,7 +115,7 @@ def methods_of(protocol: type) -> tuple[str, ...]:
 
 
 def misspelt_methods(thing: Any, protocol: type, required: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """Return the methods of an object whose names are nearly those of a protocol, with what they stand for.
+    """Return the methods of an object whose names are nearly those of a protocol, with a hint for each.
 
     Names that are only like the one of a method that must be written are among them where that is missing.
     """

@@ -144,7 +144,7 @@ def check_traits_of(function: Any, *, op: str) -> None:
 
 
 def check_data_flow(flow: Any, *, op: str) -> None:
-    """Check what describes data flow.
+    """Check a data flow.
 
     Raises:
         PluginError: it lacks a method, or one is misspelt or takes other arguments.
@@ -163,7 +163,7 @@ def check_data_flow(flow: Any, *, op: str) -> None:
 
 
 def check_cost(cost: Any, *, op: str) -> None:
-    """Check what says what an op costs.
+    """Check a cost.
 
     Raises:
         PluginError: it has none of the methods, or one is misspelt or takes other arguments.
@@ -180,7 +180,7 @@ def check_cost(cost: Any, *, op: str) -> None:
 
 
 def check_indexing(function: Any, *, op: str) -> None:
-    """Check what gives the indexing maps of an op.
+    """Check a function for indexing maps.
 
     Raises:
         PluginError: it is no function of the op.
@@ -209,7 +209,7 @@ def check_emission(function: Any, *, op: str) -> None:
 
 
 def check_mesh_reference(reference: Any, *, op: str) -> None:
-    """Check what knows the mesh of an op.
+    """Check a mesh reference.
 
     Raises:
         PluginError: it lacks a method, or one is misspelt or takes other arguments.

@@ -76,28 +76,29 @@ class Dialect:
         """Define an op; also a decorator over its rule function.
 
         Args:
-            name: See `OpDefinition`; likewise the rest.
-            traits: See there.
-            rule: See there; or the rule as a text, see `shardy_py.rule`.
-            reduction: For a rule given as a text, see `shardy_py.rule`; likewise the next five.
-            need_replication: See there.
-            permutation: See there.
-            blocked: See there.
-            pass_through: See there.
-            initial: See there.
-            data_flow: See there.
-            sharding_attribute: See there.
-            traits_of: See there.
-            may_have: See there.
-            contextual: See there.
-            mesh_reference: See there.
-            cost: See there.
-            indexing: See there.
-            emission: See there.
-            any_sizes: See there.
-            combiner: See there.
-            initial_of: See there.
-            sums_collectives: See there.
+            name: The full op name, or a glob that gives traits only.
+            traits: The traits of every op of the name.
+            rule: The rule: a function of the op, an object with ``get_sharding_rule``, or a text, see
+                `shardy_py.rule`.
+            reduction: The reduction factors of a rule given as a text.
+            need_replication: The factors of such a rule that need replication.
+            permutation: The factors of such a rule that need a permutation.
+            blocked: The factors of such a rule that shardings do not propagate along.
+            pass_through: The other factors of such a rule, if some tensors lack them on purpose.
+            initial: The numbers of the initial operands of such a rule's reductions.
+            data_flow: The data-flow edges of the op.
+            sharding_attribute: The attribute that holds the sharding of the results.
+            traits_of: A function of the op that gives more traits.
+            may_have: The plugin's own traits that only ``traits_of`` gives.
+            contextual: Whether the rule depends on producers, users or regions.
+            mesh_reference: Access to the mesh to which the op refers besides its shardings.
+            cost: The cost of the op, where it does not follow from the rule.
+            indexing: The indexing maps of the op; a rule follows from them where none is given.
+            emission: The scalar body, for kernels.
+            any_sizes: Whether factors may have other sizes than their dimensions.
+            combiner: The combiner of the op's reductions, where the rule gives none.
+            initial_of: Gives the initial operands of the reductions, where the rule gives none.
+            sums_collectives: Whether explicit collectives of the op are sums all the same.
 
         Returns:
             The definition.

@@ -1,4 +1,4 @@
-"""The frontends of plugins behind the guard: each answer has the type that is promised, or is an error."""
+"""Guarded frontends of plugins: each answer has the promised type, or is an error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GuardedFrontend(Frontend):
         return found
 
     def write_back(self, program: Program) -> Any:
-        """Return the native form, brought up to date."""
+        """Return the updated native form."""
         return self._ask("write_back", program)
 
     def print_text(self, source: Any) -> str:
@@ -60,12 +60,12 @@ class GuardedFrontend(Frontend):
         return {number: PrintedName(*item) for number, item in found.items()}
 
     def argument_names(self, program: Program, function: Op) -> Sequence[str]:
-        """Return what the arguments of a function are called where it comes from."""
+        """Return the names of the arguments of a function in the native program."""
         found: Sequence[str] = self._ask("argument_names", program, function, check=_texts)
         return found
 
     def extend_registry(self, program: Program, registry: Any) -> Any:
-        """Return a registry that knows more."""
+        """Return a registry extended by the frontend."""
         return self._ask("extend_registry", program, registry, check=_as(type(registry), "a Registry"))
 
     def to_bytes(self, source: Any) -> bytes:

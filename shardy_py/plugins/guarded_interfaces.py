@@ -1,4 +1,4 @@
-"""The functions and objects of plugins behind the guard: each answer has the type that is promised, or is an error."""
+"""Guarded functions and objects of plugins: each answer has the promised type, or is an error."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataF
 
 
 def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
-    """Return what says what an op costs, behind the guard."""
+    """Return a cost behind the guard."""
     return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
 
 
 def guard_indexing(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], OpIndexing | None]:
-    """Return what gives the indexing maps of ops behind the guard; its answers fit the op."""
+    """Return a function for indexing maps behind the guard; its answers fit the op."""
     return Guard(function, "indexing", owner, code="indexing-failed", place=place).wrap(_indexing)
 
 
@@ -69,7 +69,7 @@ def guard_emission(
 
 
 def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
-    """Return what knows the mesh of an op, behind the guard."""
+    """Return a mesh reference behind the guard."""
     guard = Guard(reference, "", owner, code="mesh-reference", place=place)
     return _guarded(reference, MeshReferenceOpInterface, _MESH_REFERENCE, guard)
 
@@ -91,7 +91,7 @@ def _guarded(thing: Any, protocol: type, checks: Mapping[str, Check | None], gua
 
 
 def _of_one_rank(transform: Callable[..., Any], guard: Guard) -> Callable[..., TensorSharding]:
-    """Return the transform of a sharding with a look at what it gives: the value keeps its dimensions and its mesh."""
+    """Return the transform of a sharding with a check of its answers: rank and mesh stay the same."""
 
     def checked(op: Op, target: Value, sharding: TensorSharding, kind: Any) -> TensorSharding:
         answer: TensorSharding = transform(op, target, sharding, kind)
@@ -104,7 +104,7 @@ def _of_one_rank(transform: Callable[..., Any], guard: Guard) -> Callable[..., T
 
 
 def look_of(op: Op) -> tuple[Any, ...]:
-    """Return what a rule function must leave as it is: it looks at its op only."""
+    """Return the parts of an op that a rule function must not change."""
     return op.name, op.operands, op.results, op.regions, op.parent, shared_key(op.attributes)
 
 

@@ -1,4 +1,4 @@
-"""The answers of a plugin to the hooks, and what is wrong with them."""
+"""Answers of a plugin to the hooks, and checks of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_marks(candidate: Candidate, plugin: object, manager: pluggy.PluginMana
 def answers_of(
     candidate: Candidate, manager: pluggy.PluginManager, hook: str, wanted: str, accept: Callable[[Any], bool]
 ) -> Iterator[Any]:
-    """Yield what the functions of a plugin answer to a hook; they are called here, as pluggy leaves out None."""
+    """Yield the answers of a plugin to a hook; the functions are called here, as pluggy leaves out None."""
     for implementation in getattr(manager.hook, hook).get_hookimpls():
         answer = implementation.function()
         try:
@@ -170,7 +170,7 @@ def check_priorities(
 
 
 def _priority_problems(priority: OpPriority, own: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the ops of a priority, and what to do."""
+    """Yield the problems of the ops of a priority, each with a hint."""
     selector = priority.entry.selector
     spaces = {name.split(".")[0] for name in own}
     if not selector.names or selector.traits:
@@ -195,7 +195,7 @@ def guarded_priority(candidate: Candidate, priority: OpPriority) -> OpPriority:
 
 
 def foreign_ops(candidate: Candidate, dialects: Iterable[Dialect]) -> Iterator[Diagnostic]:
-    """Yield what is said of ops that a plugin defines outside their dialect: that is nearly always a slip."""
+    """Yield a diagnostic for each op that a plugin defines outside its dialects, which is nearly always a mistake."""
     spaces = {dialect.name for dialect in dialects}
     for dialect in dialects:
         for item in dialect.definitions:
@@ -214,7 +214,7 @@ def _hook_names() -> list[str]:
 
 
 def unknown_hook(candidate: Candidate, plugin: object, error: pluggy.PluginValidationError) -> Diagnostic:
-    """Return what is said of a hook that pluggy refuses."""
+    """Return the diagnostic for a hook that pluggy refuses."""
     known = _hook_names()
     reason = str(error).strip().splitlines()[-1].split(" in plugin ")[0]
     unknown = re.search(r"unknown hook '(\w+)'", reason)

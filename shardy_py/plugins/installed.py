@@ -19,7 +19,7 @@ def installed_registry(*, options: RuleOptions = DEFAULT_OPTIONS, skip_broken: b
     """Return `Registry.from_entry_points` of the installed plugins alone; the same object while they are the same.
 
     Args:
-        options: What rules depend on besides their op.
+        options: The options of rule functions.
         skip_broken: Whether problems of plugins are recorded instead of raised.
 
     Raises:

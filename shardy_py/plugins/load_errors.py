@@ -1,4 +1,4 @@
-"""A plugin that is to be asked, and the error that names it whatever goes wrong."""
+"""Plugins to load, and the errors for those that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Candidate:
 
 
 def broken(candidate: Candidate, reason: str, *, hint: str = "") -> Diagnostic:
-    """Return what is said of a plugin that cannot be loaded."""
+    """Return the diagnostic for a plugin that cannot be loaded."""
     origin = f" from {candidate.origin}" if candidate.origin else ""
     return Diagnostic(
         "broken-plugin",
@@ -50,7 +50,7 @@ def _way_out(candidate: Candidate) -> str:
 
 @contextmanager
 def blame(candidate: Candidate) -> Iterator[None]:
-    """Turn all that comes out of the code of a plugin into the error that names it; an interrupt passes.
+    """Turn every exception of a plugin into an error that names the plugin; an interrupt passes.
 
     Raises:
         PluginError: something else came out.
@@ -73,7 +73,7 @@ def blame(candidate: Candidate) -> Iterator[None]:
 
 
 def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
-    """Return what is said of a plugin in which one of our own errors was raised."""
+    """Return the diagnostic for a plugin in which one of our own errors was raised."""
     items = diagnostics_of(error)
     first = items[0]
     message = "; ".join(f"'{item.op}' op: {item.message}" if item.op else item.message for item in items)
@@ -86,7 +86,7 @@ def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
 
 
 def call_hint(error: BaseException) -> str:
-    """Return what a misspelt argument of `Dialect.op`, or a name that this package does not have, may stand for."""
+    """Return a hint for a misspelt argument of `Dialect.op` or an unknown name of this package."""
     argument = re.search(r"op\(\) got an unexpected keyword argument '(\w+)'", describe_error(error))
     if argument:
         return did_you_mean(argument[1], inspect.signature(Dialect.op).parameters)
@@ -95,7 +95,7 @@ def call_hint(error: BaseException) -> str:
 
 @contextmanager
 def located(plugin: object) -> Iterator[None]:
-    """Give errors about a plugin that have no place the file of the plugin.
+    """Add the file of a plugin to its errors without a place.
 
     Raises:
         PluginError: one came out.

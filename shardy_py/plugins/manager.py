@@ -1,4 +1,4 @@
-"""Finding, importing and asking plugins; a pluggy manager lives for one call only."""
+"""Loading of plugins: find them, import them, call their hooks; a pluggy manager lives for one call only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BUNDLED = "shardy_py"
 
 @frozen
 class _Answers:
-    """What one plugin contributes."""
+    """The dialects, passes, priorities and frontends of one plugin."""
 
     dialects: tuple[Dialect, ...]
     passes: tuple[type[Pass], ...]
@@ -49,13 +49,13 @@ class _Answers:
 
 @frozen
 class LoadedPlugins:
-    """What all plugins contribute, by plugin name, but the bundled ones first.
+    """The dialects, passes and frontends of all plugins, by plugin name, the bundled ones first.
 
     Args:
         dialects: The dialects with the words that name their owners.
         passes: The passes with theirs.
         frontends: The frontends with theirs.
-        infos: What became of each plugin.
+        infos: The state of each plugin.
     """
 
     dialects: list[tuple[str, Dialect]] = field(factory=list)
@@ -73,7 +73,7 @@ def find_entry_points() -> list[EntryPoint]:
 def load_plugins(
     *, plugins: Iterable[object] = (), blocked: Iterable[str] = (), skip_broken: bool = False
 ) -> LoadedPlugins:
-    """Import all plugins and ask them for their dialects, passes and frontends.
+    """Import all plugins and collect their dialects, passes and frontends.
 
     Args:
         plugins: More plugins besides the installed ones.
@@ -132,7 +132,7 @@ def _is_bundled(candidate: Candidate) -> bool:
 
 
 def _duplicates(candidates: Iterable[Candidate]) -> dict[Candidate, Diagnostic]:
-    """Return the plugins whose name an earlier one has, each with what is to be said about it."""
+    """Return the plugins whose name an earlier one has, each with its diagnostic."""
     first: dict[str, Candidate] = {}
     found = {}
     for item in candidates:
@@ -148,7 +148,7 @@ def _duplicates(candidates: Iterable[Candidate]) -> dict[Candidate, Diagnostic]:
 
 
 def _ask(candidate: Candidate) -> _Answers:
-    """Import one plugin and call its hooks, in a manager of its own so that its answers are known to be its own."""
+    """Import one plugin and call its hooks, in a manager of its own."""
     manager = create_manager()
     with blame(candidate):
         plugin = candidate.load()

@@ -39,13 +39,13 @@ from shardy_py.sharding.einsum import rule as parse_rule
 from shardy_py.sharding.rule import OpShardingRule
 
 Made = OpShardingRule | RuleSpec | None
-"""What a rule function returns; a `RuleSpec` is bound to the shapes of the op."""
+"""The answer of a rule function; a `RuleSpec` is bound to the shapes of the op."""
 Rule = Callable[[Op], Made] | Callable[[Op, RuleOptions], Made]
 """A rule function; one with a second parameter gets the rule options."""
 CombinerOf = Callable[[Op], Combiner | None]
-"""Returns how the reductions of an op combine, None where they cannot be combined."""
+"""Returns the combiner of the reductions of an op, None if they have none."""
 InitialOf = Callable[[Op], Iterable[int]]
-"""Returns the numbers of the operands that the reductions of an op start from."""
+"""Returns the numbers of the initial operands of the reductions of an op."""
 TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
 Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
@@ -103,14 +103,14 @@ class OpDefinition:
         traits: The traits of every op of that name.
         rule: A function of the op, or of the op and the `RuleOptions`, a `RuleSpec`, or an object with
             ``get_sharding_rule``. An `Elementwise` op without one is sharded alike in all of its tensors.
-        data_flow: What describes the data-flow edges of the op.
+        data_flow: The data-flow edges of the op.
         sharding_attribute: The attribute that holds the sharding of the results.
-        traits_of: Gives more traits from the op itself.
-        may_have: The traits of one's own that only ``traits_of`` gives, so that a schedule in a file may name them.
+        traits_of: A function of the op that gives more traits.
+        may_have: The plugin's own traits that only ``traits_of`` gives; a schedule in a file may name them.
         contextual: Whether the rule looks further than names, types and attributes (at producers, users or regions),
             so that it must not be reused for an op that looks the same.
-        mesh_reference: What knows the mesh to which the op refers besides its shardings.
-        cost: What says what the op costs, where its rule does not tell.
+        mesh_reference: Access to the mesh to which the op refers besides its shardings.
+        cost: The cost of the op, where it does not follow from the rule.
         indexing: A function of the op that gives its indexing maps: one per operand from the index of the first
             result, or an `OpIndexing`, which also has those from the operands; None where they are not known. An op
             with maps and without a rule gets its rule from them.
@@ -119,8 +119,8 @@ class OpDefinition:
         place: The line that defines it, for errors, or "".
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
             that move in steps; nobody checks the sizes then.
-        combiner: How the reductions of the op combine where its rule says nothing else: besides a sum.
-        initial_of: Gives the numbers of the operands that the reductions start from, where the rule says nothing.
+        combiner: The combiner of the op's reductions, where the rule gives none.
+        initial_of: Gives the numbers of the initial operands of the reductions, where the rule gives none.
         sums_collectives: Whether explicit collectives of the op are sums all the same, as the reference has them.
     """
 
@@ -148,7 +148,7 @@ class OpDefinition:
 
     @property
     def is_glob(self) -> bool:
-        """Whether the name has wildcards."""
+        """True if the name has wildcards."""
         return not _GLOB_CHARACTERS.isdisjoint(self.name)
 
     def __call__(self, rule: Rule) -> Rule:

@@ -1,4 +1,4 @@
-"""Plugins in files: one way to read and run them, in every command and in every process."""
+"""Plugins in files: reading and running them, in every command and in every process."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def load_plugin_file(path: str | Path) -> ModuleType:
 
 @frozen
 class PluginFile:
-    """A plugin in a file or a package, with all that another process needs to run it.
+    """A plugin in a file or a package, with everything that another process needs to run it.
 
     Args:
         name: The path it was read from.
-        text: What is in the file, or in the ``__init__.py`` of the package.
+        text: The text of the file, or of the ``__init__.py`` of the package.
         files: The other Python files of the package, by their paths in it.
     """
 
@@ -127,7 +127,7 @@ class PluginFile:
 
     @contextmanager
     def _blame(self) -> Iterator[None]:
-        """Turn what comes out of the file into an error with its place; an interrupt passes.
+        """Turn every exception of the file into an error with its place; an interrupt passes.
 
         Raises:
             PluginError: something else came out.
@@ -190,7 +190,7 @@ def _is_at(origin: str | None, file: Path) -> bool:
 
 @contextmanager
 def _siblings(home: Path) -> Iterator[None]:
-    """Let a plugin import the files beside it, also later; those beside other plugins are out of its way."""
+    """Let a plugin import the files beside it, also later, and hide those beside other plugins."""
     homes = {Path(item.__file__).parent for item in _plugin_modules() if item.__file__}
     for path in home.glob("*"):
         other = sys.modules.get(path.stem)

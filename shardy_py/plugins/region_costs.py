@@ -1,4 +1,4 @@
-"""The costs of ordinary loops and branches, so that most dialects need not write theirs."""
+"""Costs of ordinary loops and branches, for dialects to use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CountedLoopCost(CostOpInterface):
     first_operand: int = 0
 
     def get_region_runs(self, op: Op) -> Sequence[float | None]:
-        """Return how often the only region runs."""
+        """Return the number of runs of the only region."""
         bounds = op.operands[self.first_operand : self.first_operand + 3]
         lower, upper, step = map(self.constant, bounds)
         if lower is None or upper is None or step is None or step <= 0:

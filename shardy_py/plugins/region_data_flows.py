@@ -1,4 +1,4 @@
-"""The data flow of ordinary loops and branches, so that most dialects need not write theirs."""
+"""Data flow of ordinary loops and branches, for dialects to use."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def _is_count(flow: Any, attribute: Any, number: Any) -> None:
 
 @frozen
 class LoopDataFlow(ShardableDataFlowOpInterface):
-    """Loop-carried values: initial value, argument of every region, what the region hands back, and result, in order.
+    """Loop-carried values: initial value, argument of every region, yielded value, and result, in order.
 
-    Each result owns the edge of its values. What stands before the carried values is skipped.
+    Each result owns the edge of its values. Operands and arguments before the carried values are skipped.
 
     Args:
         first_operand: The number of the operand that is the first initial value, after bounds and the like.
         first_argument: The number of the region argument that is the first carried value, after a counter.
         first_yielded: The number of the terminator's operand that is the first next value, after a condition.
-        yielding: The numbers of the regions that hand back next values, where others do not, such as that of a
+        yielding: The numbers of the regions that yield next values, if others do not, such as that of a
             condition; None for all.
     """
 
@@ -39,13 +39,13 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
     yielding: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     def _ends(self, op: Op) -> list[Op]:
-        """Return the terminators that hand back next values."""
+        """Return the terminators that yield the next values."""
         wanted = range(len(op.regions)) if self.yielding is None else self.yielding
         blocks = [region.blocks[0] for number, region in enumerate(op.regions) if region.blocks and number in wanted]
         return [block.terminator for block in blocks if block.terminator is not None]
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
-        """Return the initial value, then what each region hands back."""
+        """Return the initial value, then the yielded value of each region."""
         initial = OpOperand(op, self.first_operand + owner.index)
         number = self.first_yielded + owner.index
         return [initial, *(OpOperand(end, number) for end in self._ends(op) if number < len(end.operands))]
@@ -69,9 +69,9 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
 
 @frozen
 class BranchDataFlow(ShardableDataFlowOpInterface):
-    """Branches: what each region hands back flows into the results, in order; operands and arguments take no part.
+    """Branches: the yielded values of each region flow into the results, in order; operands and arguments take no part.
 
-    Each result owns the edge of its values. A region without blocks, such as a missing else, hands nothing back.
+    Each result owns the edge of its values. A region without blocks, such as a missing else, yields nothing.
 
     Args:
         first_yielded: The number of the terminator's operand that is the first result.
@@ -80,7 +80,7 @@ class BranchDataFlow(ShardableDataFlowOpInterface):
     first_yielded: int = field(default=0, validator=_is_count)
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
-        """Return what each region hands back."""
+        """Return the yielded value of each region."""
         number = self.first_yielded + owner.index
         ends = [region.blocks[0].terminator for region in op.regions if region.blocks]
         return [OpOperand(end, number) for end in ends if end is not None and number < len(end.operands)]
@@ -90,7 +90,7 @@ class BranchDataFlow(ShardableDataFlowOpInterface):
         return target if target.owner is op else None
 
     def get_edge_owner_from_source(self, op: Op, source: OpOperand) -> Value | None:
-        """Return the result with the number of what a region hands back."""
+        """Return the result with the number of the yielded value."""
         return None if source.op is op else _at(op.results, source.number - self.first_yielded)
 
 

@@ -247,11 +247,11 @@ class Registry:
         return None if resolved.predicates else resolved.traits
 
     def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
-        """Return which of some op names have data-flow edges."""
+        """Return the op names whose ops have data-flow edges."""
         return frozenset([name for name in names if self._resolved[name].data_flow is not None])
 
     def names_with_mesh_reference(self, names: Iterable[str]) -> frozenset[str]:
-        """Return which of some op names may refer to a mesh besides their shardings."""
+        """Return the op names whose ops may refer to a mesh besides their shardings."""
         return frozenset([name for name in names if self._resolved[name].mesh_reference is not None])
 
     def get_sharding_attribute(self, op: Op) -> str:

@@ -1,4 +1,4 @@
-"""The check of every rule against the op it is for, wherever the rule comes from."""
+"""Check of a rule against its op."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from shardy_py.sharding.rule_fit import rule_problems, shown_shapes, written_rul
 
 
 def checked_rule(guard: Guard, rule: object, op: Op, *, any_sizes: bool) -> OpShardingRule:
-    """Return what a rule function gave, if it is a rule that fits the op.
+    """Return the answer of a rule function, checked against the op.
 
-    What is known of a distinct rule and distinct shapes is not found out again.
+    Each distinct rule is checked once for the same shapes.
 
     Args:
         guard: The guard of the function.
-        rule: What it gave.
+        rule: Its answer.
         op: The op.
         any_sizes: Whether the factors may have other sizes than their dimensions.
 
@@ -57,7 +57,7 @@ def _fitting(rule: object, op: Op, *, any_sizes: bool) -> OpShardingRule:
 
 
 def check_written_rule(op: Op, written: object) -> OpShardingRule:
-    """Return a rule that stands on its op, checked as the reference does: such a rule may have any sizes.
+    """Return the rule written on an op, checked as the reference does: such a rule may have any sizes.
 
     Raises:
         RuleError: it does not fit the op, or is no rule.
@@ -75,7 +75,7 @@ def check_written_rule(op: Op, written: object) -> OpShardingRule:
 
 
 def as_combiner(answer: Any, op: Op) -> Combiner | None:
-    """Return what tells how the reductions of an op combine.
+    """Return the combiner that a plugin gives for the reductions of an op.
 
     Raises:
         Unfit: it is neither a combiner nor None.

@@ -1,4 +1,4 @@
-"""What is most likely a mistake in the rules of a dialect, though nothing is wrong with it for sure."""
+"""Notices about likely mistakes in the rules of a dialect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_notices(definitions: Iterable[OpDefinition], owners: Mapping[str, str])
 
     Args:
         definitions: The definitions of ops.
-        owners: For each op name, who defines it.
+        owners: Op name to its owner.
     """
     found = [(item, owners.get(item.name, "")) for item in definitions]
     return tuple(notice for pair in found for find in (_unmarked, _without_return) for notice in find(*pair))
@@ -47,7 +47,7 @@ def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
 
 
 def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
-    """Yield a notice where the rule function does something and returns nothing, whatever happens."""
+    """Yield a notice for a rule function that has a body and never returns a rule."""
     function = getattr(definition.rule, "get_sharding_rule", definition.rule)
     function = getattr(function, "__func__", function)
     if not isinstance(function, FunctionType) or function.__module__.partition(".")[0] in _BUNDLED:

@@ -1,4 +1,4 @@
-"""What the helpers ask of an op, with errors that say so."""
+"""Conditions of the helpers on an op, and the errors for ops that do not meet them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBu
 
 @mutable
 class _Side:
-    """How far one of the two shapes has been split into factors, major first.
+    """The progress of splitting one of the two shapes into factors, major first.
 
     Attributes:
         shape: The sizes.
@@ -33,17 +33,17 @@ class _Side:
 
     @property
     def is_done(self) -> bool:
-        """Whether all dimensions are split."""
+        """True if all dimensions are split."""
         return self.dim >= len(self.shape)
 
     @property
     def is_at_one(self) -> bool:
-        """Whether the next dimension has size 1."""
+        """True if the next dimension has size 1."""
         return not self.is_done and self.shape[self.dim] == 1
 
     @property
     def rest(self) -> int:
-        """What is left to split of the current dimension."""
+        """The part of the current dimension that is not split yet."""
         return self.sizes // self.factors
 
     def enter(self) -> None:

@@ -23,7 +23,7 @@ sdy = Dialect("sdy")
 
 
 def _no_rule(op: Op) -> None:
-    """Say that nothing propagates through the op, although it is elementwise."""
+    """Return no rule: nothing propagates through the op, although it is elementwise."""
 
 
 # These three compute nothing per element, but they must propagate as early as elementwise ops do. Only the

@@ -37,7 +37,7 @@ class DimensionNumbers:
 
 @frozen
 class ConvolutionDims:
-    """Which dimension of the three tensors of a convolution is which; spatial ones in the order of their labels."""
+    """The roles of the dimensions of the three tensors of a convolution; spatial ones in the order of their labels."""
 
     input_batch: int
     input_feature: int

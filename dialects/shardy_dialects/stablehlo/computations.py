@@ -1,4 +1,4 @@
-"""What the region of an op computes."""
+"""Reductions that the region of an op computes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def common_reduction(op: Op) -> str | None:
 
 
 def region_combiner(op: Op) -> Combiner | None:
-    """Return how an op combines what its region computes of N old and N new values; None where that is no reduction.
+    """Return the combiner of a region of N old and N new values; None where the region is no reduction.
 
     The position of the largest element is none, nor are several values that combine in different ways.
     """
@@ -56,7 +56,7 @@ def region_combiner(op: Op) -> Combiner | None:
 
 
 def _combiner(block: Block, value: Value, first: int, second: int) -> Combiner | None:
-    """Return how two arguments of a block, in any order, combine to a value."""
+    """Return the combiner of two arguments of a block, in any order, to a value."""
     made = value.defining_op
     if made is None or len(made.operands) != 2:
         return None

@@ -1,4 +1,4 @@
-"""What rules do not say about the cost of ops: how often regions run, and what data collectives move."""
+"""Costs that do not follow from rules: the runs of regions, and the groups of collectives."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CollectiveCost(CostOpInterface):
 
 
 def trip_count(op: Op) -> int | None:
-    """Return how often the body of a ``while`` runs; None where that is not seen from constants."""
+    """Return the number of runs of the body of a ``while``; None where constants do not give it."""
     condition, body = (region.blocks[0] for region in op.regions)
     end, next_ = condition.terminator, body.terminator
     compare = end.operands[0].defining_op if end is not None and end.operands else None
@@ -84,7 +84,7 @@ _SWAPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 
 
 def _step(op: Op, argument: Value, yielded: Value) -> int | None:
-    """Return what each run of the body adds to a carried value."""
+    """Return the step by which each run of the body changes a carried value."""
     made = yielded.defining_op
     if made is None or made.name not in ("stablehlo.add", "stablehlo.subtract"):
         return None
@@ -139,7 +139,7 @@ def _permuted(op: Op) -> tuple[int, ...]:
 
 
 def register(dialect: Dialect) -> None:
-    """Tell ops that are defined already what they cost."""
+    """Add costs to ops that are defined already."""
     costs: dict[str, CostOpInterface] = {"while": WhileCost(), "case": BranchCost(), "if": BranchCost()}
     costs |= {kind: CollectiveCost(kind) for kind in KINDS}
     for definition in dialect.definitions:

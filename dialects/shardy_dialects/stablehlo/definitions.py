@@ -1,4 +1,4 @@
-"""How the families of this dialect define their ops."""
+"""The definition of ops with a common rule and traits."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def define(
     """Define ops that share a rule and traits.
 
     Args:
-        dialect: Where to.
+        dialect: The dialect that gets them.
         names: One full op name or several.
-        rule: See `StaticRule`; likewise the next two.
-        of_options: See there.
-        extended: See there.
+        rule: The rule, a function of the op.
+        of_options: The rule as a function of the op and the options.
+        extended: Whether the rule is given under the option ``extended`` only.
         traits: The traits; most ops have no side effects.
         traits_of: Traits that depend on the op.
         contextual: Whether the rule looks at producers, users or regions.
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions.
-        combiner: How reductions combine. The reference's rules and collectives know sums only, so that this is said
+        combiner: The combiner of reductions. The reference's rules and collectives know sums only, so it is given
             beside the rule.
-        initial_of: Gives the operands that reductions start from.
+        initial_of: Gives the initial operands of reductions.
     """
     has_rule = rule is not None or of_options is not None
     static_rule = StaticRule(rule, of_options=of_options, extended=extended) if has_rule else None

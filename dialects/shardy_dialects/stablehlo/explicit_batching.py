@@ -27,7 +27,7 @@ BATCH = 0
 
 @frozen
 class _Kind:
-    """What gather and scatter call the same things: attributes, and the lists in one of them, in order."""
+    """The attribute names of a gather or a scatter, and the lists in one of them, in order."""
 
     attribute: str
     flags: tuple[str, ...]
@@ -129,7 +129,7 @@ def _is_iota(indices: Value, vector_dim: int, component: int) -> bool:
 
 
 def _source(value: Value) -> Value:
-    """Return where a value comes from through ops that only reshape it or keep it in bounds."""
+    """Return the source of a value, before ops that only reshape it or keep it in bounds."""
     while (op := value.defining_op) is not None:
         if op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
             value = op.operands[0]

@@ -29,7 +29,7 @@ class _Factor:
 
 @frozen
 class _Geometry:
-    """What gather and scatter have in common, in the words of gather.
+    """The common geometry of gather and scatter, in the terms of gather.
 
     Attributes:
         input_shape: The shape that is gathered from, or scattered into.

@@ -67,7 +67,7 @@ def _mesh_text(mesh: Mesh) -> str:
 
 
 def register(dialect: Dialect) -> None:
-    """Tell the collectives, which are defined already, where they refer to meshes."""
+    """Add mesh references to the collectives, which are defined already."""
     names = {f"stablehlo.{name}" for name in OPS}
     for definition in dialect.definitions:
         if definition.name in names:

@@ -1,4 +1,4 @@
-"""Modules with the shardings of GSPMD: attributes ``mhlo.sharding``, and custom calls that say or change shardings.
+"""Import of the shardings of GSPMD: attributes ``mhlo.sharding``, and custom calls that give or change shardings.
 
 They are read into the op graph of whatever kind of input: to shardings over a mesh, sharding constraints, sharding
 groups and manual computations.
@@ -20,9 +20,9 @@ __all__ = ["import_gspmd", "import_round_trip"]
 
 
 def import_round_trip(program: Program) -> None:
-    """Bring the meshes and shardings of Shardy that a module keeps as text (``xla.sdy.sharding``) back.
+    """Restore the meshes and shardings of Shardy that a module keeps as text (``xla.sdy.sharding``).
 
-    What such a module says in terms of GSPMD as well is a copy, and goes.
+    Such a module has a copy of them in terms of GSPMD, which is dropped.
 
     Args:
         program: The program; changed in place.
@@ -36,7 +36,7 @@ def import_round_trip(program: Program) -> None:
 
 
 def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diagnostic, ...]:
-    """Bring what a module says in terms of GSPMD into its attributes ``sdy.sharding`` and ops of ``sdy``.
+    """Convert the shardings of GSPMD in a module to attributes ``sdy.sharding`` and ops of ``sdy``.
 
     Shardings are said over the meshes that the program has. Where there is none that fits, the mesh is made of the
     common factors of all tile assignments, see `shardy_py.sharding.hlo.derive_meshes`. A value that has a sharding of

@@ -1,4 +1,4 @@
-"""Where a module has shardings of GSPMD, and what they say."""
+"""Shardings of GSPMD on the ops, arguments and results of a module."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ class Annotations:
 
 
 def target_of(op: Op) -> str | None:
-    """Return which of the custom calls about shardings an op is, or None."""
+    """Return the target of a custom call about shardings, or None for any other op."""
     target = op.attributes.get(TARGET)
     return target if target in TARGETS and len(op.operands) == len(op.results) == 1 else None
 
 
 def unspecified_dims(op: Op) -> frozenset[int]:
-    """Return the dimensions that the sharding of a custom call leaves open."""
+    """Return the unspecified dimensions of the sharding of a custom call."""
     found = _UNSPECIFIED.search(str(op.attributes.get("backend_config", "")))
     return frozenset(map(int, found[1].split(","))) if found and found[1].strip() else frozenset()

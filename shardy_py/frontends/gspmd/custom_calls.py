@@ -13,7 +13,7 @@ CONSTRAINT = "sdy.sharding_constraint"
 
 
 def read_sharding_calls(program: Program, annotations: Annotations, meshes: Meshes) -> None:
-    """Replace custom calls ``Sharding`` by what they stand for; one that says nothing, by its operand."""
+    """Replace custom calls ``Sharding`` by sharding constraints and groups; one without a sharding, by its operand."""
     for op in list(all_ops(program)):
         if SHARDING in op.attributes and target_of(op) == SHARDING_CALL:
             sharding = annotations.of(op)
@@ -40,7 +40,7 @@ def _replace(op: Op, sharding: HloSharding, meshes: Meshes) -> None:
 
 
 def replace_in_order(old: Value, new: Value, *, at: tuple[Op, int] | None = None) -> None:
-    """Make all users of a value use another, in the order in which they would stand if it had been so in the text.
+    """Make all users of a value use another, with the order of uses that the text would give.
 
     Args:
         old: The value.

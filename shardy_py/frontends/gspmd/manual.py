@@ -1,4 +1,4 @@
-"""Manual computations of the custom calls that cut values into shards and put them together again."""
+"""Manual computations, from the custom calls that change between full and shard shapes."""
 
 from __future__ import annotations
 

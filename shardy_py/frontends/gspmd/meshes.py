@@ -1,4 +1,4 @@
-"""The meshes that the shardings of GSPMD in a module are said over."""
+"""The meshes of the shardings of GSPMD in a module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EMPTY = "empty_mesh"
 
 @define
 class Meshes:
-    """Brings shardings of GSPMD onto the meshes of a program.
+    """Conversion of shardings of GSPMD to the meshes of a program.
 
     Args:
         meshes: The meshes with axes by name.

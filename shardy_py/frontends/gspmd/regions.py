@@ -1,4 +1,4 @@
-"""Which ops of a block work on shards: those between ``SPMDFullToShardShape`` and ``SPMDShardToFullShape``."""
+"""Regions of ops on shards, between ``SPMDFullToShardShape`` and ``SPMDShardToFullShape``."""
 
 from __future__ import annotations
 

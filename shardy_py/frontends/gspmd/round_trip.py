@@ -39,7 +39,7 @@ def is_round_trip(program: Program) -> bool:
 
 
 def read_shardings(program: Program) -> None:
-    """Bring meshes and shardings that are kept as text back; what is said in terms of GSPMD beside them goes.
+    """Restore meshes and shardings that are kept as text, and drop their copies in terms of GSPMD.
 
     Raises:
         ParseError: a text cannot be read.

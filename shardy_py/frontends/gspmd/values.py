@@ -17,7 +17,7 @@ from shardy_py.sharding.hlo import HloSharding
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 _SILENT = frozenset(("manual", "unknown"))
-"""The kinds that say nothing about free axes."""
+"""The kinds without free axes."""
 
 
 def read_values(program: Program, annotations: Annotations, meshes: Meshes, warnings: list[Diagnostic]) -> None:

@@ -1,4 +1,4 @@
-"""HLO modules in; they go on as StableHLO, the layouts of the entry kept."""
+"""HLO modules in: converted to StableHLO, with the layouts of the entry."""
 
 from __future__ import annotations
 

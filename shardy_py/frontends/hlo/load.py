@@ -1,4 +1,4 @@
-"""HLO text through jaxlib's own parser to StableHLO, the layouts of the entry kept.
+"""HLO text to StableHLO through jaxlib's own parser, with the layouts of the entry.
 
 The parser runs in a process of its own; before that every shape in the text is checked by our strict parser, which
 knows the place of what XLA would abort on or let through.
@@ -69,7 +69,7 @@ def _check_shapes(text: str, name: str) -> None:
 
 
 def _convert(text: str, name: str) -> dict[str, str]:
-    """Return what the worker makes of a text."""
+    """Return the StableHLO bytecode that the worker makes of a text."""
     command = [sys.executable, str(_WORKER)]
     try:
         done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=_SECONDS, check=False)
@@ -90,7 +90,7 @@ def _convert(text: str, name: str) -> dict[str, str]:
 
 
 def _refused(error: str, name: str) -> ParseError:
-    """Return XLA's error as one of ours, at the place where its parser was."""
+    """Return XLA's error as one of ours, at the place that it names."""
     found = _PLACE.findall(error)
     if not found:
         return ParseError(Diagnostic("malformed-module", error.split("\n", 1)[0], name))

@@ -104,7 +104,7 @@ def import_module(
 
 
 def write_back(program: Program) -> ir.Module:
-    """Bring the module of a program up to date and return it: attributes, operands, new, moved and erased ops."""
+    """Update the module of a program and return it: attributes, operands, new, moved and erased ops."""
     from shardy_py.frontends.mlir.writer import write
 
     return write(program)
@@ -174,7 +174,7 @@ class MlirFrontend(Frontend):
         return import_module(to_module(source), name=name)
 
     def write_back(self, program: Program) -> ir.Module:
-        """Bring the module up to date and return it."""
+        """Update the module and return it."""
         return write_back(program)
 
     def print_text(self, source: Any) -> str:

@@ -1,4 +1,4 @@
-"""What stands where in a native module, read from its bytecode.
+"""Reader of the structure of a native module, from its bytecode.
 
 MLIR's bindings make a Python object of every operand, result and attribute one asks for. Bytecode has numbers instead,
 and MLIR writes it faster than the bindings give the types of the results. Names, attributes and types have numbers of
@@ -78,7 +78,7 @@ class BytecodeReader:
         return header >> 1, types
 
     def ops(self, count: int) -> Iterator[OpRecord]:
-        """Read some ops; whoever takes one with regions has to read those before the next."""
+        """Read some ops; the caller reads the regions of each before the next op."""
         data, short, at = self._data, self._short, self._at
         types: Hashable
         operands: Sequence[int]
@@ -121,7 +121,7 @@ class BytecodeReader:
 
 
 def _section(chunks: list[bytes], wanted: int) -> bytes:
-    """Return what is in a section of bytecode that was written in chunks."""
+    """Return the content of a section of bytecode that was written in chunks."""
     starts = list(accumulate(map(len, chunks[:-1]), initial=0))
 
     def read(begin: int, end: int) -> bytes:

@@ -23,7 +23,7 @@ from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.types import OpaqueType, Type
 
 _MAX_DEPTH = 200
-"""How deeply regions may nest; the walks over the op graph are recursive."""
+"""The limit on nested regions; the walks over the op graph are recursive."""
 _UNKNOWN = OpaqueType("?")
 _OUTLINE = "move what is inside to functions, and call them"
 
@@ -40,7 +40,7 @@ class BlockHandle:
 
 @define
 class Origin:
-    """What `write_back` needs of a program.
+    """The native side of a program, as `write_back` needs it.
 
     Args:
         module: The native module.
@@ -108,7 +108,7 @@ def _all_ops(module: ir.Module) -> list[ir.Operation]:
 
 
 def _reader(module: ir.Module, natives: Sequence[ir.Operation]) -> BytecodeReader | NativeReader:
-    """Return what reads a module: its bytecode, if it is not too large and MLIR writes the version asked for."""
+    """Return the reader of a module: of its bytecode, if it is not too large and MLIR writes that version."""
     if not has_large_constants(natives):
         with suppress(ValueError):
             return BytecodeReader(module)
@@ -116,7 +116,7 @@ def _reader(module: ir.Module, natives: Sequence[ir.Operation]) -> BytecodeReade
 
 
 class _Known:
-    """What the numbers in the bytecode mean; found out where each of them comes first."""
+    """The meaning of the numbers in the bytecode, learnt where each of them comes first."""
 
     def __init__(self, program: Program) -> None:
         origin: Origin = program.origin
@@ -132,7 +132,7 @@ class _Known:
     def learn(
         self, native: ir.Operation, name: int, attributes: int, types: Any
     ) -> tuple[str, AttributeSet, list[Type]]:
-        """Return what the numbers of an op mean; find out from the op what is not known."""
+        """Return the meaning of the numbers of an op; learn from the op what is not known."""
         if name not in self.names:
             known = self.names[name] = shardy_name(native.name)
             self._op_names.add(known)

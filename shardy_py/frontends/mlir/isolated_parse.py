@@ -1,4 +1,4 @@
-"""Modules of unknown origin: parsed and verified in a process of their own, which they may end.
+"""Parsing of modules of unknown origin in another process, which they may end.
 
 MLIR's readers, that of bytecode above all, trust what they read: some files make them abort, read what is not theirs or
 ask for all memory there is. The process that parses one writes it anew, and reads that again before it answers, so that
@@ -71,7 +71,7 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
 
 
 def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return what ended the process, with the last line that it wrote."""
+    """Return the reason why the process ended, with the last line that it wrote."""
     lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     ended = f"exit code {done.returncode}"
     if done.returncode < 0:

@@ -1,4 +1,4 @@
-"""The process that parses modules of unknown origin, see `shardy_py.frontends.mlir.isolated_parse`.
+"""The process that parses modules of unknown origin for `shardy_py.frontends.mlir.isolated_parse`.
 
 It reads a module from stdin, writes one line of JSON to stdout, which is null or what is wrong, and then the
 module as bytecode.

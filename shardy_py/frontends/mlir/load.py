@@ -70,7 +70,7 @@ def parse_here(data: bytes, name: str) -> ir.Module:
 
 
 def _hint(data: bytes) -> str:
-    """Return what may have been meant by a text that is no module."""
+    """Return a hint for a text that is no module."""
     is_name = data.endswith((b".mlir", b".mlirbc", b".bc")) and b"\n" not in data
     return "this is read as the text of a module; give the name of a file as a pathlib.Path" if is_name else ""
 

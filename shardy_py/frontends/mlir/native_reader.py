@@ -1,6 +1,6 @@
-"""What stands where in a native module, asked of MLIR's bindings.
+"""Reader of the structure of a native module, through MLIR's bindings.
 
-It is what `BytecodeReader` reads, for modules whose bytecode would be too large: all constants are in it.
+It takes the place of `BytecodeReader` for modules whose bytecode would be too large: all constants are in it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ except ImportError:  # There is no such module on Windows.
 
 _NAME = attrgetter("name")
 LARGE = 4_000_000
-"""How many elements constants may have together before a module is not written as bytecode."""
+"""The limit on the elements of all constants in a module that is written as bytecode."""
 MUCH_MEMORY = 512 * 1024**2
-"""How many bytes a process takes at least if it holds constants that are worth not copying, beside all libraries."""
+"""The least memory of a process with constants that are too large to copy, in bytes, all libraries included."""
 
 
 class NativeReader:
@@ -50,7 +50,7 @@ class NativeReader:
         return block
 
     def ops(self, count: int) -> Iterator[OpRecord]:
-        """Read some ops; whoever takes one with regions has to read those before the next."""
+        """Read some ops; the caller reads the regions of each before the next op."""
         return islice(self._items, count)
 
     def _of_module(self, module: ir.Operation) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import re
 from shardy_py.errors import Diagnostic, ParseError
 
 _MAX_BRACKETS = 512
-"""How deeply brackets may nest: MLIR's parser is recursive and would overflow its stack, which ends the process."""
+"""The limit on nested brackets: MLIR's parser is recursive and would overflow its stack, which ends the process."""
 _TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[][(){}<>]')
 _MAX_DIGITS = 2000
 _MANY_DIGITS = re.compile(rb"(?<![0-9])[0-9]{%d}" % _MAX_DIGITS)

@@ -1,4 +1,4 @@
-"""Values of a program and what the native module calls them."""
+"""Values of a program with their names and native values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def native_values(program: Program) -> Iterator[tuple[Value, Any]]:
 
 
 def names_of(program: Program) -> dict[int, PrintedName]:
-    """Return all values' names as `print_module` prints them (``%5``, ``%5#1``, ``%arg0``), and the native values."""
+    """Return the printed names of all values (``%5``, ``%5#1``, ``%arg0``), and the native values."""
     state = ir.AsmState(program.origin.module.operation)
     return {value.id: PrintedName(native.get_name(state), native) for value, native in native_values(program)}
 

@@ -1,4 +1,4 @@
-"""Op graphs back to their native modules: only what changed is touched.
+"""Writing of op graphs to their native modules: only changed parts are touched.
 
 Attributes tell themselves that they changed; the structure is compared with what the handles remember, block by block.
 """
@@ -21,7 +21,7 @@ Items = Sequence[tuple[str, ir.Attribute | None]]
 
 
 def write(program: Program) -> ir.Module:
-    """Bring the native module up to date; see `write_back`."""
+    """Update the native module; see `write_back`."""
     origin: Origin = program.origin
     writer = _Writer(origin, program.call_sites)
     writer.write_attributes()
@@ -41,7 +41,7 @@ def _write_items(native: ir.Operation, items: Items) -> None:
 
 
 _MAX_CALL_SITES = 100
-"""How many calls in each other a location tells of; MLIR prints and writes locations recursively."""
+"""The limit on nested call sites in a location; MLIR prints and writes locations recursively."""
 
 
 class _Writer:
@@ -78,7 +78,7 @@ class _Writer:
         return [(name, None if value is MISSING else encode(value, native.get(name))) for name, value in items.items()]
 
     def sync(self, block: Block) -> None:
-        """Bring one native block up to date, and those inside."""
+        """Update one native block, and those inside."""
         handle: BlockHandle = block.handle
         ops = []
         op = block.first
@@ -146,7 +146,7 @@ class _Writer:
         return ir.Location.callsite(location, [self._place_of(call)], context=self._origin.module.context)
 
     def _place_of(self, call: Op) -> ir.Location:
-        """Return where a call stood that is gone: in its function, and where that function was called in turn."""
+        """Return the location of an inlined call, with those of the calls of its function around it."""
         chain = [call]
         while chain[-1].id not in self._places and chain[-1].id in self._call_sites:
             chain.append(self._call_sites[chain[-1].id])
@@ -301,7 +301,7 @@ class _Writer:
             native.erase()
 
     def _forget_inside(self, op: Op) -> None:
-        """Cut the ties of the ops that were inside of one when its native op goes away."""
+        """Drop the handles of the ops inside an op whose native op is erased."""
         for block in [block for region in op.regions for block in region.blocks if block.handle]:
             for inner in block.handle.ops:
                 if inner.handle is not None and inner.id not in self._seen:

@@ -90,7 +90,7 @@ def import_module(module: ModuleOp) -> Program:
 
 
 def write_back(program: Program) -> ModuleOp:
-    """Bring the module of a program up to date and return it: attributes, operands, new, moved and erased ops."""
+    """Update the module of a program and return it: attributes, operands, new, moved and erased ops."""
     from shardy_py.frontends.xdsl.writer import write
 
     return write(program)
@@ -114,7 +114,7 @@ def printed_names(program: Program) -> Mapping[int, PrintedName]:
 
 
 def extend_registry(program: Program, registry: Registry) -> Registry:
-    """Return a registry that also knows what the op classes of a program's module say about themselves."""
+    """Return a registry extended by the op classes of a program's module."""
     from shardy_py.frontends.xdsl.semantics import extend
 
     return extend(program, registry)
@@ -137,7 +137,7 @@ class XdslFrontend(Frontend):
         return import_module(to_module(source))
 
     def write_back(self, program: Program) -> ModuleOp:
-        """Bring the module up to date and return it."""
+        """Update the module and return it."""
         return write_back(program)
 
     def print_text(self, source: Any) -> str:
@@ -153,7 +153,7 @@ class XdslFrontend(Frontend):
         return printed_names(program)
 
     def extend_registry(self, program: Program, registry: Registry) -> Registry:
-        """Return a registry that also knows what the op classes say about themselves."""
+        """Return a registry extended by the op classes."""
         return extend_registry(program, registry)
 
     def to_bytes(self, source: Any) -> bytes:

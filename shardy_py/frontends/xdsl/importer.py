@@ -15,7 +15,7 @@ from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
 OP_NAME = "op_name__"
-"""Where xDSL keeps the name of an unregistered op, among its attributes."""
+"""The attribute with the name of an unregistered op in xDSL."""
 
 
 class XdslAttributes(dict[str, Any]):
@@ -40,7 +40,7 @@ class XdslAttributes(dict[str, Any]):
 
 @define
 class Origin:
-    """What `write_back` needs of a program.
+    """The native side of a program, as `write_back` needs it.
 
     Args:
         module: The native module.

@@ -1,4 +1,4 @@
-"""Modules as text, and what the text calls the values."""
+"""Printing of xDSL modules, and the printed names of values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHARDY = "sdy."
 
 
 class ModulePrinter(Printer):
-    """A printer that loses no sharding, and that remembers the names it gives.
+    """A printer that keeps all shardings and records the names of values.
 
     The custom formats of some of xDSL's ops leave out attributes that they do not know; such ops are printed in the
     generic form where they have attributes of Shardy.

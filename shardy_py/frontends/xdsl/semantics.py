@@ -1,4 +1,4 @@
-"""What the op classes of an xDSL module say about themselves: traits, and the protocols if they implement them.
+"""Semantics from the op classes of an xDSL module: traits, and the protocols if they implement them.
 
 A class implements a protocol with methods of the same names and parameters; ``self`` is the xDSL op, the parameter
 ``op`` the op of the graph. A copy that a pass made uses the methods of the op it was copied from.
@@ -41,9 +41,9 @@ _DATA_FLOW = tuple(name for name in vars(ShardableDataFlowOpInterface) if not na
 
 
 def extend(program: Program, registry: Registry) -> Registry:
-    """Return a registry that knows the op classes of a module, too; see `extend_registry`.
+    """Return a registry extended by the op classes of a module; see `extend_registry`.
 
-    A definition of a plugin keeps its word; a class fills what the definition leaves open.
+    The definition of a plugin comes first; a class fills in what it leaves open.
     """
     definitions = {item.name: item for item in registry.definitions}
     owners = dict(registry.owners)
@@ -93,7 +93,7 @@ def _rule(op: Op) -> Any:
 
 
 class _DataFlow(ShardableDataFlowOpInterface):
-    """Hands every question that the class of an op answers to the native op, the others to the defaults."""
+    """Data flow of an op through the methods of its class, with the defaults for those that it lacks."""
 
     def __init__(self, class_: type[Operation]) -> None:
         for name in _DATA_FLOW:

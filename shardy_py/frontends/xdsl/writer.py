@@ -1,4 +1,4 @@
-"""Op graphs back to their xDSL modules: only what changed is touched."""
+"""Writing of op graphs to their xDSL modules: only changed parts are touched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
 
 def write(program: Program) -> ModuleOp:
-    """Bring the native module up to date; see `write_back`."""
+    """Update the native module; see `write_back`."""
     origin: Origin = program.origin
     writer = _Writer(origin)
     writer.write_attributes(origin.module, program.attributes)
@@ -42,7 +42,7 @@ class _Writer:
         self._origin = origin
 
     def sync(self, block: Block) -> None:
-        """Bring one native block up to date, and those inside."""
+        """Update one native block, and those inside."""
         native_block: NativeBlock = block.handle
         ops = list(block.ops)
         for op in ops:

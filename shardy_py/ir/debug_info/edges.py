@@ -1,4 +1,4 @@
-"""Propagation edges: per op, which axis went from which tensor to which others, step by step."""
+"""Propagation edges: the moves of axes between the tensors of an op, step by step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EdgeLog:
     first_step: dict[tuple[AxisRef, EdgeValueRef, EdgeValueRef], int] = field(factory=dict)
 
     def add(self, step: int, axis: AxisRef, source: EdgeValueRef, target: EdgeValueRef) -> None:
-        """Note that an axis went from a source to a target; what an earlier step did already is left out."""
+        """Record that an axis moved from a source to a target, unless an earlier step moved it."""
         self.first_step.setdefault((axis, source, target), step)
 
     def propagation_edges(self) -> PropagationEdges:

@@ -1,4 +1,4 @@
-"""Which operand or result each new axis of a step came from."""
+"""New axes of a step, each with the operand or result that it came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharding origins: for every axis of every value, which annotation of the user it goes back to."""
+"""Sharding origins: for every axis of every value, the annotation of the user that it goes back to."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OriginTable:
     mates: dict[int, tuple[int, ...]] = field(factory=dict)
 
     def add(self, carrier: Value | None, sharding: TensorSharding | None, origin: Origin) -> None:
-        """Note that all axes of an annotated sharding come from the annotation."""
+        """Record that all axes of an annotated sharding come from the annotation."""
         if carrier is None or sharding is None:
             return
         for dim in sharding.dim_shardings:
@@ -66,7 +66,7 @@ class OriginTable:
                 self.of_value.setdefault(carrier.id, {}).setdefault(axis, origin)
 
     def spread(self, axis: AxisRef, source: Value | None, target: Value | None) -> None:
-        """Note that an axis went from one value to another."""
+        """Record that an axis moved from one value to another."""
         if source is None or target is None:
             return
         origin = self._find(axis, source.id)
@@ -90,7 +90,7 @@ class OriginTable:
 
 
 def collect_origins(program: Program, semantics: OpSemantics) -> OriginTable:
-    """Return the origins that the annotations of a program make, and name the ops they stand on."""
+    """Return the origins that the annotations of a program make, and set the names of the annotated ops."""
     return _Collector(program, semantics).run()
 
 
@@ -180,7 +180,7 @@ def renamed(origins: Any, name: str) -> Any:
 
 
 def returned_position(value: Value, operands: Sequence[Value], terminator: Op) -> int | None:
-    """Return which result of a function a value is: of several uses by the terminator, the newest."""
+    """Return the number of the function result that a value is: of several uses by the terminator, the newest."""
     if not any(operand is value for operand in operands):
         return None
     return next(number for user, number in reversed(value.uses) if user is terminator)

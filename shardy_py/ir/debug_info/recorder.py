@@ -1,4 +1,4 @@
-"""Recording while shardings change, and saving what was recorded."""
+"""Recorder of debug information while shardings change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardy_py.sharding.rule import OpShardingRule
 
 @frozen
 class DebugOptions:
-    """Which debug information a pass leaves.
+    """Options for the debug information that a pass leaves.
 
     Args:
         origins: ``sdy.sharding_origins``: the annotation every axis goes back to.
@@ -31,12 +31,12 @@ class DebugOptions:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is anything to record."""
+        """True if there is anything to record."""
         return self.origins or self.edges
 
 
 class DebugRecorder:
-    """The debug information of one pass: made before shardings change, told every change, saved at the end."""
+    """Recorder of the debug information of one pass, from before the first change to the attributes at the end."""
 
     def __init__(self, program: Program, semantics: OpSemantics, options: DebugOptions) -> None:
         self.program = program

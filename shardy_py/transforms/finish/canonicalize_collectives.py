@@ -15,7 +15,7 @@ from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
 
 _MAX_ITERATIONS = 10
-"""When the driver of the reference gives up."""
+"""The limit on the rounds of the reference's driver."""
 
 
 @frozen

@@ -45,12 +45,12 @@ class ConstantOrScalarMergerPass:
 
 
 class _Kind(NamedTuple):
-    """What matters of an op besides its own parts.
+    """The kind of an op, by its name and traits.
 
     Attributes:
         is_constant: It makes a constant.
         is_broadcast: It expands its operand.
-        name: What it counts as.
+        name: The name that it counts under.
         holder: The attribute that holds its sharding.
     """
 
@@ -71,7 +71,7 @@ def _kind_of(op: Op, semantics: OpSemantics, kinds: dict[str, _Kind]) -> _Kind:
 
 
 class _Keys:
-    """What two ops must have in common to be merged, besides the name and the region.
+    """Keys that are equal for ops that can be merged, besides the name and the region.
 
     The attribute that holds the sharding does not count: the program's table is newer.
     """

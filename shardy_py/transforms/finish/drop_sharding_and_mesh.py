@@ -1,4 +1,4 @@
-"""Take everything about shardings out of a program that does not need it any more."""
+"""Remove all shardings and meshes from a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say where a call's results are resharded: its function returns them one way, they are used in another."""
+"""Explicit reshards of the results of calls whose functions return them in another sharding."""
 
 from __future__ import annotations
 

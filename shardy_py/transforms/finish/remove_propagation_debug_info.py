@@ -1,4 +1,4 @@
-"""Take out what propagation noted about where shardings come from."""
+"""Remove the debug information of propagation."""
 
 from __future__ import annotations
 

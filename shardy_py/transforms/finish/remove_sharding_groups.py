@@ -1,4 +1,4 @@
-"""Take the sharding groups out, which have done their work during propagation."""
+"""Remove the sharding groups after propagation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take sub-axes out of the shardings of inputs and outputs."""
+"""Remove sub-axes from the shardings of inputs and outputs."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class _Lowering:
         return not self._have_same_axes(source, target)
 
     def replace(self, op: Op) -> None:
-        """Insert the collectives for a reshard, and note what takes its place."""
+        """Insert the collectives for a reshard, and record its replacement."""
         target = self._target(op)
         given = self.current(op.operands[0])
         operand = self._skip_barriers(given)
@@ -99,13 +99,13 @@ class _Lowering:
         self.replaced[op.result.id] = (op, operand)
 
     def current(self, value: Value) -> Value:
-        """Return what stands for a value now."""
+        """Return the current replacement of a value."""
         while value.id in self.replaced:
             _, value = self.replaced[value.id]
         return value
 
     def finish(self) -> None:
-        """Make the users of the reshards use what takes their place, and erase them."""
+        """Make the users of the reshards use their replacements, and erase the reshards."""
         for op, _ in self.replaced.values():
             op.result.replace_all_uses_with(self.current(op.result))
         for op, _ in reversed(self.replaced.values()):

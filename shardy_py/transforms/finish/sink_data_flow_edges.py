@@ -22,11 +22,11 @@ _EDGES = "propagation_edges"
 
 @frozen
 class SinkDataFlowEdgesPass:
-    """Replace every ``sdy.data_flow_edge`` by its owner, which takes over the sharding.
+    """Replace every ``sdy.data_flow_edge`` by its owner, which gets the sharding of the edge.
 
     Args:
         sink_debug_sharding_origins: Collect the edges' ``sdy.sharding_origins`` on the data-flow op.
-        sink_debug_propagation_edge_sharding: Collect the edges' ``sdy.propagation_edges`` likewise.
+        sink_debug_propagation_edge_sharding: Collect the edges' ``sdy.propagation_edges`` on the data-flow op.
     """
 
     name: ClassVar[str] = "sdy-sink-data-flow-edges"

@@ -37,12 +37,12 @@ def _has_any(program: Program, semantics: OpSemantics) -> bool:
 
 @define
 class _Scope:
-    """Where constants are collected.
+    """A scope of constants: an isolated region, in whose entry block they are collected.
 
     Attributes:
         entry: The block that gets them.
-        log: Where united constants are taken down.
-        kept: What tells constants apart, to the constant found first.
+        log: The record of united constants.
+        kept: The key of equal constants to the first of them.
         placed: The ids of those that stand at the start.
     """
 
@@ -96,7 +96,7 @@ def _unify(program: Program, op: Op, scope: _Scope, key: Hashable) -> None:
 
 
 def _key(op: Op, sharding: TensorSharding | None) -> Hashable:
-    """Return what equal constants have in common: all but the attributes that other dialects put on the op."""
+    """Return the key of equal constants: all but the attributes of other dialects."""
     own = tuple((name, value) for name, value in sorted(op.attributes.items()) if "." not in name)
     return (op.name, own, op.results[0].type, sharding)
 

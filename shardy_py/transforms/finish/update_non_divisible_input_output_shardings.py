@@ -27,7 +27,7 @@ _CALL = "func.call"
 class UpdateNonDivisibleInputOutputShardingsPass:
     """Shard arguments and results of functions and calls by the longest prefix that divides their dimensions evenly.
 
-    Likewise the values that a data-flow op wants to be sharded evenly, such as those of a manual computation.
+    The same holds for values that a data-flow op needs sharded evenly, such as those of a manual computation.
     """
 
     name: ClassVar[str] = "sdy-update-non-divisible-input-output-shardings"

@@ -132,7 +132,7 @@ class _Checker:
             self._check_equal(call, inside, self._sharding(value), "result", result.index)
 
     def _check_return(self, op: Op) -> None:
-        """Check what a region hands to the results of the op around it."""
+        """Check the values that a region yields to the results of the op around it."""
         parent = op.parent_op
         if parent is None:
             return
@@ -172,7 +172,7 @@ class _Checker:
         return op is not None and op.name in _EXPLICIT
 
     def _introduced(self, op: Op) -> ReductionOp | None:
-        """Return how the partial results of an op combine: a sum, unless its plugin says otherwise.
+        """Return the combiner of the partial results of an op: a sum, unless its plugin gives another.
 
         The reference knows no others.
         """
@@ -190,7 +190,7 @@ class _Checker:
         return words.pop() if len(words) == 1 else None
 
     def _combiner(self, op: Op) -> ReductionOp | None:
-        """Return how a reduction combines: by the op that makes what its region returns, if that is always the same."""
+        """Return the combiner of a reduction: the op whose result its region returns, if that is always the same."""
         blocks = op.regions[0].blocks if op.regions else []
         terminator = blocks[0].terminator if blocks else None
         kinds = {self._kind(value) for value in terminator.operands} if terminator else set()

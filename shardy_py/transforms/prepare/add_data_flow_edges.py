@@ -1,4 +1,4 @@
-"""Give every data-flow edge an op of its own, so that propagation meets it like any other op."""
+"""An op for every data-flow edge, so that propagation visits it like any other op."""
 
 from __future__ import annotations
 

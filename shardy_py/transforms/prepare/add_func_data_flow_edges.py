@@ -1,4 +1,4 @@
-"""Give what flows between calls and functions an op of its own, so that functions are shared by their calls."""
+"""An edge op for each value that flows between calls and functions, so that calls share functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let closed sharding constraints act on the value they constrain, not only on its users behind the constraint."""
+"""Closed sharding constraints on values, not only on their users behind the constraint."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class _Constraints:
             self._apply(op, value, sharding, create)
 
     def _apply(self, op: Op, value: Value, sharding: TensorSharding, constraint_after: Callable[[], Op]) -> None:
-        """Set ``sharding`` on ``value`` where nothing speaks against it.
+        """Set ``sharding`` on ``value`` unless something excludes it.
 
         A target of a data flow edge is not restricted itself, which would restrict all targets; instead all its
         users go through a constraint.

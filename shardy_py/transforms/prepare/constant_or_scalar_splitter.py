@@ -85,7 +85,7 @@ def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | N
 
 
 class _Kind(NamedTuple):
-    """What the traits of an op say about it.
+    """The kind of an op, by its traits.
 
     Attributes:
         is_constant: It makes a constant.

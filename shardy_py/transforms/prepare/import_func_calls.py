@@ -65,7 +65,7 @@ class ImportFuncCallsPass:
 
 @frozen
 class _Imported:
-    """Where the body of a function went, and the shardings of its arguments."""
+    """The named computation with the body of a function, and the shardings of its arguments."""
 
     function: Op
     region: Region

@@ -47,7 +47,7 @@ class ShardingGroupImportPass:
 
 
 def check_groups(ops: Sequence[Op]) -> list[Diagnostic]:
-    """Return what is wrong with the sharding groups: at most one problem per op."""
+    """Return the problems of the sharding groups: at most one per op."""
     found: list[Diagnostic] = []
     first: dict[int, tuple[Op | None, object]] = {}
     for op in ops:

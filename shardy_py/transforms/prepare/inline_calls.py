@@ -35,8 +35,8 @@ class InlineCallsPass:
     """Replace every call by the body of its function, also calls inside of regions and of other functions.
 
     Shardings that a function asks for its arguments and results, and a call for its results, become sharding
-    constraints; those that say nothing are dropped. Named computations are replaced by their bodies likewise. Ops
-    remember the calls through which they came, which shows in their locations. Functions without another use are
+    constraints; those without effect are dropped. Named computations are replaced by their bodies, too. Ops
+    record the calls through which they came, which shows in their locations. Functions without another use are
     erased.
 
     Calls stay where they or their functions have ``no_inline``, frontend attributes or an execution thread, and where

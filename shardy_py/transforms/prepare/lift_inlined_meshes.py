@@ -1,4 +1,4 @@
-"""Give every mesh one name: inlined meshes become symbols, and of equal symbols one is kept."""
+"""One name for every mesh: inlined meshes become symbols, and of equal symbols one is kept."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LiftInlinedMeshesPass:
 
 
 class _Lifter:
-    """Knows the name of every mesh and by what name to replace others; makes new symbols."""
+    """The names of all meshes, with new symbols for inlined ones."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -1,4 +1,4 @@
-"""How to get from one sharding to another by collectives: a plan, worked out on shardings alone."""
+"""Plans for reshards: the collectives from one sharding to another, found on shardings alone."""
 
 from shardy_py.transforms.finish.collectives.collective import Collective
 from shardy_py.transforms.finish.collectives.plan import plan_collectives

@@ -9,7 +9,7 @@ from shardy_py.transforms.finish.collectives.alignment import AxesPerDim
 from shardy_py.transforms.finish.collectives.state import ReshardState
 
 _DYNAMIC = -(2**63)
-"""What MLIR computes with for a dynamic size."""
+"""The number that MLIR computes with for a dynamic size."""
 
 
 def find_slicing_axes(state: ReshardState) -> tuple[tuple[AxisRef, ...], ...] | None:

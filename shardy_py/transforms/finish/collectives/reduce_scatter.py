@@ -63,7 +63,7 @@ def _ops_before(op: Op) -> Iterable[Op]:
 
 @frozen
 class _Split:
-    """What of the axes of an all-slice goes into a reduce-scatter, and what stays."""
+    """The axes of an all-slice, split into those of a reduce-scatter and the rest."""
 
     scattered: ListOfAxisRefLists
     rest: ListOfAxisRefLists

@@ -15,7 +15,7 @@ Pattern = Callable[["Rewriter", Op], bool]
 
 
 class Rewriter:
-    """Rewrites a program, and remembers which ops have to be looked at because of that.
+    """A worklist driver that rewrites a program, in the order of MLIR's greedy driver.
 
     Ops are looked at from the last one in the program to the first. After a rewrite it is the turn of what the ops
     that are gone used, of the users of their results, and of the new ops.

@@ -1,4 +1,4 @@
-"""What is left to do between the current sharding and the target, and the moves that change it."""
+"""The state of a search for collectives: the difference between the current sharding and the target."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ReshardState:
 
     @property
     def is_done(self) -> bool:
-        """Whether the current sharding is the target."""
+        """True if the current sharding is the target."""
         return self.current_mesh == self.target.mesh and not any(self.in_axes) and not any(self.out_axes)
 
     @property
@@ -99,7 +99,7 @@ class ReshardState:
                 current[-1] = prefix
 
     def fit(self, axis: AxisRef, capacity: int) -> tuple[AxisRef | None, AxisRef | None, int]:
-        """Return what of an axis fits into a capacity, what does not, and the capacity that is left.
+        """Return the part of an axis that fits into a capacity, the rest of it, and the capacity that is left.
 
         Nothing fits where neither size divides the other.
         """
@@ -138,7 +138,7 @@ class ReshardState:
         align(self.out_axes, split_off, self.mesh)
 
     def _take(self, available: list[AxisRef], dim: int) -> list[tuple[AxisRef, AxisRef | None]]:
-        """Take from a list what fits into a dimension; the rest of a split axis goes to its front."""
+        """Move from a list the axes that fit into a dimension; the rest of a split axis goes to its front."""
         taken: list[tuple[AxisRef, AxisRef | None]] = []
         index = 0
         while index < len(available) and self.capacities[dim] > 1:

@@ -1,4 +1,4 @@
-"""Where values change hands: returns of functions, calls, and the edges of data-flow ops."""
+"""Reshards at boundaries: returns of functions, calls, and the edges of data-flow ops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardy_py.transforms.finish.reshards.unreduced import make_unreduced, reduc
 
 
 def reshard_returns(resharder: Resharder, function: Op, *, full: bool) -> None:
-    """Bring what a function returns to the shardings of its results."""
+    """Reshard the returned values of a function to the shardings of its results."""
     blocks = function.regions[0].blocks if function.regions else []
     terminator = blocks[0].terminator if blocks else None
     if terminator is None:

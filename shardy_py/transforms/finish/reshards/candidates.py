@@ -41,7 +41,7 @@ class _Candidate:
     sharding_size: int
 
     def key(self) -> tuple[object, ...]:
-        """Return what is compared; the largest is taken."""
+        """Return the sort key; the candidate with the largest is taken."""
         return (self.source_size, self.precedence, self.sharding_size, self.factor, list_order_key(self.axes))
 
 

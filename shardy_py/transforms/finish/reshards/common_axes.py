@@ -67,7 +67,7 @@ def _axes_of_preferred_tensor(
 
 
 def _preference(projection: OpProjection, tensor: int, tensor_sizes: Sequence[int]) -> tuple[bool, int, int]:
-    """Return what is compared: no sharded permutation factors, then the size, then the number of parts."""
+    """Return the sort key: no sharded permutation factors, then the size, then the number of parts."""
     factors = projection.tensors[tensor].factors
     permuted = any(
         entry.axes and projection.rule.kind(factor) is FactorKind.PERMUTATION for factor, entry in factors.items()

@@ -82,14 +82,14 @@ class Resharder:
         return self.program.shardings.get(self.survey.carriers.get(value.id, value.id))
 
     def before_barriers(self, value: Value) -> Value:
-        """Return what a value is behind all propagation barriers."""
+        """Return the value before all propagation barriers."""
         barriers = self.survey.barriers
         while value.id in barriers:
             value = barriers[value.id].operands[0]
         return value
 
     def sharding_before_barriers(self, value: Value) -> TensorSharding | None:
-        """Return the sharding of what a value is behind all propagation barriers."""
+        """Return the sharding of a value before all propagation barriers."""
         return self.sharding(self.before_barriers(value))
 
     def mesh(self, sharding: TensorSharding) -> Mesh:

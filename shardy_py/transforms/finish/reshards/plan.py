@@ -1,4 +1,4 @@
-"""What has to be resharded around one op, as a value: it depends on the rule, the shardings and the sizes only."""
+"""The plan of the reshards around one op, as a value: it depends on the rule, the shardings and the sizes only."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Shardings = tuple[TensorSharding | None, ...]
 
 
 class Mode(Enum):
-    """How much is resharded around an op.
+    """The extent of resharding around an op.
 
-    ``FULL`` whatever the op needs, ``RESHAPE`` likewise for an op that keeps the row-major order of its elements,
+    ``FULL`` whatever the op needs, ``RESHAPE`` the same for an op that keeps the row-major order of its elements,
     ``MINIMAL`` nothing, ``CONTRACTION`` the result of a contraction where that is cheaper than resharding an operand.
     """
 
@@ -35,23 +35,23 @@ class Mode(Enum):
 
     @property
     def is_full(self) -> bool:
-        """Whether the op ends up with compatible shardings."""
+        """True if the op ends up with compatible shardings."""
         return self in (Mode.FULL, Mode.RESHAPE)
 
 
 @frozen(cache_hash=True)
 class Situation:
-    """All that a plan depends on besides the meshes.
+    """The input of a plan, besides the meshes.
 
     Args:
         rule: The rule of the op.
         operands: The shardings of the operands, seen through propagation barriers.
         results: The shardings of the results.
         operand_sizes: The number of elements of every operand; 0 where it is unknown.
-        result_sizes: Likewise for the results.
-        mode: How much is resharded.
+        result_sizes: The number of elements of every result; 0 where it is unknown.
+        mode: The extent of resharding.
         own_operands: The shardings of the operands as they are, barriers or not.
-        reduction: How the reductions of the op combine; None where the sharding of each result tells.
+        reduction: The combiner of the op's reductions; None where the sharding of each result gives it.
     """
 
     rule: OpShardingRule
@@ -66,7 +66,7 @@ class Situation:
 
 @frozen
 class Plan:
-    """What to do around an op.
+    """The reshards and all-reduces around an op.
 
     Args:
         mesh: The mesh of the new shardings.
@@ -74,7 +74,7 @@ class Plan:
         results: The sharding the op gives each result before it is brought to the one it had, None where it stays.
         reduced_axes: The axes along which every result is all-reduced; None if the op's results are to stay partial
             along its reduction factors, but its operands do not agree on those.
-        reduction: How these all-reduces combine; None where the sharding of each result tells.
+        reduction: The combiner of these all-reduces; None where the sharding of each result gives it.
     """
 
     mesh: str | Mesh
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """True if there is nothing to do."""
         return self.reduced_axes == () and not any(self.operands) and not any(self.results)
 
 

@@ -1,4 +1,4 @@
-"""Where the sharding of every value is held, found in one walk, so that each look-up is a look-up."""
+"""The carriers of the shardings of all values, found in one walk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Visit:
 
 @define(eq=False)
 class Survey:
-    """What holds for all ops of a program as long as only ops are inserted.
+    """The carriers of shardings of a program, valid as long as ops are only inserted.
 
     Attributes:
         carriers: Value id to the id of the value that carries its sharding, where that is another one.

@@ -115,7 +115,7 @@ def make_unreduced(
 
 @define
 class _Steps:
-    """How an operand becomes unreduced.
+    """The steps by which an operand becomes unreduced.
 
     Attributes:
         dims: The dimension shardings before sharded axes become unreduced.
@@ -217,7 +217,7 @@ def reduce_results(
         op: The op.
         axes: The axes.
         default: The sharding of each result in case it has none.
-        reduction: How partial results combine; by default as the sharding of the result says.
+        reduction: The combiner of partial results; by default that of the sharding of the result.
     """
     place = Place.after(op)
     for value, missing in zip(op.results, default, strict=True):

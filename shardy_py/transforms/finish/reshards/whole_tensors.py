@@ -1,4 +1,4 @@
-"""Ops without a rule: nobody knows what they would make of parts, so they get whole tensors and give such."""
+"""Whole operands and results for ops without a rule, as their result on parts is unknown."""
 
 from __future__ import annotations
 
