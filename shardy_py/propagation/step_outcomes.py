@@ -15,7 +15,7 @@ from attrs import define
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.steps.aggressive import propagate_aggressive
 from shardy_py.propagation.steps.basic import propagate_basic
-from shardy_py.propagation.steps.factors import Projection, StepContext, Strategy, Updates
+from shardy_py.propagation.steps.factors import NO_LISTENER, Projection, StepContext, StepListener, Strategy, Updates
 from shardy_py.propagation.steps.whole_axis import WholeAxisRule, WholeAxisTensor, propagate_whole_axes, whole_axis_rule
 from shardy_py.schedule.default import FACTOR_KINDS
 from shardy_py.sharding.mesh import Mesh
@@ -312,7 +312,9 @@ def project_step(rule: OpShardingRule, shardings: Sequence[TensorSharding | None
     return Projection(tensors[:split], tensors[split:])
 
 
-def propagate_step(projection: Projection, context: StepContext, strategy: Strategy) -> Updates:
+def propagate_step(
+    projection: Projection, context: StepContext, strategy: Strategy, listener: StepListener = NO_LISTENER
+) -> Updates:
     """Propagate along the factors of a step, in place; return which tensors changed."""
     propagate = propagate_basic if strategy is Strategy.BASIC else propagate_aggressive
-    return propagate(projection, context)
+    return propagate(projection, context, listener)

@@ -1,11 +1,11 @@
-"""What stands in the way of an axis, found with the functions that let it through or not."""
+"""Obstacles to an axis: what of a step keeps a tensor from taking it."""
 
 from __future__ import annotations
 
 from attrs import frozen
 
 from shardy_py.explain.record.reasons import Reason
-from shardy_py.propagation.steps.factors import Direction, Projection, StepContext, compatible_major_axes
+from shardy_py.propagation.steps.factors import Direction, Projection, StepContext
 from shardy_py.sharding.axes import AxisRef, prefix_without_overlap
 from shardy_py.sharding.axis_lists import PrefixStatus, prefix_status
 from shardy_py.sharding.projection import Axes, FactorSharding, TensorFactorShardings
@@ -14,7 +14,7 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule
 
 @frozen
 class Obstacle:
-    """What stands in the way.
+    """Reason why a tensor does not take all of an axis.
 
     Args:
         reason: The reason that it gives.
@@ -122,8 +122,3 @@ def _conflict(first: Axes, second: Axes) -> bool:
     """Return whether neither list is the start of the other."""
     statuses = (prefix_status(first, second), prefix_status(second, first))
     return all(status is PrefixStatus.NOT_A_PREFIX for status in statuses)
-
-
-def merged_axes(projection: Projection, context: StepContext) -> list[Axes]:
-    """Return, for every factor, the axes on which the tensors agree."""
-    return [compatible_major_axes(projection, factor, direction) for factor, direction in enumerate(context.directions)]

@@ -1,7 +1,6 @@
-"""One visit of a step again, with the reason for each axis that a tensor did not get.
+"""One visit of a step, with the reason for each axis that a tensor did not get.
 
-This goes through the same decisions as `propagate_step`, asks the same functions, and notes what stood in the way.
-That both come to the same result is a law under test.
+The engine propagates once more along the factors of the step and reports its decisions.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from copy import deepcopy
 
 from attrs import evolve, frozen
 
+from shardy_py.explain.record.decisions import Decisions
 from shardy_py.explain.record.obstacles import Obstacle, obstacle_to_merging
 from shardy_py.explain.record.reasons import Reason, StepMove, StepRefusal
-from shardy_py.explain.record.replay import Decisions, Rank, replay_aggressive, replay_basic
-from shardy_py.propagation.step_outcomes import project_step
-from shardy_py.propagation.steps.factors import Projection, StepContext, Strategy
+from shardy_py.propagation.step_outcomes import project_step, propagate_step
+from shardy_py.propagation.steps.factors import Projection, Rank, StepContext, Strategy, Updates
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
@@ -26,7 +25,7 @@ from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 @frozen(eq=False)
 class StepExplanation:
-    """What a visit made of its shardings, and what it refused.
+    """Shardings before and after a visit, and the axes that it accepted and refused.
 
     Args:
         rule: The rule.
@@ -70,8 +69,9 @@ def explain_step(
     old = project_step(rule, shardings, mesh)
     new = deepcopy(old)
     context = StepContext(rule.factor_sizes, tuple(directions), mesh, conservative, is_elementwise)
-    decisions = (replay_basic if strategy is Strategy.BASIC else replay_aggressive)(new, context)
-    after = _after(rule, shardings, new, decisions, name, mesh)
+    decisions = Decisions(new, context)
+    updated = propagate_step(new, context, strategy, decisions)
+    after = _after(rule, shardings, new, updated, name, mesh)
     return _Reporter(rule, old, new, after, decisions, context).report()
 
 
@@ -79,14 +79,14 @@ def _after(
     rule: OpShardingRule,
     before: Sequence[TensorSharding | None],
     new: Projection,
-    decisions: Decisions,
+    updated: Updates,
     name: str | Mesh,
     mesh: Mesh,
 ) -> tuple[TensorSharding | None, ...]:
     """Return the shardings after, as the engine would set them."""
     after = list(before)
     for position, tensor in enumerate(new.tensors):
-        if not decisions.updated[position]:
+        if not updated[position]:
             continue
         found = unproject(tensor, rule.mappings[position], rule.factor_sizes, name, mesh)
         if not (before[position] is None and found.empty_axes):
@@ -168,26 +168,26 @@ class _Reporter:
 
     def _refuse(self, target: int, source: int, factor: int, axis: AxisRef, gained: Axes) -> None:
         """Note why a tensor has not got an axis; where parts of it have different reasons, part by part."""
-        mesh, merged = self.context.mesh, self.decisions.merged[factor]
-        unmerged = axis_set_difference((axis,), merged, mesh)
-        for part in unmerged:
+        mesh, agreed = self.context.mesh, self.decisions.agreed[factor]
+        disputed = axis_set_difference((axis,), agreed, mesh)
+        for part in disputed:
             obstacle = obstacle_to_merging(self.old, self.rule, self.context, factor, source, target)
             self._note(target, source, factor, part, obstacle)
-        for part in axis_set_difference((axis,), unmerged, mesh):
+        for part in axis_set_difference((axis,), disputed, mesh):
             self._note(target, source, factor, part, self._obstacle(target, factor, part, gained))
 
     def _obstacle(self, target: int, factor: int, axis: AxisRef, gained: Axes) -> Obstacle:
         """Return why a tensor did not take an axis on which all agree."""
-        merged = self.decisions.merged[factor]
+        agreed = self.decisions.agreed[factor]
         if any(one.contains(axis) for one in gained):
             return Obstacle(Reason.STRIDED, target, factor)
-        index = next(index for index, one in enumerate(merged) if one.contains(axis))
+        index = next(index for index, one in enumerate(agreed) if one.contains(axis))
         for stop in self.decisions.stops.get((target, factor), ()):
             if stop.index == index:
                 return self._completed(stop.obstacle, factor)
             if stop.index < index:
                 cause = stop.obstacle
-                return Obstacle(Reason.BEHIND, cause.tensor, cause.factor, (merged[stop.index],), cause.reason.value)
+                return Obstacle(Reason.BEHIND, cause.tensor, cause.factor, (agreed[stop.index],), cause.reason.value)
         raise AssertionError("an axis that nothing stops is taken")
 
     def _completed(self, obstacle: Obstacle, factor: int) -> Obstacle:

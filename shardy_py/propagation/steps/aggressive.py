@@ -5,8 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from shardy_py.propagation.steps.factors import (
+    NO_LISTENER,
     Projection,
+    Rank,
     StepContext,
+    StepListener,
     Updates,
     compatible_major_axes,
     expand,
@@ -20,88 +23,116 @@ from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.projection import Axes, TensorFactorShardings
 
 
-def propagate_aggressive(projection: Projection, context: StepContext) -> Updates:
+def propagate_aggressive(projection: Projection, context: StepContext, listener: StepListener = NO_LISTENER) -> Updates:
     """Propagate along every factor, the preferred factors first, in place.
+
+    Mirrors AggressiveFactorPropagation::propagateFactorShardings.
 
     Returns:
         Which tensors changed.
     """
-    num_operands = len(projection.operands)
-    updated = [False] * (num_operands + len(projection.results))
-    axes_per_factor: list[Axes] = [()] * len(context.directions)
+    tensors, num_operands = projection.tensors, len(projection.operands)
+    updated = [False] * len(tensors)
+    agreed: list[Axes] = [()] * len(context.directions)
     for factor in factors_with_axes(projection):
-        axes_per_factor[factor] = compatible_major_axes(projection, factor, context.directions[factor])
-    if not any(axes_per_factor):
+        axes = agreed[factor] = compatible_major_axes(projection, factor, context.directions[factor])
+        if axes:
+            listener.agree(factor, axes)
+    if not any(agreed):
         return updated
-    order = preference(projection, axes_per_factor, context)
-    for index, tensor in enumerate(projection.results):
+    order = _by_preference(projection, agreed, context, listener)
+    for position in (*range(num_operands, len(tensors)), *range(num_operands)):
+        tensor = tensors[position]
         for factor in order:
-            axes = _axes_for(tensor, factor, axes_per_factor[factor], context)
+            axes = _axes_for(tensor, position, factor, agreed[factor], context, listener)
+            if axes and context.is_elementwise and position < num_operands:
+                limited = _limit_to_results(projection, factor, axes)
+                listener.limit(position, factor, axes, limited)
+                axes = limited
             if axes and expand(tensor, factor, axes):
-                updated[num_operands + index] = True
-    for index, tensor in enumerate(projection.operands):
-        for factor in order:
-            axes = _axes_for(tensor, factor, axes_per_factor[factor], context)
-            if axes and context.is_elementwise:
-                axes = limit_to_results(projection, factor, axes)
-            if axes and expand(tensor, factor, axes):
-                updated[index] = True
+                updated[position] = True
     return updated
 
 
-def preference(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[int]:
+def _by_preference(
+    projection: Projection, agreed: list[Axes], context: StepContext, listener: StepListener
+) -> list[int]:
     """Return the factors that have axes by preference.
 
     The factor whose axes come from the largest tensor wins; among elementwise ops the most sharded factor is next;
     then the earlier source tensor, then the earlier factor.
+
+    Mirrors the order of factors in AggressiveFactorPropagation::propagateFactorShardings.
     """
-    candidates = [factor for factor, axes in enumerate(axes_per_factor) if axes]
+    candidates = [factor for factor, axes in enumerate(agreed) if axes]
     if len(candidates) == 1:
         return candidates
-    sources = source_tensors(projection, axes_per_factor, context)
+    sources = _source_tensors(projection, agreed, context)
+    ranks = []
+    for factor in candidates:
+        size, tensor = sources[factor]
+        sharded = axes_size(agreed[factor], context.mesh) if context.is_elementwise else 0
+        ranks.append(Rank(size, sharded, tensor, factor))
+    listener.rank(ranks)
+    ranks.sort(key=lambda rank: (-rank.size, -rank.sharded, rank.tensor, rank.factor))
+    return [rank.factor for rank in ranks]
 
-    def key(factor: int) -> tuple[int, int, int, int]:
-        size, index = sources[factor]
-        sharded = axes_size(axes_per_factor[factor], context.mesh) if context.is_elementwise else 0
-        return (-size, -sharded, index, factor)
 
-    return sorted(candidates, key=key)
+def _source_tensors(projection: Projection, agreed: list[Axes], context: StepContext) -> list[tuple[int, int]]:
+    """Return, per factor, the size and the position of the largest tensor its axes come from; -1 for none.
 
-
-def source_tensors(projection: Projection, axes_per_factor: list[Axes], context: StepContext) -> list[tuple[int, int]]:
-    """Return, per factor, the size and the index of the largest tensor its axes come from; -1 for none."""
-    sources = [(-1, -1)] * len(axes_per_factor)
-    for index, tensor in enumerate(projection.tensors):
+    Mirrors aggressive_factor_propagation.cc::getFactorToSourceTensor.
+    """
+    sources = [(-1, -1)] * len(agreed)
+    for position, tensor in enumerate(projection.tensors):
         size = prod(context.factor_sizes[factor] for factor in tensor.factors)
         for factor, entry in tensor.factors.items():
-            axes = axes_per_factor[factor]
+            axes = agreed[factor]
             is_source = axes and (axes == entry.axes or is_strict_prefix(axes, entry.axes))
             if is_source and size > sources[factor][0]:
-                sources[factor] = (size, index)
+                sources[factor] = (size, position)
     return sources
 
 
-def _axes_for(tensor: TensorFactorShardings, factor: int, axes: Axes, context: StepContext) -> Axes:
-    """Return what of the wanted axes the tensor can take along a factor, or () for nothing new."""
+def _axes_for(
+    tensor: TensorFactorShardings,
+    position: int,
+    factor: int,
+    agreed: Axes,
+    context: StepContext,
+    listener: StepListener,
+) -> Axes:
+    """Return the axes that a tensor can take along a factor, or () for nothing new.
+
+    Mirrors AggressiveFactorPropagation::getPropagatedFactorSharding.
+    """
     entry = tensor.factors.get(factor)
-    if entry is None or entry.axes == axes:
+    if entry is None or entry.axes == agreed:
         return ()
     size = context.factor_sizes[factor]
 
     def within(axis: AxisRef, prev_sharded_size: int) -> AxisRef | None:
-        return prefix_within_factor(axis, tensor, entry, prev_sharded_size, size, context.mesh)
-
-    axes = truncate_by_conflicts(axes, within, context)
-    if not is_strict_prefix(entry.axes, axes):
-        return ()
+        kept = prefix_within_factor(axis, tensor, entry, prev_sharded_size, size, context.mesh)
+        if kept != axis:
+            listener.shorten_within(position, factor, axis, prev_sharded_size)
+        return kept
 
     def across(axis: AxisRef, _: int) -> AxisRef | None:
-        return prefix_across_factors(axis, tensor, factor)
+        kept = prefix_across_factors(axis, tensor, factor)
+        if kept != axis:
+            listener.shorten_across(position, factor, axis)
+        return kept
 
-    return truncate_by_conflicts(axes, across, context)
+    fitting = truncate_by_conflicts(agreed, within, context)
+    listener.truncate((position,), factor, agreed, fitting)
+    if not is_strict_prefix(entry.axes, fitting):
+        return ()
+    free = truncate_by_conflicts(fitting, across, context)
+    listener.truncate((position,), factor, fitting, free)
+    return free
 
 
-def limit_to_results(projection: Projection, factor: int, axes: Axes) -> Axes:
+def _limit_to_results(projection: Projection, factor: int, axes: Axes) -> Axes:
     """Return the axes an operand of an elementwise op may take sideways: no more than the results have.
 
     Otherwise a constraint on one operand would shard the others although the result has to be replicated.

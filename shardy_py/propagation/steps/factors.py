@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 from math import gcd
+from typing import NamedTuple, Protocol
 
 from attrs import frozen
 
@@ -51,6 +52,73 @@ class Projection:
     def tensors(self) -> list[TensorFactorShardings]:
         """Operands, then results."""
         return [*self.operands, *self.results]
+
+
+class Rank(NamedTuple):
+    """Rank of a factor among those of its step, the larger sizes and the earlier positions first.
+
+    Attributes:
+        size: The elements of the largest tensor that has the axes of the factor; -1 for none.
+        sharded: The product of these axes where the op is elementwise, else 0.
+        tensor: The position of that tensor.
+        factor: The factor.
+    """
+
+    size: int
+    sharded: int
+    tensor: int
+    factor: int
+
+
+class StepListener(Protocol):
+    """Receiver of the decisions of one factor propagation, in their order; each comes before tensors change by it.
+
+    Tensors are named by their position among operands, then results.
+    """
+
+    def agree(self, factor: int, axes: Axes) -> None:
+        """Note the axes along a factor on which the tensors agree."""
+        ...
+
+    def rank(self, ranks: Sequence[Rank]) -> None:
+        """Note the ranks of the factors that compete."""
+        ...
+
+    def shorten_within(self, position: int, factor: int, axis: AxisRef, prev_sharded_size: int) -> None:
+        """Note that a tensor takes a part of an axis along a factor, or nothing, for reasons of the factor."""
+        ...
+
+    def shorten_across(self, position: int, factor: int, axis: AxisRef) -> None:
+        """Note that a tensor takes a part of an axis along a factor, or nothing, because of its other factors."""
+        ...
+
+    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, kept: Axes) -> None:
+        """Note the axes that remain for tensors after conflicts were removed."""
+        ...
+
+    def limit(self, position: int, factor: int, axes: Axes, kept: Axes) -> None:
+        """Note the axes that an operand of an elementwise op may take from another one."""
+        ...
+
+
+@frozen
+class _NoListener:
+    """Ignore all decisions."""
+
+    def agree(self, factor: int, axes: Axes) -> None: ...
+
+    def rank(self, ranks: Sequence[Rank]) -> None: ...
+
+    def shorten_within(self, position: int, factor: int, axis: AxisRef, prev_sharded_size: int) -> None: ...
+
+    def shorten_across(self, position: int, factor: int, axis: AxisRef) -> None: ...
+
+    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, kept: Axes) -> None: ...
+
+    def limit(self, position: int, factor: int, axes: Axes, kept: Axes) -> None: ...
+
+
+NO_LISTENER: StepListener = _NoListener()
 
 
 def is_strict_prefix(first: Axes, second: Axes) -> bool:

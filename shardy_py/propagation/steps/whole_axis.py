@@ -201,7 +201,7 @@ def _by_preference(
     mesh: Mesh,
     is_elementwise: bool,
 ) -> list[int]:
-    """Return the factors by preference (see `shardy_py.propagation.steps.aggressive.preference`)."""
+    """Return the factors by preference (see `shardy_py.propagation.steps.aggressive`)."""
 
     def key(factor: int) -> tuple[int, int, int, int]:
         axes = wanted[factor]
@@ -231,7 +231,7 @@ def _give(
         changes: The new axes of tensors; added to.
         tensor: The tensor.
         wanted: The factors with the axes, those preferred first.
-        limits: The tensors that must not have less along a factor (see `limit_to_results`).
+        limits: The tensors that must not have less along a factor (see `shardy_py.propagation.steps.aggressive`).
     """
     old, dim_of = tensors[tensor], rule.dim_of[tensor]
     dims: Sequence[Names] = old.dims
