@@ -58,7 +58,7 @@ def compose(first: IndexingMap, second: IndexingMap) -> IndexingMap:
 
 
 def _unnamed_clashes(second: tuple[Bound, ...], first: tuple[Bound, ...]) -> tuple[Bound, ...]:
-    """Return the variables of both, without names that would stand twice."""
+    """Return the variables of both, without names that would occur twice."""
     taken = {bound.name for bound in second if bound.name}
     return second + tuple(evolve(bound, name="") if bound.name in taken else bound for bound in first)
 
@@ -71,7 +71,7 @@ def without_variables(
     Args:
         map_: The map.
         gone: The variables that go.
-        values: What stands for those of them that expressions use.
+        values: The replacements of those of them that expressions use.
     """
     leaving = set(gone)
     numbers: dict[Variable, Expression] = dict(values)

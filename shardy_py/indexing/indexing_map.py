@@ -26,12 +26,12 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no integer lies in it."""
+        """True if it has no integers."""
         return self.upper < self.lower
 
     @property
     def is_point(self) -> bool:
-        """Whether just one integer lies in it."""
+        """True if it has just one integer."""
         return self.lower == self.upper
 
     @property
@@ -44,7 +44,7 @@ class Interval:
         return self.lower <= other.lower and other.upper <= self.upper
 
     def meet(self, other: Interval) -> Interval:
-        """Return what lies in both."""
+        """Return the intersection with another interval."""
         return Interval(max(self.lower, other.lower), min(self.upper, other.upper))
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ class IndexingMap:
 
     @property
     def is_known_empty(self) -> bool:
-        """Whether no point lies in the domain, as far as the bounds of single variables tell."""
+        """True if the domain is empty, as far as the bounds of single variables tell."""
         return any(bound.interval.is_empty for bound in self.variables.values()) or any(
             interval.is_empty for _, interval in self.constraints
         )

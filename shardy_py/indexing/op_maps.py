@@ -166,7 +166,7 @@ def bitcast(shape: Shape, minor_to_major: Sequence[int], other: Shape, other_ord
         shape: The shape whose index is given.
         minor_to_major: Its dimensions, the one that varies fastest first.
         other: The shape whose index is wanted.
-        other_order: Its dimensions, likewise.
+        other_order: Its dimensions in the same order.
     """
     own, target = tuple(reversed(minor_to_major)), tuple(reversed(other_order))
     physical, other_physical = [shape[number] for number in own], [other[number] for number in target]
@@ -271,7 +271,7 @@ def reduce_to_output(shape: Shape, dimensions: Sequence[int]) -> IndexingMap:
 
 @frozen(kw_only=True)
 class DotDimensions:
-    """Which dimensions of a dot product's operands belong together.
+    """Dimension numbers of a dot product.
 
     Args:
         lhs_batch: The batch dimensions of the left operand.

@@ -58,7 +58,7 @@ class _Domain:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no point is left."""
+        """True if no point is left."""
         return any(interval.is_empty for interval in (*self.bounds.values(), *self.constraints.values()))
 
     def settle(self) -> None:

@@ -22,7 +22,7 @@ from shardy_py.indexing.expressions import (
 )
 
 Spelling = Literal["floordiv", "/"]
-"""How a division is written: as ``floordiv`` (the dialect ``xla_gpu`` of 2025) or as ``/`` (XLA's text today)."""
+"""The spelling of a division: ``floordiv`` (the dialect ``xla_gpu`` of 2025) or ``/`` (XLA's text today)."""
 
 _TOKEN = re.compile(r"\s*(?:(->|[()\[\]{},:+*/-])|(\d+)|([A-Za-z_][\w.]*))")
 _PRODUCTS: dict[str, Operator] = {"*": "*", "/": "/", "floordiv": "/", "mod": "mod", "ceildiv": "ceildiv"}
@@ -95,7 +95,7 @@ class _Printer:
 
 
 def _is_negative(expression: Binary) -> bool:
-    """Return whether an expression is written with a sign; a constant takes it for its own."""
+    """Return whether an expression is written with a sign of its own; that of a constant is part of it."""
     return expression.op == "*" and expression.right == Constant(-1) and not isinstance(expression.left, Constant)
 
 
@@ -111,7 +111,7 @@ def _summands(expression: Expression) -> Iterator[Expression]:
 
 
 def _positive(summand: Expression) -> Expression | None:
-    """Return what is subtracted, or None where a summand is added."""
+    """Return the subtrahend of a summand with a sign, or None where it is added."""
     if isinstance(summand, Constant):
         return Constant(-summand.value) if summand.value < 0 else None
     factor = _factor(summand)
@@ -273,7 +273,7 @@ class MapParser:
 
 
 def _minus(summand: Expression) -> Expression:
-    """Return what subtracting a summand adds: a product with a constant gets the negative one."""
+    """Return the negative of a summand; a product with a constant gets the negative constant."""
     if isinstance(summand, Binary) and summand.op == "*" and isinstance(summand.right, Constant):
         factor = -summand.right.value
         return summand.left if factor == 1 else Binary("*", summand.left, Constant(factor))
@@ -294,7 +294,7 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
 
 
 def unique_names(groups: Sequence[Sequence[str]]) -> str | None:
-    """Return a name that stands twice in some lists, or None."""
+    """Return a name that occurs twice in some lists, or None."""
     seen: set[str] = set()
     for name in (name for group in groups for name in group):
         if name in seen:

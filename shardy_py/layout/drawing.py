@@ -40,7 +40,7 @@ class Sheet:
     positions: dict[tuple[int, int], int]
 
     def is_padding(self, row: int, column: int) -> bool:
-        """Return whether no element lies there."""
+        """Return whether the place is padding."""
         return row >= self.size[0] or column >= self.size[1]
 
 
@@ -73,7 +73,7 @@ def sheets(shape: Shape) -> tuple[Sheet, ...]:
 
 
 def draw_text(shape: Shape) -> str:
-    """Return a layout as text: every place shows its position in memory, padding stands in parentheses.
+    """Return a layout as text: every place shows its position in memory, padding is in parentheses.
 
     >>> from shardy_py.layout.parse import parse_array
     >>> print(draw_text(parse_array("f32[3,3]{1,0:T(2,2)}")))
@@ -118,7 +118,7 @@ def draw_svg(shape: Shape) -> str:
 
 
 def _shown(length: int, tile: int) -> tuple[int | None, ...]:
-    """Return which of a row of places to show: the ends, and what lies around the first borders of tiles."""
+    """Return the places of a row that are shown: the ends, and what lies around the first borders of tiles."""
     borders = [0, *range(tile, length, max(tile, 1))[:2], length] if tile else [0, length]
     near = {place for border in borders for place in range(border - _EDGE, border + _EDGE) if 0 <= place < length}
     shown: list[int | None] = []

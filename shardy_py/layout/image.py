@@ -23,7 +23,7 @@ def image(array: ArrayLike, shape: Shape, *, fill: Any = 0) -> NDArray[Any]:
     Args:
         array: The array; its sizes are those of the shape, its numpy type may be any.
         shape: The shape with its layout.
-        fill: What stands where padding lies.
+        fill: The value of padding.
 
     Returns:
         A vector of all positions, padding included.
@@ -43,7 +43,7 @@ def image(array: ArrayLike, shape: Shape, *, fill: Any = 0) -> NDArray[Any]:
 
 
 def from_image(buffer: ArrayLike, shape: Shape) -> NDArray[Any]:
-    """Return the array whose image in memory is given; what stands in padding is ignored.
+    """Return the array whose image in memory is given; the values of padding are ignored.
 
     Raises:
         VerificationError: the buffer has another number of elements, or a dimension is unbounded.

@@ -27,7 +27,7 @@ def expanded_sizes(shape: Shape) -> tuple[int, ...]:
 
 
 def physical_strides(shape: Shape) -> tuple[int, ...]:
-    """Return how many elements apart neighbours are, for each of the `expanded_sizes`.
+    """Return the distance of neighbours in elements, for each of the `expanded_sizes`.
 
     Raises:
         VerificationError: a dimension is unbounded.
@@ -36,7 +36,7 @@ def physical_strides(shape: Shape) -> tuple[int, ...]:
 
 
 def strides(shape: Shape) -> tuple[int, ...]:
-    """Return how many elements apart neighbours along each dimension are.
+    """Return the distance of neighbours along each dimension, in elements.
 
     >>> from shardy_py.layout.parse import parse_array
     >>> strides(parse_array("f32[2,3,4]{0,2,1}"))

@@ -35,8 +35,8 @@ class HloInstruction:
         shape: The shape of the result, with its layout.
         opcode: What it does, for example ``add``.
         operands: The operands.
-        attributes: Names and values, the values as they stand in the text.
-        literal: What stands in the parentheses of a constant or a parameter: a value, a number.
+        attributes: Names and values, the values as written in the text.
+        literal: The text in the parentheses of a constant or a parameter: a value, a number.
         is_root: Whether it is the result of its computation.
         has_percent: Whether names are written with a percent sign.
 

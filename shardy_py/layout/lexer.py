@@ -34,7 +34,7 @@ class Cursor:
 
     @property
     def at_end(self) -> bool:
-        """Whether only blanks and comments are left."""
+        """True if only blanks and comments are left."""
         return self.skip() >= len(self.text)
 
     def sees(self, text: str) -> bool:

@@ -14,7 +14,7 @@ from shardy_py.layout.values import HBM, Layout, MemorySpace, Split, Tile
 
 _T = TypeVar("_T")
 _MAX_DEPTH = 100
-"""How deeply tuples may nest."""
+"""The most levels of nested tuples."""
 _OTHER_PARTS = {
     "D": "dimension level types (sparse arrays)",
     "#": "an index type (dynamic arrays)",
@@ -27,7 +27,7 @@ _ORDER = "T(..)(..) L(..) E(..) S(..) SC(..)"
 
 
 def parse_shape(text: str) -> AnyShape:
-    """Return the shape a text stands for.
+    """Return the shape of a text.
 
     >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
     (Tile(sizes=(2, 2)),)
@@ -43,7 +43,7 @@ def parse_shape(text: str) -> AnyShape:
 
 
 def parse_array(text: str) -> Shape:
-    """Return the array shape a text stands for.
+    """Return the array shape of a text.
 
     Raises:
         ParseError: the text is no valid shape, or that of a tuple, a token or an opaque value.
@@ -55,7 +55,7 @@ def parse_array(text: str) -> Shape:
 
 
 def parse_layout(text: str) -> Layout:
-    """Return the layout a text in braces stands for.
+    """Return the layout of a text in braces.
 
     Raises:
         ParseError: the text is no valid layout.
@@ -214,7 +214,7 @@ def _read_number(cursor: Cursor, letter: str, what: str, least: int) -> int:
 
 
 def _read_list(cursor: Cursor, end: str, item: Callable[[], _T]) -> tuple[_T, ...]:
-    """Read items between commas up to and with the closing bracket; no comma may stand before it."""
+    """Read items between commas up to and with the closing bracket; no comma may precede it."""
     if cursor.accept(end):
         return ()
     items = [item()]

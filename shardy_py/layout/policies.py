@@ -18,7 +18,7 @@ class LayoutPolicy(Protocol):
 
     @property
     def name(self) -> str:
-        """What options call it."""
+        """Its name in options."""
 
     def choose(self, shape: Shape) -> Layout:
         """Return the layout of an array; the memory space is that of the given shape."""
@@ -41,7 +41,7 @@ class RowMajor:
 
 @frozen
 class Tpu:
-    """What the TPU compiler chooses for the arguments of a program: the layout that takes the least memory.
+    """Layouts of the TPU compiler for the arguments of a program: those that take the least memory.
 
     A register holds ``sublanes`` rows of ``lanes`` words. Elements smaller than a word are packed along the rows, so a
     tile has at least as many rows as elements fit into a word. An array with fewer rows than a register gets a lower

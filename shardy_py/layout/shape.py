@@ -108,7 +108,7 @@ class Shape:
 
     @property
     def is_static(self) -> bool:
-        """Whether every size is a number."""
+        """True if every size is a number."""
         return all(isinstance(size, int) for size in self.sizes)
 
     @property

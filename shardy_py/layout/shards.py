@@ -1,4 +1,4 @@
-"""What one device holds of a sharded array."""
+"""The shard of an array on one device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many elements and bytes an array takes in memory, exactly and as XLA counts."""
+"""Elements and bytes of an array in memory, exactly and as XLA counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardy_py.layout.tiling import combined
 
 @frozen
 class Footprint:
-    """What an array takes in memory.
+    """The memory of an array.
 
     Args:
         elements: The elements it has.
@@ -103,7 +103,7 @@ def array_size(shape: AnyShape) -> int:
 
 
 def footprint(shape: AnyShape) -> Footprint:
-    """Return what a shape takes in memory.
+    """Return the footprint of a shape in memory.
 
     Raises:
         VerificationError: a dimension is unbounded.

@@ -36,7 +36,7 @@ def integer(instance: Any, attribute: Attribute[Any], value: Any) -> None:
 
 
 def tuple_of(*classes: type) -> Any:
-    """Return what checks that a field is a tuple of integers, or of instances of some classes; for attrs."""
+    """Return a validator: a field is a tuple of integers, or of instances of some classes; for attrs."""
 
     def check(instance: Any, attribute: Attribute[Any], value: Any) -> None:
         fits = isinstance(value, tuple) and all(
@@ -51,7 +51,7 @@ def tuple_of(*classes: type) -> Any:
 
 
 def instance(class_: type) -> Any:
-    """Return what checks that a field is an instance of a class; for attrs."""
+    """Return a validator: a field is an instance of a class; for attrs."""
 
     def check(owner: Any, attribute: Attribute[Any], value: Any) -> None:
         if not isinstance(value, class_):
@@ -103,7 +103,7 @@ class Tile:
 
 @frozen(cache_hash=True)
 class Split:
-    """Where a dimension is cut into pieces that lie in different memories.
+    """Cuts of a dimension into pieces that lie in different memories.
 
     Args:
         dimension: The physical dimension, counted from the most major one, as XLA does.
@@ -148,7 +148,7 @@ class MemorySpace:
 
     @property
     def name(self) -> str:
-        """What the memory is called: HBM, VMEM, host, or a number without a general meaning."""
+        """The name of the memory: HBM, VMEM, host, or a number without a general meaning."""
         return {0: "HBM", 1: "VMEM", 5: "host"}.get(self.number, f"device-specific {self.number}")
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ HOST = MemorySpace(5)
 
 @frozen(cache_hash=True)
 class Layout:
-    """Where the elements of an array lie.
+    """The places of the elements of an array in memory.
 
     Args:
         minor_to_major: The dimensions from the fastest varying to the slowest; a permutation.

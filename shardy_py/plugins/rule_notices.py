@@ -12,7 +12,7 @@ from shardy_py.errors import Diagnostic, RuleWarning
 from shardy_py.ir.plugin_places import place_of
 from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.sharding.einsum import RuleSpec
-from shardy_py.sharding.einsum_text import excerpt
+from shardy_py.sharding.einsum.text import excerpt
 
 _BUNDLED = frozenset(("shardy_dialects", "shardy_py"))
 

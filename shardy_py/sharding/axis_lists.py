@@ -16,7 +16,7 @@ AxisList = tuple[AxisRef, ...]
 
 
 class PrefixStatus(Enum):
-    """How one list of axes relates to the start of another."""
+    """Relation of one list of axes to the start of another."""
 
     EQUAL = "equal"
     STRICT_PREFIX = "strict-prefix"
@@ -24,7 +24,7 @@ class PrefixStatus(Enum):
 
 
 def prefix_status(first: AxisList, second: AxisList) -> PrefixStatus:
-    """Return whether ``second`` starts with ``first``; the last axis may be a prefix of its counterpart.
+    """Return the relation of ``first`` to the start of ``second``; the last axis may be a prefix of its counterpart.
 
     >>> from shardy_py.sharding.axes import SubAxis
     >>> prefix_status((AxisRef("x", SubAxis(1, 2)),), (AxisRef("x"), AxisRef("y")))
@@ -80,7 +80,7 @@ def sort_and_merge(axes: Iterable[AxisRef], mesh: Mesh) -> AxisList:
 
 
 def axis_set_difference(axes: Sequence[AxisRef], others: Sequence[AxisRef], mesh: Mesh) -> AxisList:
-    """Return what is left of ``axes``, in their order, without every part that ``others`` have.
+    """Return ``axes``, in their order, without every part that ``others`` have.
 
     Neither list may overlap with itself. Where two axes cannot coexist, the axis is dropped.
     """

@@ -36,7 +36,7 @@ def reduction_op_code(text: str) -> int | None:
 
 
 def parse_reduction_op(attribute: object) -> ReductionOp:
-    """Return how a collective combines, from its attribute: the word or the number; a sum where there is none."""
+    """Return the reduction of a collective, from its attribute: the word or the number; a sum where there is none."""
     if isinstance(attribute, int):
         return _REDUCTION_OPS[attribute] if 0 <= attribute < len(_REDUCTION_OPS) else "sum"
     code = None if attribute is None else reduction_op_code(str(attribute))
@@ -73,7 +73,7 @@ class ListOfAxisRefLists:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no dimension has any axis."""
+        """True if no dimension has any axis."""
         return not any(self.axes_per_dim)
 
     def axes(self) -> Iterator[AxisRef]:
@@ -103,7 +103,7 @@ class AllToAllParam:
 
 @frozen(cache_hash=True)
 class AllToAllParamList:
-    """What one all-to-all moves, sorted by source dimension; no dimension is mentioned twice."""
+    """The moves of one all-to-all, sorted by source dimension; no dimension is mentioned twice."""
 
     params: tuple[AllToAllParam, ...] = field(default=())
 

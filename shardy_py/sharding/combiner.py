@@ -1,4 +1,4 @@
-"""How the partial results of a reduction combine."""
+"""Combiners of the partial results of reductions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Combiner(Enum):
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether combining a value with itself changes nothing, so that an initial value may count several times."""
+        """True if combining a value with itself changes nothing, so that an initial value may count several times."""
         return self not in (Combiner.ADD, Combiner.MUL)
 
     def collective_word(self, element_type: str) -> ReductionOp | None:
@@ -53,7 +53,7 @@ class Combiner(Enum):
 
 
 def parse_combiner(word: object) -> Combiner | None:
-    """Return the combiner of a word, or None for ``not``; a combiner stands for itself.
+    """Return the combiner of a word, or None for ``not``; a combiner is returned as it is.
 
     Raises:
         RuleError: it is no such word.

@@ -16,7 +16,7 @@ from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 
 def num_manual_axes(dim: DimensionSharding, manual_axes: Collection[str]) -> int:
-    """Return how many manual axes a dimension starts with."""
+    """Return the number of manual axes that a dimension starts with."""
     return sum(1 for _ in takewhile(lambda axis: axis.name in manual_axes, dim.axes))
 
 

@@ -61,12 +61,12 @@ class Mesh:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the mesh has neither axes nor devices."""
+        """True if the mesh has neither axes nor devices."""
         return not self.axes and not self.device_ids
 
     @property
     def is_maximal(self) -> bool:
-        """Whether the mesh stands for one single device."""
+        """True if the mesh is one single device."""
         return not self.axes and len(self.device_ids) == 1
 
     @property

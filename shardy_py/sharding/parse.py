@@ -86,7 +86,7 @@ def parse_axis_ref(text: str) -> AxisRef:
     SubAxis(pre_size=2, size=4)
 
     Raises:
-        ParseError: the text has another form; likewise all functions of this module.
+        ParseError: the text has another form, as in all functions of this module.
     """
     return _whole(text, grammar.axis_ref)
 

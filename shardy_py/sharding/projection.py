@@ -21,7 +21,7 @@ Axes = tuple[AxisRef, ...]
 
 @define(slots=True)
 class FactorSharding:
-    """How one tensor is sharded along one factor.
+    """The sharding of one tensor along one factor.
 
     Attributes:
         axes: The axes, major first.

@@ -1,4 +1,4 @@
-"""What is said about the reductions of an op: in its rule, or beside it."""
+"""Reductions of an op, as its rule or its definition describes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardy_py.sharding.tensor import ReductionOp
 
 @frozen
 class Reductions:
-    """How the partial results of an op combine.
+    """Combination of the partial results of an op.
 
     Args:
         combiners: For each reduction factor of the rule its combiner; None where partial results cannot be combined.
@@ -29,7 +29,7 @@ class Reductions:
 
     @classmethod
     def of_rule(cls, rule: OpShardingRule) -> Reductions:
-        """Return what a rule says itself."""
+        """Return the reductions that a rule describes itself."""
         return cls(rule.reductions, rule.initial_operands)
 
 

@@ -19,7 +19,7 @@ _FIRST, _LAST = ord("i"), ord("z")
 
 
 class FactorKind(Enum):
-    """What sharding a factor costs.
+    """Kinds of factors, by the communication that sharding them costs.
 
     ``PASS_THROUGH`` nothing; ``REDUCTION`` an all-reduce; ``NEED_REPLICATION`` the factor has to be
     gathered before the op; ``PERMUTATION`` a collective permute.
@@ -50,7 +50,7 @@ class OpShardingRule:
         factor_sizes: The size of every factor; a factor is named by its index.
         operand_mappings: One tensor mapping per operand; empty for operands without a shape.
         result_mappings: One tensor mapping per result.
-        reduction_factors: Sorted indices of the factors of that kind; likewise the next two.
+        reduction_factors: Sorted indices of the factors of that kind, as in the next two.
         blocked_propagation_factors: Factors along which shardings do not propagate.
         is_custom: Whether a user gave the rule; such a rule survives propagation.
         combiners: How the partial results along a reduction factor combine, for those that are not summed, sorted by
@@ -86,12 +86,12 @@ class OpShardingRule:
         return FactorKind.PASS_THROUGH
 
     def combiner(self, factor: int) -> Combiner:
-        """Return how the partial results along a reduction factor combine."""
+        """Return the combiner of the partial results along a reduction factor."""
         return next((combiner for own, combiner in self.combiners if own == factor), Combiner.ADD)
 
     @property
     def reductions(self) -> Mapping[int, Combiner]:
-        """How the partial results along each reduction factor combine."""
+        """The combiner of the partial results along each reduction factor."""
         return {factor: self.combiner(factor) for factor in self.reduction_factors}
 
     @property
@@ -118,12 +118,12 @@ class OpShardingRule:
 
     @property
     def may_stand_on_op(self) -> bool:
-        """Whether it can be written on its op: Shardy has rules only on ops with operands and results."""
+        """True if it can be written on its op: Shardy has rules only on ops with operands and results."""
         return bool(self.operand_mappings and self.result_mappings)
 
     @property
     def has_compound_dims(self) -> bool:
-        """Whether some dimension is made of several factors."""
+        """True if some dimension is made of several factors."""
         return any(len(dim) > 1 for mapping in self.mappings for dim in mapping)
 
     def __str__(self) -> str:

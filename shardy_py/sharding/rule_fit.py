@@ -1,4 +1,4 @@
-"""Whether a rule fits its op: the invariants of the reference, and the sizes of factors and dimensions.
+"""Fit of a rule to its op: the invariants of the reference, and the sizes of factors and dimensions.
 
 The reference never compares sizes, as its rules come from its own code. Those of plugins do not.
 """
@@ -26,11 +26,11 @@ def rule_problems(
     *,
     any_sizes: bool = False,
 ) -> tuple[Diagnostic, ...]:
-    """Return what is wrong with a rule for an op with the given shapes.
+    """Return the problems of a rule for an op with the given shapes.
 
     Besides what `verify_op_sharding_rule` demands, the factors of a dimension must make up its size. Factors that need
     replication, are permuted or blocked may have the size of one of their dimensions only, as that of a slice has; a
-    lone factor of size 1 stands for a dimension that is not sharded.
+    lone factor of size 1 represents a dimension that is not sharded.
 
     Args:
         rule: The rule.
@@ -67,7 +67,7 @@ def _all_problems(
 def written_rule_problems(
     rule: OpShardingRule, operand_shapes: tuple[Shape, ...], result_shapes: tuple[Shape, ...]
 ) -> tuple[Diagnostic, ...]:
-    """Return what is wrong with a rule that a module has on an op: the reference's invariants, and the reductions.
+    """Return the problems of a rule that a module has on an op: the reference's invariants, and the reductions.
 
     The reference takes factors of any size, so that a module that it accepts is accepted.
 

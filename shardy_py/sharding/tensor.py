@@ -53,7 +53,7 @@ CLOSED = DimensionSharding()
 
 @frozen(cache_hash=True)
 class TensorSharding:
-    """How a tensor is sharded over a mesh, one dimension sharding per dimension.
+    """The sharding of a tensor over a mesh, one dimension sharding per dimension.
 
     Args:
         mesh: The symbol name of a mesh, or the mesh itself (an inlined mesh).
@@ -93,17 +93,17 @@ class TensorSharding:
 
     @property
     def empty_axes(self) -> bool:
-        """Whether no axis is mentioned anywhere."""
+        """True if no axis is mentioned anywhere."""
         return next(self.axes(), None) is None
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether no dimension is sharded; unreduced axes do not matter."""
+        """True if no dimension is sharded; unreduced axes do not matter."""
         return not any(map(_AXES, self.dim_shardings))
 
     @property
     def is_fully_closed(self) -> bool:
-        """Whether every dimension is closed."""
+        """True if every dimension is closed."""
         return all(dim.is_closed for dim in self.dim_shardings)
 
     def of_dimension(self, dimension: int) -> DimensionSharding:
@@ -112,14 +112,14 @@ class TensorSharding:
 
     @property
     def is_fully_open(self) -> bool:
-        """Whether no axis is mentioned and every dimension is open."""
+        """True if no axis is mentioned and every dimension is open."""
         return self.empty_axes and not any(dim.is_closed for dim in self.dim_shardings)
 
     def is_equivalent(self, other: TensorSharding | None, *, ignore_unreduced_axes: bool = False) -> bool:
         """Return whether both place the same data on every device (open and closed aside).
 
         Args:
-            other: The sharding to compare with; None stands for no sharding, which is fully replicated.
+            other: The sharding to compare with; None is no sharding, which is fully replicated.
             ignore_unreduced_axes: Whether to compare only the dimensions.
         """
         unreduced = () if ignore_unreduced_axes else self.unreduced_axes

@@ -17,7 +17,7 @@ from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, TensorS
 
 
 class NoShape(Enum):
-    """Why a value has no shape to compare a sharding with."""
+    """Reasons why a value has no shape to compare a sharding with."""
 
     NOT_SHAPED = "not shaped"
     UNRANKED = "unranked"
@@ -28,7 +28,7 @@ Shape = Sequence[int | None]
 
 
 def verify_mesh(mesh: Mesh) -> list[Diagnostic]:
-    """Return what is wrong with a mesh.
+    """Return the problems of a mesh.
 
     >>> [item.code for item in verify_mesh(Mesh.of(x=0))]
     ['axis-size']
@@ -78,7 +78,7 @@ def verify_tensor_sharding(
     check_divisibility: bool = False,
     bound_axes: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """Return what is wrong with a sharding.
+    """Return the problems of a sharding.
 
     Args:
         sharding: The sharding.
@@ -247,7 +247,7 @@ def _not_divisible(sharding: TensorSharding, mesh: Mesh, shape: Shape) -> Iterat
 
 
 def verify_dim_sharding(dim: DimensionSharding, mesh: Mesh) -> list[Diagnostic]:
-    """Return what is wrong with one dimension sharding; it is called dim 0 in the messages."""
+    """Return the problems of one dimension sharding; it is called dim 0 in the messages."""
     return verify_tensor_sharding(TensorSharding(mesh, (dim,)), mesh)
 
 
@@ -259,7 +259,7 @@ def verify_tensor_shardings(
     kind: str = "result",
     bound_axes: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """Return what is wrong with the shardings of several values.
+    """Return the problems of the shardings of several values.
 
     Args:
         shardings: One per value. An op without values may have one that is fully replicated or maximal.

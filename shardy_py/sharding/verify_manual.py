@@ -38,7 +38,7 @@ def verify_manual_computation_shardings(
     *,
     bound_axes: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """Return what is wrong with the shardings of a manual computation.
+    """Return the problems of the shardings of a manual computation.
 
     Args:
         manual_axes: The names of its manual axes.

@@ -14,12 +14,12 @@ Shapes = Sequence[Sequence[int | None] | None]
 def verify_op_sharding_rule(
     rule: OpShardingRule, operand_shapes: Shapes | None = None, result_shapes: Shapes | None = None
 ) -> list[Diagnostic]:
-    """Return what is wrong with a rule.
+    """Return the problems of a rule.
 
     Args:
         rule: The rule.
         operand_shapes: The shapes of the operands of its op; None leaves them out of account.
-        result_shapes: The shapes of the results, likewise.
+        result_shapes: The shapes of the results.
     """
     found = [
         *_values(rule, rule.operand_mappings, operand_shapes, "operand"),

@@ -1,4 +1,4 @@
-"""What the bodies of linalg's ops compute: how they combine, and what they start from."""
+"""Bodies of linalg's ops: the combiners of their iterations, and their initial values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Body:
 
     @cached_property
     def combiner(self) -> Combiner | None:
-        """How iterations combine: each value handed back is one op of the output's element and of the inputs'.
+        """The combiner of iterations: each yielded value is one op of the output's element and of the inputs'.
 
         None where this is not so, or another op for each output: the position of the largest element is no reduction.
         """

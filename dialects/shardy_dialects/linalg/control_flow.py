@@ -1,4 +1,4 @@
-"""Loops and branches of the dialect scf: which values flow into each other."""
+"""Loops and branches of the dialect scf: their data flow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardy_py.plugins import (
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 ARGUMENT_SHARDINGS = "scf.argument_shardings"
-"""Where a while loop keeps the shardings of what goes into its condition."""
+"""The attribute of a while loop that holds the shardings of the arguments of its condition."""
 
 
 @frozen
@@ -39,7 +39,7 @@ class WhileDataFlow(ShardableDataFlowOpInterface):
         return op.regions[0].block.arguments
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
-        """Return what flows into an argument of the condition, or into a result."""
+        """Return the sources of an argument of the condition, or of a result."""
         condition, body = (_terminator(op, number) for number in (0, 1))
         if owner.owner is op:
             return [OpOperand(condition, owner.index + 1)]

@@ -37,7 +37,7 @@ class Loops:
     Args:
         maps: One indexing map per operand: inputs, then outputs.
         iterator_types: One per loop.
-        combiner: How the iterations of reductions combine; None where they do not.
+        combiner: The combiner of the iterations of reductions; None where they do not combine.
         whole: Loops that need replication whatever the maps say.
     """
 
@@ -123,7 +123,7 @@ def contract_loops(op: Op) -> Loops:
 
 
 def softmax_loops(op: Op) -> Loops:
-    """Return one loop per dimension; along one of them each element depends on all, which a symbol stands for."""
+    """Return one loop per dimension; along one of them each element reads all, by a symbol."""
     rank, along = len(tensor_shape(op.operands[0])), op.attributes["dimension"]
     read = tuple(symbol(0) if loop == along else dim(loop) for loop in range(rank))
     maps = (AffineMap(rank, read, num_symbols=1), AffineMap.of_dims(rank, range(rank)))
@@ -187,7 +187,7 @@ def initial_operands(loops_of: LoopsOf, op: Op) -> list[int]:
 
 
 def generic_traits(op: Op) -> Iterable[Trait]:
-    """Return what the loops of a generic op tell: all parallel, with every tensor in every loop, is elementwise.
+    """Return the traits of a generic op by its loops: all parallel, with every tensor in every loop, is elementwise.
 
     A body that asks for the number of its iteration is not.
     """

@@ -40,7 +40,7 @@ _POOLINGS = {
     "min": Combiner.MIN,
     "min_unsigned": None,
 }
-"""How poolings combine; for unsigned comparisons of signless integers there is no word."""
+"""Combiners of poolings; unsigned comparisons of signless integers have none."""
 POOLING_KINDS = tuple(_POOLINGS)
 
 
@@ -78,7 +78,7 @@ def pooling_loops(layout: str, combiner: Combiner | None, op: Op) -> Loops:
 
     Args:
         layout: The letters of the input.
-        combiner: How elements of a window combine.
+        combiner: The combiner of the elements of a window.
         op: The op.
     """
     loops = convolution_loops(layout, "".join(letter for letter in layout if letter in SPACE), op)

@@ -1,4 +1,4 @@
-"""How loops index one dimension, as far as factors can stand for it: linearly, by a digit, or in any other way."""
+"""Index of one dimension by loops: linear, a digit, or opaque to factors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DigitIndex:
 
 @frozen
 class OpaqueIndex:
-    """An index that no factors stand for, over some loops."""
+    """An index over some loops that no factors represent."""
 
     loops: tuple[int, ...]
 
@@ -47,7 +47,7 @@ DimIndex = LinearIndex | DigitIndex | OpaqueIndex
 
 
 def dim_index(expression: Expression) -> DimIndex:
-    """Return how an expression indexes a dimension; its dimensions ``d0``, ``d1``... are the loops.
+    """Return an expression as the index of a dimension; its dimensions ``d0``, ``d1``... are the loops.
 
     Symbols and run-time variables are no loops: an expression with one of them is opaque.
 

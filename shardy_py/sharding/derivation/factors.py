@@ -17,7 +17,7 @@ class LoopFactors:
 
     Args:
         sizes: The number of iterations of every loop.
-        accesses: How the loops index every tensor.
+        accesses: The access of the loops to every tensor.
         reduced: Whether a loop is a reduction, per loop.
         combiner: How the iterations of reductions combine; None where they do not.
     """

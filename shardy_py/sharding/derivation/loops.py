@@ -15,7 +15,7 @@ Dim = tuple[DimIndex, int]
 
 @frozen
 class Access:
-    """How loops index one tensor: its dimensions."""
+    """Access of loops to one tensor: its dimensions with their indices and sizes."""
 
     dims: tuple[Dim, ...]
 
@@ -65,7 +65,7 @@ def loop_sizes(dims: Iterable[Dim], num_loops: int) -> tuple[int, ...] | None:
 
 
 def cuts(loop: int, size: int, dims: Iterable[Dim]) -> tuple[int, ...]:
-    """Return where the digits of a loop begin and end, from 1 to its size.
+    """Return the places where digits of a loop begin and end, from 1 to its size.
 
     Where one of them does not divide the next, the loop cannot be taken apart: it has only the two ends.
     """

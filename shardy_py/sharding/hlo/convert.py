@@ -118,7 +118,7 @@ def manual_axes_of(sharding: HloSharding, mesh: Mesh) -> tuple[str, ...]:
 
 
 def fits_mesh(sharding: HloSharding, mesh: Mesh) -> bool:
-    """Return whether a sharding can be said by axes and sub-axes of a mesh, with its number and order of devices."""
+    """Return whether axes and sub-axes of a mesh express a sharding, with its number and order of devices."""
     if sharding.kind == "tuple":
         return all(fits_mesh(element, mesh) for element in sharding.elements)
     return sharding.tiles is None or _axes(sharding, mesh) is not None

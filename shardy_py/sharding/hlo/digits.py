@@ -90,7 +90,7 @@ def positions_of(digits: Sequence[Digit]) -> Iterable[int]:
 
 
 def split_digits(digits: Sequence[Digit], sizes: Sequence[int]) -> tuple[Digits, ...] | None:
-    """Return which digits each dimension of an array consists of, or None if a digit would be cut unevenly.
+    """Return the digits that each dimension of an array consists of, or None if a digit would be cut unevenly.
 
     Args:
         digits: All digits, major first.
@@ -143,5 +143,5 @@ def cut(digits: Iterable[Digit], ends: Iterable[int]) -> Digits:
 
 
 def count_devices(digits: Iterable[Digit]) -> int:
-    """Return how many devices digits tell apart."""
+    """Return the number of devices that digits tell apart."""
     return prod(digit.size for digit in digits)

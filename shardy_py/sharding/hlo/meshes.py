@@ -85,7 +85,7 @@ class _Order:
 
 
 def _width(sharding: HloSharding) -> int:
-    """Return how many devices have the same data, and are in no order."""
+    """Return the number of devices that have the same data, in no order."""
     tiles = sharding.tiles
     return tiles.dims[-1] if tiles is not None and "replicated" in sharding.subgroups else 1
 
@@ -101,7 +101,7 @@ def _sorted_devices(shardings: Sequence[HloSharding]) -> tuple[int, ...]:
 
 
 def _ends(digits: Sequence[Digits], sharding: HloSharding) -> Iterator[int]:
-    """Return where digits begin and end, except those of devices that have the same."""
+    """Return the places where digits begin and end, except those of devices that have the same data."""
     kinds: list[str] = ["dim"] * (len(digits) - len(sharding.subgroups)) + list(sharding.subgroups)
     for kind, dim in zip(kinds, digits, strict=True):
         for digit in dim if kind != "replicated" else ():

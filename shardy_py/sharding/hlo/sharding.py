@@ -14,7 +14,7 @@ from shardy_py.sharding.hlo.tiles import TileAssignment
 Kind = Literal["replicated", "manual", "maximal", "unreduced", "unknown", "tiled", "tuple"]
 Subgroup = Literal["manual", "unreduced", "replicated"]
 SUBGROUPS: tuple[Subgroup, ...] = get_args(Subgroup)
-"""What the devices of a subgroup have in common, in the order in which XLA writes subgroups."""
+"""The types of subgroups of devices, in the order in which XLA writes them."""
 
 
 @frozen(cache_hash=True)
@@ -35,7 +35,7 @@ class ShardGroup:
 
 @frozen(cache_hash=True)
 class HloSharding:
-    """How HLO says a value is sharded: over devices, not over the axes of a mesh.
+    """The sharding of a value in HLO: over devices, not over the axes of a mesh.
 
     Make one by the methods, which bring it to the form XLA writes.
 

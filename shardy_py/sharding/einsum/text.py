@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 
 
 _WIDTH = 100
-"""How much of a long rule is shown on either side of a place."""
+"""The number of characters of a long rule that are shown on either side of a place."""
 
 
 @frozen

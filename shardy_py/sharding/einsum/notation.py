@@ -1,0 +1,102 @@
+"""The function `rule`: a rule text with marks, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.sharding.combiner import Combiner, split_words
+from shardy_py.sharding.einsum.problems import spec_problems
+from shardy_py.sharding.einsum.spec import KINDS, Factors, RuleSpec
+from shardy_py.sharding.einsum.text import parse_tensors
+
+
+def rule(
+    text: str,
+    /,
+    *,
+    reduction: str | Iterable[str] | Mapping[str, str | Combiner] = (),
+    need_replication: str | Iterable[str] = (),
+    permutation: str | Iterable[str] = (),
+    blocked: str | Iterable[str] = (),
+    pass_through: str | Iterable[str] = (),
+    initial: int | Iterable[int] = (),
+    **sizes: int,
+) -> RuleSpec:
+    """Return a sharding rule written as text.
+
+    A factor that is a whole dimension somewhere has that dimension's size, which must be the same in all tensors; only
+    along factors that need replication, are permuted or blocked may sizes differ, and then the smallest counts. A
+    compound may have one factor whose size is not known otherwise.
+
+    Args:
+        text: The dimensions of the operands, ``->``, those of the results. Nothing on one side stands for one scalar,
+            or for no tensor at all, whichever the op has.
+        reduction: The factors that are reduced over, as names or as one text. Partial results are added, unless a word
+            behind a colon says otherwise: ``"k, cols:max"``; so does ``{"cols": "max"}``. The words are ``add``,
+            ``mul``, ``min``, ``max``, ``and``, ``or``, and ``not`` for what cannot be combined: the factor needs
+            replication then.
+        need_replication: The factors that must be whole on each device, as names or as one text.
+        permutation: The factors that are moved along, as names or as one text.
+        blocked: Factors along which shardings do not propagate, as names or as one text.
+        pass_through: Factors that pass through, as those do that have no mark. For those that no result has, so that
+            nobody takes them for reductions without a mark.
+        initial: The numbers of the operands that a reduction starts from. Along reduced factors they count once, and
+            not once per shard.
+        sizes: Sizes of factors, as far as the shapes do not tell them.
+
+    An ellipsis is marked as a whole: ``reduction="..."``.
+
+    Raises:
+        RuleError: the text is not a rule, or names do not fit it.
+
+    >>> str(rule("i k, k j -> i j", reduction="k").bind([(8, 32), (32, 16)], [(8, 16)]))
+    '<([i, j], [j, k])->([i, k]) {i=8, j=32, k=16} reduction={j}>'
+    >>> str(rule("rows cols -> rows", reduction="cols:max").bind([(8, 4)], [(8,)]))
+    '<([i, j])->([i]) {i=8, j=4} reduction=max{j}>'
+    """
+    reduced = split_words(reduction)
+    whole = (*_names(need_replication), *(name for name, combiner in reduced if combiner is None))
+    marks = (
+        tuple(name for name, combiner in reduced if combiner is not None),
+        whole,
+        _names(permutation),
+        _names(blocked),
+        _names(pass_through),
+    )
+    words = tuple((name, combiner) for name, combiner in reduced if combiner not in (None, Combiner.ADD))
+    numbers = (initial,) if isinstance(initial, int) else tuple(sorted(set(initial)))
+    return _make_rule(text, tuple((name, _size(name, size)) for name, size in sizes.items()), marks, words, numbers)
+
+
+def _names(given: str | Iterable[str]) -> Factors:
+    return tuple(given.replace(",", " ").split()) if isinstance(given, str) else tuple(given)
+
+
+def _size(name: str, size: Any) -> int:
+    try:
+        return index(size)
+    except TypeError:
+        raise RuleError(Diagnostic("factor-size", f"the size of factor {name} is {size!r}, not an integer")) from None
+
+
+@lru_cache(maxsize=1024)
+def _make_rule(
+    text: str,
+    sizes: tuple[tuple[str, int], ...],
+    marks: tuple[Factors, ...],
+    combiners: tuple[tuple[str, Combiner], ...],
+    initial: tuple[int, ...],
+) -> RuleSpec:
+    operands, results = parse_tensors(text)
+    named: dict[str, Any] = dict(zip(KINDS, marks, strict=True))
+    spec = evolve(RuleSpec(text, operands, results, sizes, combiners=combiners, initial=initial), **named)
+    problems = spec_problems(spec)
+    if problems:
+        raise RuleError(*problems)
+    return spec
