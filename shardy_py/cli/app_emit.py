@@ -8,7 +8,7 @@ import click
 
 from shardy_py.cli.options import module_options, plugin_choice
 
-TARGETS = ("mlir",)
+TARGETS = ("mlir", "llvm", "ptx")
 SPELLINGS = ("xla_gpu", "xla")
 
 

@@ -56,9 +56,9 @@ def run_emit(
     if as_run:
         _print(_ran(kernel, stage, inputs, seed, outputs), output)
     elif as_json:
-        _print(kernel_json(kernel), output)
+        _print(kernel_json(kernel, ptx=kernel.ptx if target == "ptx" else None), output)
     elif stages_dir is None or stage is not None or output is not None or target != "mlir":
-        _print(_text(kernel, stage), output)
+        _print(_text(kernel, target, stage), output)
 
 
 def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None, as_run: bool, as_json: bool) -> None:
@@ -84,7 +84,9 @@ def _chosen(fusions: Sequence[Fusion], number: int) -> Fusion:
     raise OptionError(Diagnostic("unknown-fusion", message, hint="shardy emit FILE --list"))
 
 
-def _text(kernel: Kernel, stage: str | None) -> str:
+def _text(kernel: Kernel, target: str, stage: str | None) -> str:
+    if target != "mlir":
+        return kernel.llvm if target == "llvm" else kernel.ptx
     return kernel.text if stage is None else kernel.stage(stage)
 
 

@@ -1,9 +1,10 @@
-"""Kernels: a fusion, its emitter and launch, and its module after every pass."""
+"""Kernels: a fusion, its emitter and launch, its module after every pass, and what machines run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
@@ -20,11 +21,12 @@ from shardy_py.indexing import IndexingMap
 if TYPE_CHECKING:
     from xdsl.dialects import builtin
 
+    from shardy_py.emitters.lower.host import HostKernel
     from shardy_py.emitters.passes.base import KernelPass
 
 Spelling = Literal["xla_gpu", "xla"]
 
-INITIAL = "initial"
+INITIAL, TO_LLVM = "initial", "to-llvm"
 _SHAPED_LIKE_RESULT = (EmitterKind.LOOP,)
 
 
@@ -41,6 +43,7 @@ class Kernel:
         launch: Its blocks and threads.
         partition: Its functions.
         spelling: The names of the dialect in texts.
+        libdevice: The file of NVIDIA's functions for devices, or its folder; None for that of NVIDIA's wheels.
     """
 
     fusion: Fusion
@@ -49,6 +52,7 @@ class Kernel:
     launch: Launch
     partition: Partition = field(repr=False)
     spelling: Spelling = "xla_gpu"
+    libdevice: Path | None = None
 
     @property
     def name(self) -> str:
@@ -86,6 +90,8 @@ class Kernel:
     def stages(self) -> Mapping[str, str]:
         """The text of the module before the first pass, ``initial``, and after each one: ``03.erase-dead-functions``.
 
+        The last one is the text for LLVM.
+
         Raises:
             UnsupportedError: an op has no scalar body, or the emitter has no entry function.
             OptionError: the libraries of the extra ``codegen`` are missing.
@@ -99,12 +105,45 @@ class Kernel:
             stages[f"{number:02}.{step.name}"] = print_kernel_module(current, spelling=self.spelling)
 
         self._run_passes(module, keep)
+        stages[f"{len(stages) - 1:02}.{TO_LLVM}"] = self._llvm_of(module)
         return stages
 
     @property
     def text(self) -> str:
-        """The module after the last pass."""
-        return list(self.stages.values())[-1]
+        """The module after the last pass before the text for LLVM."""
+        return list(self.stages.values())[-2]
+
+    @cached_property
+    def llvm(self) -> str:
+        """The kernel for the device as text for LLVM.
+
+        Raises:
+            UnsupportedError: the emitter has no entry function, an op has no scalar body or no instructions, or a
+                function needs libdevice and there is none.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+        """
+        return self._llvm_of(self.module())
+
+    def _llvm_of(self, module: builtin.ModuleOp) -> str:
+        from shardy_py.emitters.lower.libdevice import find_libdevice
+        from shardy_py.emitters.lower.llvm import llvm_text
+        from shardy_py.emitters.lower.target import nvptx
+
+        return llvm_text(module, self.launch, nvptx(has_libdevice=find_libdevice(self.libdevice) is not None))
+
+    @cached_property
+    def ptx(self) -> str:
+        """The kernel as PTX.
+
+        Raises:
+            UnsupportedError: as for `llvm`.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+            VerificationError: LLVM refuses the kernel.
+        """
+        from shardy_py.emitters.lower.libdevice import find_libdevice
+        from shardy_py.emitters.lower.ptx import ptx_text
+
+        return ptx_text(self.llvm, self.name, self.device, find_libdevice(self.libdevice))
 
     def stage(self, name: str) -> str:
         """Return the text of the module at a stage.
@@ -122,26 +161,57 @@ class Kernel:
         hint = did_you_mean(name, [INITIAL, *self.stages], otherwise=f"there are {', '.join(self.stages)}")
         raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
 
-    def run(self, *arrays: Any, stage: str | None = None) -> list[Any]:
-        """Return what the kernel computes, by running the threads of its whole grid on the host.
+    def run(
+        self, *arrays: Any, on: Literal["interpreter", "host"] = "interpreter", stage: str | None = None
+    ) -> list[Any]:
+        """Return what the kernel computes, by running the threads of its whole grid on this machine.
 
         Args:
             arrays: An array of numpy for every parameter.
-            stage: The stage that runs; by default the last one.
+            on: ``interpreter`` checks every access, ``host`` runs machine code of the last stage.
+            stage: The stage that the interpreter runs; by default the last one before the text for LLVM.
 
         Raises:
-            VerificationError: arrays that do not fit, an access outside of a tensor, a race, a barrier that not all
-                threads of a block reach.
+            VerificationError: arrays that do not fit; in the interpreter also an access outside of a tensor, a race, a
+                barrier that not all threads of a block reach.
+            OptionError: there is no such stage, or it cannot be run so.
         """
-        module = self.module() if stage is None else self._parsed(stage)
         from shardy_py.emitters.run.arrays import run_fusion
 
-        return run_fusion(self.fusion, module, self.launch, arrays, stage=stage or "")
+        if on == "host":
+            if stage is not None:
+                message, hint = "the host runs the last stage only", 'leave stage out, or give on="interpreter"'
+                raise OptionError(Diagnostic("stage-on-host", message, hint=hint))
+            return run_fusion(self.fusion, arrays, self.host.run)
+        module = self.module() if stage is None else self._parsed(stage)
+        from shardy_py.emitters.run.kernel import Output, run_kernel
+
+        def interpret(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
+            slices = range(len(inputs) + len(outputs))
+            return run_kernel(module, self.launch, inputs, outputs, stage=stage or "", slices=slices)
+
+        return run_fusion(self.fusion, arrays, interpret, stage=stage or "")
+
+    @cached_property
+    def host(self) -> HostKernel:
+        """The kernel as machine code of this processor.
+
+        Raises:
+            UnsupportedError: as for `llvm`.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+            VerificationError: LLVM refuses the kernel.
+        """
+        from shardy_py.emitters.lower.host import compile_host
+
+        return compile_host(self.module(), self.launch)
 
     def _parsed(self, stage: str) -> builtin.ModuleOp:
         text = self.stage(stage)
         from shardy_py.emitters.dialect.text import parse_kernel_module
 
+        if text == list(self.stages.values())[-1]:
+            message, hint = "the interpreter does not run text for LLVM", 'give on="host", or another stage'
+            raise OptionError(Diagnostic("stage-in-interpreter", message, hint=hint))
         return parse_kernel_module(text)
 
     def _initial(self) -> builtin.ModuleOp:
@@ -166,17 +236,26 @@ class Kernel:
         module.verify()
 
 
-def emit(fusion: Fusion, *, device: DeviceLike = "h100", spelling: Spelling = "xla_gpu") -> Kernel:
+def emit(
+    fusion: Fusion,
+    *,
+    device: DeviceLike = "h100",
+    spelling: Spelling = "xla_gpu",
+    libdevice: str | Path | None = None,
+) -> Kernel:
     """Return the kernel of a fusion.
 
     Args:
         fusion: The fusion.
         device: The device that it is for: a spec, its name or a TOML file.
         spelling: The names of the dialect in the texts of the stages.
+        libdevice: The file of NVIDIA's functions for devices, or its folder; by default ``SHARDY_LIBDEVICE``, then what
+            NVIDIA's wheels hold. Without it functions are computed by instructions, as far as these reach.
 
     Raises:
         OptionError: there is no such device.
     """
     spec = get_device(device)
+    library = None if libdevice is None else Path(libdevice)
     choice = choose(fusion)
-    return Kernel(fusion, spec, choice, launch_of(fusion, choice, spec), partition(fusion, choice), spelling)
+    return Kernel(fusion, spec, choice, launch_of(fusion, choice, spec), partition(fusion, choice), spelling, library)

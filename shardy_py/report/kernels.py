@@ -30,9 +30,14 @@ def kernel_data(kernel: Kernel) -> dict[str, Any]:
     }
 
 
-def kernel_json(kernel: Kernel) -> str:
-    """Return a kernel as JSON."""
-    return json.dumps({**kernel_data(kernel), "ptx": None}, indent=2)
+def kernel_json(kernel: Kernel, *, ptx: str | None = None) -> str:
+    """Return a kernel as JSON.
+
+    Args:
+        kernel: The kernel.
+        ptx: Its PTX, if that is asked for.
+    """
+    return json.dumps({**kernel_data(kernel), "ptx": ptx}, indent=2)
 
 
 def kernels_json(kernels: Sequence[Kernel]) -> str:

@@ -23,7 +23,7 @@ from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.launch.grid import loop_map
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.partition import partition
-from shardy_py.emitters.passes.pipeline import run_passes
+from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "reference" / "xla_gpu" / "kernels.json"
 FILE = Path(os.environ.get("SHARDY_KERNELS", DEFAULT))
@@ -152,7 +152,13 @@ def test_ops_of_loop_kernels(form: str) -> None:
 
 
 # The stages of the reference by the number of our pass after which they stand; the last one is what decides.
-STAGES = {5: "after_inline", 8: "after_loops_to_scf", 9: "after_flatten", 15: "after_unroll"}
+NUMBERS = {step.run.name: number for number, step in enumerate(LOOP_PIPELINE)}
+STAGES = {
+    NUMBERS["inline"] + 1: "after_inline",
+    NUMBERS["lower-loops-to-scf"]: "after_loops_to_scf",
+    NUMBERS["flatten-tensors"]: "after_flatten",
+    NUMBERS["optimize-loops"]: "after_unroll",
+}
 COUNTED = ("scf.for", "scf.if", "tensor.extract", "tensor.insert", "vector.transfer_read", "vector.transfer_write")
 
 
@@ -176,7 +182,7 @@ def test_stages_of_loop_kernels() -> None:
                 ours = Counter(op.name for op in current.walk() if op.name in COUNTED)
                 theirs = {name: count for name, count in kernel["stages"][stage].items() if name in COUNTED}
                 wrong[stage] += dict(ours) != theirs
-            if number == 13:
+            if number == NUMBERS["vectorize-loads-stores"]:
                 ours = Counter(
                     str(op.results[0].type if op.name.endswith("read") else op.operands[0].type)
                     for op in current.walk()

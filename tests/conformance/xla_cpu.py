@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -36,14 +36,33 @@ DTYPES: dict[str, Any] = {
 }
 
 
+def _program(text: str, options: dict[str, Any]) -> Any:
+    device = jax.devices("cpu")[0]
+    with jax_mlir.make_ir_context():
+        code = jax_mlir.module_to_bytecode(ir.Module.parse(text))
+    found = compiler.get_compile_options(num_replicas=1, num_partitions=1, env_options_overrides=options)
+    return device.client.compile_and_load(code, _jax.DeviceList((device,)), found)
+
+
+def compiled_on_xla(text: str, arrays: Sequence[Any]) -> Callable[[], None]:
+    """What runs a module's main function on arrays once, with XLA:CPU's own options, and waits for it."""
+    device = jax.devices("cpu")[0]
+    program = _program(text, {})
+    placed = [jax.device_put(array, device) for array in arrays]
+
+    def run() -> None:
+        for parts in program.execute_sharded(placed).disassemble_into_single_device_arrays():
+            parts[0].block_until_ready()
+
+    run()
+    return run
+
+
 def run_on_xla(text: str, arrays: Sequence[Any]) -> list[Any]:
     """The results of a module's main function."""
     device = jax.devices("cpu")[0]
     with jax.enable_x64(True):
-        with jax_mlir.make_ir_context():
-            code = jax_mlir.module_to_bytecode(ir.Module.parse(text))
-        options = compiler.get_compile_options(num_replicas=1, num_partitions=1, env_options_overrides=dict(OPTIONS))
-        program = device.client.compile_and_load(code, _jax.DeviceList((device,)), options)
+        program = _program(text, dict(OPTIONS))
         results = program.execute_sharded([jax.device_put(array, device) for array in arrays])
         return [np.asarray(parts[0]) for parts in results.disassemble_into_single_device_arrays()]
 

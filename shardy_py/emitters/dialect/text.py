@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects import builtin, cf, complex, func, math, scf, tensor, vector
+from xdsl.dialects import builtin, cf, complex, dlti, func, llvm, math, scf, tensor, vector
 from xdsl.ir import Dialect
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -56,7 +56,9 @@ def make_context() -> Context:
         ARITH,
         cf.Cf,
         complex.Complex,
+        dlti.DLTI,
         func.Func,
+        llvm.LLVM,
         math.Math,
         scf.Scf,
         tensor.Tensor,

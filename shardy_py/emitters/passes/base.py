@@ -52,11 +52,16 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
     op.erase()
 
 
-def insert_before(op: Operation, new: Operation) -> SSAValue:
-    """Add an op before another one and return its first result."""
+def add_before(op: Operation, new: Operation) -> None:
+    """Add an op before another one."""
     block = op.parent
     assert block is not None
     block.insert_op_before(new, op)
+
+
+def insert_before(op: Operation, new: Operation) -> SSAValue:
+    """Add an op before another one and return its first result."""
+    add_before(op, new)
     return new.results[0]
 
 

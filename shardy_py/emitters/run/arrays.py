@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import builtin
 
 from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.emitters.launch.grid import Launch
-from shardy_py.emitters.run.kernel import run_kernel
+from shardy_py.emitters.run.kernel import Output
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Value
 from shardy_py.layout.dtypes import numpy_dtype
 
 
 def run_fusion(
-    fusion: Fusion, module: builtin.ModuleOp, launch: Launch, arrays: Sequence[Any], *, stage: str = ""
+    fusion: Fusion,
+    arrays: Sequence[Any],
+    run: Callable[[Sequence[Any], Sequence[Output]], list[Any]],
+    *,
+    stage: str = "",
 ) -> list[Any]:
     """Return the results of a fusion as arrays.
 
     Args:
         fusion: The fusion.
-        module: Its kernel at any stage before the lowering to LLVM.
-        launch: The grid.
         arrays: An array of numpy for every parameter.
+        run: What runs its kernel: arrays in the order of memory, shape and dtype of every result.
         stage: The name of the stage, for errors.
 
     Raises:
-        VerificationError: arrays that do not fit, or what `run_kernel` refuses.
+        VerificationError: arrays that do not fit, or what `run` refuses.
     """
     shapes = [getattr(array, "shape", None) for array in arrays]
     if shapes != [shape_of(value) for value in fusion.parameters]:
@@ -41,7 +42,7 @@ def run_fusion(
         ([shape_of(root)[number] for number in _order(fusion, root)], numpy_dtype(element_type_of(root)))
         for root in fusion.roots
     ]
-    found = run_kernel(module, launch, inputs, outputs, stage=stage)
+    found = run(inputs, outputs)
     return [array.transpose(_inverse(_order(fusion, root))) for root, array in zip(fusion.roots, found, strict=True)]
 
 

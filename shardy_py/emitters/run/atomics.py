@@ -12,7 +12,7 @@ from xdsl.ir import Region, SSAValue
 
 from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
 from shardy_py.emitters.run.frame import Chunk, Frame, Handler
-from shardy_py.emitters.run.memory import Buffer, Value
+from shardy_py.emitters.run.memory import Buffer, Pointer, Value
 from shardy_py.emitters.run.tensors import places
 from shardy_py.emitters.run.threads import Threads
 from shardy_py.emitters.run.values import from_words, rank_of, to_words
@@ -59,7 +59,7 @@ def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
 
 
 def _taken(found: Value, positions: Any, typed: SSAValue) -> Value:
-    if isinstance(found, Buffer) or np.ndim(found) == rank_of(typed.type):
+    if isinstance(found, Buffer | Pointer) or np.ndim(found) == rank_of(typed.type):
         return found
     return found[positions]
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 from attrs import field, frozen
-from xdsl.dialects import func
+from xdsl.dialects import func, llvm
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from shardy_py.emitters.run.memory import Buffer, Value
@@ -33,6 +33,7 @@ class Kernel:
         handlers: What runs each op, by its name.
         run_blocks: What runs blocks that branch to each other.
         stage: The stage that the module is of, for errors.
+        globals: The constants of the module by name.
         constants: The values of constants that were met.
     """
 
@@ -40,6 +41,7 @@ class Kernel:
     handlers: Mapping[str, Handler]
     run_blocks: BlockRunner
     stage: str
+    globals: Mapping[str, llvm.GlobalOp] = field(factory=dict)
     constants: dict[Operation, Value] = field(factory=dict)
 
 

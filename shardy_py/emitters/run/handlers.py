@@ -15,6 +15,7 @@ from shardy_py.emitters.run import (
     functions,
     indices,
     integers,
+    pointers,
     tensors,
     vectors,
 )
@@ -22,7 +23,7 @@ from shardy_py.emitters.run.frame import Handler
 
 FAMILIES = (
     *(atomics, blocks, casts, complex_numbers, control, floats),
-    *(functions, indices, integers, tensors, vectors),
+    *(functions, indices, integers, pointers, tensors, vectors),
 )
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

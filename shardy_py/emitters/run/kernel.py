@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import builtin, func
+from attrs import evolve
+from xdsl.dialects import builtin, func, llvm
 from xdsl.ir import Attribute
 
 from shardy_py.emitters.dialect.types import layout_of_type
@@ -61,7 +62,8 @@ def run_kernel(
     entry = _entry(functions, stage)
     if slices is None:
         slices = _slices(entry, len(inputs) + len(outputs))
-    kernel = Kernel(functions, HANDLERS, run_branches, stage)
+    constants = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp)}
+    kernel = Kernel(functions, HANDLERS, run_branches, stage, constants)
     buffers = _buffers(entry, launch, inputs, outputs, slices, stage)
     size = block_size(launch)
     blocks = int(np.prod(launch.blocks, dtype=np.int64))
@@ -143,13 +145,11 @@ def _buffers(
     threads = block_size(launch)
     found: dict[int, Buffer] = {}
     for position, number in enumerate(slices):
-        type_ = types[number]
-        assert isinstance(type_, builtin.TensorType)
-        element, shape = type_.element_type, tuple(type_.get_shape())
-        count = int(np.prod(shape, dtype=np.int64))
         is_input = position < len(inputs)
         given = inputs[position] if is_input else np.empty(0, outputs[position - len(inputs)][1])
         size = given.size if is_input else int(np.prod(outputs[position - len(inputs)][0], dtype=np.int64))
+        layout = _layout(types[number], given.dtype, size)
+        element, count = layout.type_, layout.size
         _check_fits(given, size, element, count, f"{'input' if is_input else 'output'} {position}", entry, stage)
         if number in found:
             continue
@@ -160,8 +160,16 @@ def _buffers(
             memory = Memory(words.copy() if is_written else words, name, threads, is_writable=is_written)
         else:
             memory = Memory.undefined(element, count, name, threads, is_shared=False)
-        found[number] = Buffer(memory, element, shape, layout_of_type(type_))
+        found[number] = evolve(layout, memory=memory)
     return found
+
+
+def _layout(type_: Attribute, dtype: Any, size: int) -> Buffer:
+    """Return a buffer without memory; a pointer does not say what it points to, so it is the array that does."""
+    no_memory = Memory(np.empty(0, np.uint8), "", 1)
+    if isinstance(type_, builtin.TensorType):
+        return Buffer(no_memory, type_.element_type, tuple(type_.get_shape()), layout_of_type(type_))
+    return Buffer(no_memory, builtin.IntegerType(8 * np.dtype(dtype).itemsize), (size,))
 
 
 def _check_fits(

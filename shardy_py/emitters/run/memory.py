@@ -17,6 +17,19 @@ from shardy_py.emitters.run.values import Array, word_dtype
 PHASE_SHIFT = 44
 _ANY = (1 << PHASE_SHIFT) - 1
 _POISON = 0xA5
+# The alignment of buffers that kernels may rely on, as the entry function's arguments say.
+ALIGNMENT = 256
+
+
+def aligned(array: Any) -> Any:
+    """Return an array whose first element stands at a multiple of the alignment: itself, or a copy."""
+    if array.ctypes.data % ALIGNMENT == 0:
+        return array
+    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    found = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    found[...] = array
+    return found
 
 
 @final
@@ -148,4 +161,17 @@ class Buffer:
         return Buffer(self.memory, type_.element_type, tuple(type_.get_shape()), layout_of_type(type_))
 
 
-Value = Array | Buffer
+@frozen(eq=False)
+class Pointer:
+    """A place in a buffer.
+
+    Args:
+        buffer: The buffer.
+        offset: The number of elements before the place, of all threads or of each.
+    """
+
+    buffer: Buffer
+    offset: Any
+
+
+Value = Array | Buffer | Pointer

@@ -71,6 +71,14 @@ def test_facts_as_json(shardy, add: str) -> None:
     assert "bl_x * 128 + th_x in [0, 299]" in found["maps"][0]
 
 
+def test_machine_code_is_printed(shardy, add: str) -> None:
+    """--target prints the text for LLVM or PTX; --json has the PTX then."""
+    pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+    assert "define ptx_kernel void @main" in shardy("emit", add, "--target", "llvm").output
+    assert ".visible .entry main" in shardy("emit", add, "--target", "ptx").output
+    assert ".visible .entry main" in json.loads(shardy("emit", add, "--json", "--target", "ptx").output)["ptx"]
+
+
 def test_hlo_from_stdin(shardy) -> None:
     """HLO text is read, also from stdin; the kernel has the name of the module."""
     found = json.loads(shardy("emit", "-", "--json", stdin=HLO).output)
@@ -125,7 +133,7 @@ def test_kernels_run(shardy, add: str) -> None:
     ("arguments", "message"),
     [
         (("--fusion", "7"), "there is no piece 7; there are 1"),
-        (("--stage", "canonicalise"), "did you mean 16.canonicalize"),
+        (("--stage", "canonicalise"), "did you mean 27.canonicalize"),
         (("--device-spec", "h10"), "did you mean h100"),
         (("--list", "--fusion", "0"), "exclude each other"),
         (("--run", "--json"), "exclude each other"),

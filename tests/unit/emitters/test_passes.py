@@ -9,7 +9,6 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from shardy_py.emitters.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.emitters.kernel import INITIAL, emit
-from shardy_py.emitters.passes.base import KernelContext, KernelPass
 from shardy_py.emitters.passes.canonicalize import Canonicalize
 from shardy_py.emitters.passes.cse import CommonSubexpressions
 from shardy_py.emitters.passes.inline import Inline
@@ -21,25 +20,7 @@ from shardy_py.emitters.passes.unswitch_loops import UnswitchLoops
 from shardy_py.emitters.passes.vectorize_loads_stores import VectorizeLoadsStores
 from shardy_py.errors import UnsupportedError
 from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, SUM, fusion_of
-
-
-def after(text: str, *passes: KernelPass) -> str:
-    """The text of a module after some passes."""
-    module = parse_kernel_module(text)
-    for step in passes:
-        step.run(module, KernelContext())
-        module.verify()
-    return print_kernel_module(module)
-
-
-def function(body: str, arguments: str = "%x: tensor<64xf32>, %o: tensor<64xf32>, %i: index, %c: i1") -> str:
-    """The text of a module with one entry function that returns `%r`, a tensor of 64 elements."""
-    return f"""builtin.module {{
-  func.func @main({arguments}) -> tensor<64xf32> attributes {{xla.entry}} {{
-    {body}
-    func.return %r : tensor<64xf32>
-  }}
-}}"""
+from tests.unit.emitters.module_texts import after, function
 
 
 def test_ranges_decide_comparisons_and_branches() -> None:
@@ -80,12 +61,12 @@ def test_index_maps_are_folded() -> None:
 
 def test_functions_that_are_called_once_are_inlined() -> None:
     """What is called at one place is inlined; what is called at two different indices is not."""
-    once = emit(fusion_of(NEGATE.format(shape="300"))).stages
-    assert "pure_call" in once[INITIAL]
-    assert "pure_call" not in once["05.cse"]
-    twice = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=9))).stages
-    assert twice["05.cse"].count("pure_call") == 2
-    assert twice["05.cse"].count("func.func") == 2
+    once = emit(fusion_of(NEGATE.format(shape="300")))
+    assert "pure_call" in once.stage(INITIAL)
+    assert "pure_call" not in once.stage("inline")
+    twice = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=9))).stage("inline")
+    assert twice.count("pure_call") == 2
+    assert twice.count("func.func") == 2
 
 
 LOOP = """%zero = arith.constant 0 : index
@@ -140,17 +121,20 @@ def test_the_worked_example() -> None:
     kernel = emit(fusion_of(NEGATE.format(shape="6x512x4096")))
     assert kernel.launch.blocks == (24576, 1, 1)
     assert "bl_x floordiv 4096, (bl_x floordiv 8) mod 512, (bl_x mod 8) * 512 + th_x * 4 + s0" in kernel.stages[INITIAL]
-    assert "(th_x, bl_x, d2) -> (th_x * 4 + bl_x * 512 + d2)" in kernel.stages["09.flatten-tensors"]
-    assert kernel.text.count("vector<4xf32>") > 0
-    assert kernel.text.count("vector.transfer_read") == kernel.text.count("vector.transfer_write") == 1
+    assert "(th_x, bl_x, d2) -> (th_x * 4 + bl_x * 512 + d2)" in kernel.stage("flatten-tensors")
+    unrolled = kernel.stage("optimize-loops")
+    assert unrolled.count("vector.transfer_read") == unrolled.count("vector.transfer_write") == 1
+    assert "scf.for" not in unrolled
+    assert kernel.text.count("llvm.load") == kernel.text.count("llvm.store") == 1
     assert "scf." not in kernel.text
+    assert "cf." not in kernel.text
 
 
 def test_every_stage_reads_back() -> None:
-    """The text of every stage is a module that prints as the same text."""
+    """The text of every stage before LLVM's is a module that prints as the same text."""
     kernel = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=9)))
-    assert len(kernel.stages) == len(LOOP_PIPELINE) + 1
-    for text in kernel.stages.values():
+    assert len(kernel.stages) == len(LOOP_PIPELINE) + 2
+    for text in list(kernel.stages.values())[:-1]:
         assert print_kernel_module(parse_kernel_module(text)) == text
 
 

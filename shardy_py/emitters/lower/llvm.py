@@ -1,0 +1,166 @@
+"""The module of a kernel as LLVM's text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.dialects import builtin, func
+from xdsl.dialects import llvm as llvm_dialect
+from xdsl.ir import Attribute, Block, SSAValue
+
+from shardy_py.emitters.entry.arguments import ENTRY
+from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.lower import control, floats, functions, integers, memory
+from shardy_py.emitters.lower.literals import constant_text
+from shardy_py.emitters.lower.target import Target
+from shardy_py.emitters.lower.writer import FunctionWriter, Handler, ModuleWriter
+from shardy_py.emitters.passes.convert_index_type import index_width
+from shardy_py.emitters.passes.merge_pointers import NO_ALIAS
+from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
+from shardy_py.errors import Diagnostic, UnsupportedError
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {**integers.HANDLERS, **floats.HANDLERS, **functions.HANDLERS, **memory.HANDLERS, **control.HANDLERS}
+)
+ID_ARGUMENTS = tuple(f"%{kind}.{dimension}" for kind in ("thread", "block") for dimension in "xyz")
+_ATTRIBUTES = "#0"
+
+
+def llvm_text(module: builtin.ModuleOp, launch: Launch, target: Target) -> str:
+    """Return a kernel as text for LLVM.
+
+    Args:
+        module: The module after the last pass.
+        launch: Its grid.
+        target: The processor. For a device the entry function is a kernel; for the host it takes the ids of its thread
+            and block behind the buffers.
+
+    Raises:
+        UnsupportedError: an op or a type has no text.
+    """
+    writer = ModuleWriter(target, index_width(module))
+    for op in module.body.block.ops:
+        if isinstance(op, llvm_dialect.GlobalOp):
+            writer.globals.append(_global(op, writer))
+        elif isinstance(op, func.FuncOp):
+            writer.functions.append(_function(op, writer, launch))
+    more = ["!0 = !{}"]
+    if target.is_device:
+        size = ",".join(str(number) for number in launch.threads)
+        more.insert(0, f'attributes {_ATTRIBUTES} = {{ nounwind "nvvm.reqntid"="{size}" }}')
+    return writer.text + "\n" + "\n".join(more) + "\n"
+
+
+def _global(op: llvm_dialect.GlobalOp, writer: ModuleWriter) -> str:
+    space = f"addrspace({writer.target.memory_space}) " if writer.target.memory_space else ""
+    assert isinstance(op.value, Attribute)
+    value = constant_text(op.value, writer.target, writer.index_width)
+    text = f"@{op.sym_name.data} = internal unnamed_addr {space}constant {writer.type(op.global_type)} {value}"
+    return f"{text}, align 16"
+
+
+def _function(function: func.FuncOp, module: ModuleWriter, launch: Launch) -> str:
+    writer = FunctionWriter(module)
+    blocks = list(function.body.blocks)
+    is_entry = ENTRY in function.attributes
+    head = _head(function, writer, is_entry=is_entry)
+    for block in blocks:
+        for argument in block.args if block is not blocks[0] else ():
+            writer.bind(argument, writer.fresh())
+    ordered = _in_order(blocks)
+    texts: dict[Block, list[str]] = {}
+    for block in ordered:
+        if block is not blocks[0]:
+            writer.lines = []
+        _block(block, writer)
+        texts[block] = writer.lines
+    # What loops pass back to their head is known only now.
+    incoming = _incoming(ordered)
+    body: list[str] = []
+    for block in ordered:
+        passed = incoming[block] if block is not blocks[0] else []
+        phis = [_phi(argument, passed, number, writer) for number, argument in enumerate(block.args) if passed]
+        body += [f"{writer.label(block)}:", *phis, *texts[block]]
+    return "\n".join([head, *body, "}"])
+
+
+def _head(function: func.FuncOp, writer: FunctionWriter, *, is_entry: bool) -> str:
+    """Return the line that begins a function; the names of its arguments are bound."""
+    is_device = writer.target.is_device
+    arguments = []
+    for number, argument in enumerate(function.body.blocks[0].args):
+        name = f"%arg{number}"
+        writer.bind(argument, name)
+        arguments.append(f"{writer.type(argument)} {_attributes(function, number, is_entry=is_entry)}{name}")
+    name = function.sym_name.data
+    result = control.result_type(writer, list(function.function_type.outputs))
+    if not is_entry:
+        return f"define internal {result} @{name}({', '.join(arguments)}) nounwind {{"
+    if is_device:
+        return f"define ptx_kernel void @{name}({', '.join(arguments)}) {_ATTRIBUTES} {{"
+    arguments += [f"i32 {item}" for item in ID_ARGUMENTS]
+    return f"define internal void @{name}({', '.join(arguments)}) alwaysinline nounwind {{"
+
+
+def _attributes(function: func.FuncOp, number: int, *, is_entry: bool) -> str:
+    """Return what is known of a buffer."""
+    known = argument_attributes(function, number)
+    found = []
+    if is_entry and NO_ALIAS in known:
+        found.append("noalias")
+    align, size = known.get("llvm.align"), known.get("llvm.dereferenceable")
+    if is_entry and isinstance(align, builtin.IntegerAttr):
+        found.append(f"align {align.value.data}")
+    if is_entry and isinstance(size, builtin.IntegerAttr):
+        found.append(f"dereferenceable({size.value.data})")
+    if "xla.invariant" in known:
+        found.append("readonly")
+    return "".join(f"{item} " for item in found)
+
+
+def _block(block: Block, writer: FunctionWriter) -> None:
+    for op in block.ops:
+        handler = HANDLERS.get(op.name)
+        if handler is None:
+            hint = "run all passes before"
+            raise UnsupportedError(
+                Diagnostic("llvm-op", "no instructions of LLVM are known for the op", op=op.name, hint=hint)
+            )
+        handler(writer, op)
+
+
+def _in_order(blocks: list[Block]) -> list[Block]:
+    """Return the blocks, each behind those that dominate it."""
+    found: list[Block] = []
+    seen: set[Block] = {blocks[0]}
+    pending = [(blocks[0], False)]
+    while pending:
+        block, is_done = pending.pop()
+        if is_done:
+            found.append(block)
+            continue
+        pending.append((block, True))
+        assert block.last_op is not None
+        for target, _ in control.successors(block.last_op):
+            if target not in seen:
+                seen.add(target)
+                pending.append((target, False))
+    return found[::-1]
+
+
+def _incoming(blocks: list[Block]) -> dict[Block, list[tuple[Block, Sequence[SSAValue]]]]:
+    """Return, for every block, those that lead to it and what they pass."""
+    found: dict[Block, list[tuple[Block, Sequence[SSAValue]]]] = {block: [] for block in blocks}
+    for block in blocks:
+        assert block.last_op is not None
+        for target, passed in control.successors(block.last_op):
+            found[target].append((block, passed))
+    return found
+
+
+def _phi(
+    argument: SSAValue, incoming: Sequence[tuple[Block, Sequence[SSAValue]]], number: int, writer: FunctionWriter
+) -> str:
+    parts = ", ".join(f"[ {writer.get(passed[number])}, %{writer.label(block)} ]" for block, passed in incoming)
+    return f"  {writer.get(argument)} = phi {writer.type(argument)} {parts}"

@@ -1,0 +1,91 @@
+"""LLVM through llvmlite: parsing, optimizing, target machines."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shardy_py.errors import Diagnostic, VerificationError, require_library
+
+
+@cache
+def binding() -> Any:
+    """Return llvmlite's interface to LLVM, with all targets known.
+
+    Raises:
+        OptionError: llvmlite is missing.
+    """
+    require_library("llvmlite", purpose="machine code of kernels needs", extra="codegen")
+    import llvmlite.binding as found
+
+    found.initialize_all_targets()
+    found.initialize_all_asmprinters()
+    found.initialize_native_asmparser()
+    return found
+
+
+def parse(text: str) -> Any:
+    """Return a module of LLVM.
+
+    Raises:
+        VerificationError: LLVM refuses the text.
+    """
+    try:
+        module = binding().parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        message = f"LLVM refuses the kernel: {str(error).strip()}"
+        raise VerificationError(Diagnostic("llvm-refused", message)) from None
+    return module
+
+
+@cache
+def device_machine(capability: int) -> Any:
+    """Return the machine of devices of a compute capability."""
+    target = binding().Target.from_triple("nvptx64-nvidia-cuda")
+    return target.create_target_machine(cpu=f"sm_{capability}", opt=3)
+
+
+@cache
+def host_machine() -> Any:
+    """Return the machine of this processor."""
+    found = binding()
+    features = found.get_host_cpu_features().flatten()
+    target = found.Target.from_triple(found.get_process_triple())
+    return target.create_target_machine(
+        cpu=found.get_host_cpu_name(), features=features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+    )
+
+
+def optimize(module: Any, machine: Any, *, vectorize: bool) -> None:
+    """Run LLVM's passes, in place.
+
+    Args:
+        module: The module.
+        machine: The machine that it is for.
+        vectorize: Whether steps of loops are united in vectors.
+    """
+    options = binding().create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = vectorize
+    options.slp_vectorization = vectorize
+    options.loop_interleaving = vectorize
+    options.loop_unrolling = True
+    builder = binding().create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def link_functions(module: Any, library: Path, *, keep: str) -> None:
+    """Add a library to a module; only one function stays visible, so that what is not used goes.
+
+    Args:
+        module: The module.
+        library: A file of LLVM's bitcode.
+        keep: The name of the function.
+    """
+    other = binding().parse_bitcode(library.read_bytes())
+    other.triple, other.data_layout = module.triple, module.data_layout
+    module.link_in(other)
+    for function in module.functions:
+        if not function.is_declaration and function.name != keep:
+            function.linkage = "internal"

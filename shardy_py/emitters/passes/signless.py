@@ -1,0 +1,50 @@
+"""Integers without a sign in their type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+from xdsl.dialects import builtin, func
+from xdsl.ir import Attribute, SSAValue
+
+from shardy_py.emitters.passes.base import KernelContext, walk_ops
+
+
+@frozen
+class Signless:
+    """Drop the sign of integer types: from here on it is the ops that read a sign, or none."""
+
+    name: str = "convert-to-signless"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in walk_ops(module.body):
+            if isinstance(op, func.FuncOp):
+                type_ = op.function_type
+                inputs, outputs = map(signless, type_.inputs), map(signless, type_.outputs)
+                op.properties["function_type"] = builtin.FunctionType.from_lists(list(inputs), list(outputs))
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.args:
+                        _retype(argument)
+            for result in op.results:
+                _retype(result)
+
+
+def _retype(value: SSAValue) -> None:
+    type_ = signless(value.type)
+    if type_ != value.type:
+        value._type = type_
+
+
+def signless(type_: Attribute) -> Attribute:
+    """Return a type whose integers have no sign."""
+    if isinstance(type_, builtin.IntegerType):
+        return builtin.IntegerType(type_.width.data)
+    if isinstance(type_, builtin.TensorType):
+        return builtin.TensorType(signless(type_.element_type), type_.get_shape(), type_.encoding)
+    if isinstance(type_, builtin.VectorType):
+        element: Any = signless(type_.element_type)
+        return builtin.VectorType(element, type_.get_shape())
+    return type_

@@ -1,0 +1,108 @@
+"""Access to memory through pointers, after tensors are lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects import builtin, llvm
+from xdsl.ir import Attribute, Operation
+
+from shardy_py.emitters.run.frame import Frame, Handler
+from shardy_py.emitters.run.indices import number as number_of
+from shardy_py.emitters.run.memory import Buffer, Memory, Pointer, Value
+from shardy_py.emitters.run.tensors import Places, load, store
+from shardy_py.emitters.run.threads import block_size
+from shardy_py.emitters.run.values import element_type, to_words, word_dtype
+from shardy_py.errors import Diagnostic, VerificationError
+
+
+def _pointer(value: Buffer | Pointer) -> Pointer:
+    return value if isinstance(value, Pointer) else Pointer(value, np.int64(0))
+
+
+def gep(frame: Frame, op: llvm.GEPOp) -> list[Value]:
+    """Return the pointer some elements further on.
+
+    Raises:
+        VerificationError: memory holds elements of another size.
+    """
+    start = _pointer(frame.get(op.ptr))
+    held, wanted = start.buffer.memory.words.itemsize, np.dtype(word_dtype(op.elem_type)).itemsize
+    if held != wanted:
+        message = f"steps of {wanted} bytes in {start.buffer.memory.name}, whose elements have {held}"
+        raise VerificationError(Diagnostic("run-element-size", message, frame.kernel.stage, op.name))
+    indices = iter(op.ssa_indices)
+    (first,) = op.rawConstantIndices.iter_values()
+    step = frame.get(next(indices)) if first == llvm.GEP_USE_SSA_VAL else np.int64(first)
+    return [Pointer(start.buffer, start.offset + step)]
+
+
+def address_of(frame: Frame, op: llvm.AddressOfOp) -> list[Value]:
+    """Return the pointer to a constant."""
+    known = frame.kernel.constants
+    held = frame.kernel.globals[op.global_name.string_value()]
+    if held not in known:
+        value = held.value
+        assert isinstance(value, builtin.DenseIntOrFPElementsAttr)
+        type_ = value.get_element_type()
+        elements = np.ascontiguousarray(number_of(value)).reshape(-1)
+        memory = Memory(to_words(elements, type_), f"constant {held.sym_name.data}", block_size(frame.threads.launch))
+        known[held] = Buffer(memory, type_, (len(elements),))
+    return [known[held]]
+
+
+def _places(frame: Frame, op: Operation, pointer: Pointer, width: int) -> Places:
+    """Return where active threads access memory.
+
+    Raises:
+        VerificationError: an active thread's place is outside of the buffer, or no multiple of a vector's size.
+    """
+    buffer, offset = pointer.buffer, pointer.offset
+
+    def outside(position: int) -> str:
+        found = int(np.broadcast_to(offset, (frame.threads.count,))[position])
+        return f"element {found} is outside of {buffer.memory.name}, which has {buffer.size}"
+
+    frame.require((offset >= 0) & (offset + max(1, width) <= buffer.size), op, "out-of-bounds", outside)
+    if width:
+        message = f"the place of a vector of {width} elements in {buffer.memory.name} is no multiple of its size"
+        frame.require(offset % width == 0, op, "misaligned-vector", message)
+    flat = offset + frame.threads.rows * buffer.size if buffer.memory.is_shared else offset
+    if frame.mask is None:
+        return Places(None, flat, frame.threads.stamps)
+    active = np.flatnonzero(frame.mask)
+    return Places(active, flat[active] if np.ndim(flat) else flat, frame.threads.stamps[active])
+
+
+def _typed(pointer: Pointer, type_: Attribute) -> tuple[Buffer, int]:
+    """Return memory as elements of a type, and how many an access moves."""
+    buffer = pointer.buffer
+    width = type_.get_shape()[0] if isinstance(type_, builtin.VectorType) else 0
+    return Buffer(buffer.memory, element_type(type_), buffer.shape), width
+
+
+def read(frame: Frame, op: llvm.LoadOp) -> list[Value]:
+    """Read a number or a vector."""
+    pointer = _pointer(frame.get(op.ptr))
+    buffer, width = _typed(pointer, op.dereferenced_value.type)
+    return [load(frame, op, buffer, _places(frame, op, pointer, width), width=width)]
+
+
+def write(frame: Frame, op: llvm.StoreOp) -> list[Value]:
+    """Write a number or a vector."""
+    pointer = _pointer(frame.get(op.ptr))
+    buffer, width = _typed(pointer, op.value.type)
+    store(frame, op, buffer, _places(frame, op, pointer, width), frame.get(op.value), width=width)
+    return []
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {
+        "llvm.getelementptr": gep,
+        "llvm.load": read,
+        "llvm.mlir.addressof": address_of,
+        "llvm.store": write,
+    }
+)

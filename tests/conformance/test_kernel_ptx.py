@@ -1,0 +1,127 @@
+"""PTX of loop kernels: right, without races and accesses outside of buffers, as wide and as short as XLA's."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
+
+from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
+from shardy_py.emitters.kernel import Kernel, emit
+from shardy_py.emitters.lower.libdevice import find_libdevice
+from tests.conformance.test_kernel_runs import difference, loop_module, ops_of
+from tests.conformance.test_kernels import FILE, kernels, name_of
+from tests.conformance.xla_cpu import DTYPES, random_array, run_on_xla
+
+JUDGE = FILE.parent / "judge"
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(not FILE.exists(), reason="the reference's kernels are not beside the project"),
+    pytest.mark.skipif(not JUDGE.exists(), reason="the emulator of PTX is not beside the reference's kernels"),
+    pytest.mark.skipif(find_libdevice() is None, reason="libdevice is not installed (nvidia-cuda-nvcc-cu12)"),
+]
+
+# Instructions that the emulator runs for one kernel at most; what is longer is named in the test's report.
+MOST_WORK = 3e7
+AS_WIDE = 0.98
+MOST_OF_XLA = 1.1
+# The device's approximations of exp, log and sine in the emulator's own precision, against the largest element.
+OF_LARGEST = 64.0
+
+
+def judge(name: str) -> ModuleType:
+    """A module of the judge."""
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, JUDGE / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+def widest(memory: Mapping[str, int], prefix: str) -> int:
+    """The bytes of the widest access of a kind."""
+
+    def width(name: str) -> int:
+        lanes = re.search(r"\.v(\d)", name)
+        bits = re.search(r"(\d+)$", name)
+        assert bits is not None
+        return int(bits[1]) // 8 * (int(lanes[1]) if lanes else 1)
+
+    return max((width(name) for name in memory if name.startswith(prefix)), default=0)
+
+
+def ran(kernel: Kernel, arrays: list[Any]) -> tuple[list[Any], int]:
+    """The results of a kernel in the emulator, and how many instructions it ran."""
+    fusion = kernel.fusion
+    results = [np.zeros(shape_of(root), np.dtype(DTYPES[element_type_of(root)])) for root in fusion.roots]
+    stats: dict[str, int] = {}
+    run = judge("ptxrun").run
+    buffers = [*map(np.array, arrays), *results]
+    run(kernel.ptx, kernel.name, kernel.launch.blocks, kernel.launch.threads, buffers, stats=stats)
+    return results, stats["instructions"]
+
+
+def test_ptx_computes_what_xla_computes(record_property: Callable[[str, object], None], tmp_path: Path) -> None:
+    """In the emulator every kernel is right and runs at most as many instructions as XLA's, in the median."""
+    dynamic = json.loads((FILE.parent / "kernels_dynamic.json").read_text())
+    wrong: dict[str, str] = {}
+    ratios, left_out = [], []
+    for golden, fusion, choice in kernels():
+        if golden["emitter"] != "loop":
+            continue
+        kernel, name = emit(fusion), name_of(golden)
+        facts = judge("facts").ptx_facts(kernel.ptx, kernel.name)
+        work = np.prod(kernel.launch.blocks) * np.prod(kernel.launch.threads) * facts["instructions"]
+        if work > MOST_WORK:
+            left_out.append(name)
+            continue
+        text = golden["fused_stablehlo"]
+        rng = np.random.default_rng(len(text))
+        arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
+        found, instructions = ran(kernel, arrays)
+        known = dynamic.get(f"{golden['case']}__{golden['fusion']}", {}).get("instructions")
+        ratios += [instructions / known] if known else []
+        ops = ops_of(loop_module(fusion, choice))
+        for want, got in zip(run_on_xla(text, arrays), found, strict=True):
+            problem = difference(fusion, ops, want, got)
+            if problem and judge("expected").compare(want, got, "loop", name) > 1:
+                wrong[name] = problem
+    record_property("left out by size", left_out)
+    record_property("instructions", (median(ratios), max(ratios)))
+    assert wrong == {}
+    assert median(ratios) <= MOST_OF_XLA
+
+
+def test_ptx_is_as_wide_as_xlas(tmp_path: Path) -> None:
+    """Loads and stores are as wide as XLA's in 98 % of the kernels, and ptxas takes all without a spill."""
+    narrow, refused, seen = {}, {}, 0
+    facts = judge("facts")
+    for golden, fusion, _ in kernels():
+        if golden["emitter"] != "loop":
+            continue
+        seen += 1
+        kernel, name = emit(fusion), name_of(golden)
+        memory, theirs = facts.ptx_facts(kernel.ptx, kernel.name)["memory"], golden["ptx"]["memory"]
+        if any(widest(memory, kind) < widest(theirs, kind) for kind in ("ld.global", "st.global")):
+            narrow[name] = (memory, theirs)
+        machine = facts.machine_facts(kernel.ptx, kernel.name, str(tmp_path)) or {kernel.name: {}}
+        if "error" in machine or machine[kernel.name].get("spill_stores"):
+            refused[name] = machine
+    assert len(narrow) <= (1 - AS_WIDE) * seen, narrow
+    assert refused == {}
+    assert seen > 20
