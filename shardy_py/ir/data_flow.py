@@ -1,4 +1,7 @@
-"""Data-flow edges in the graph: values that carry the shardings of other values."""
+"""Data-flow edges in the graph: values that carry the shardings of other values.
+
+Mirrors utils.cc::getShardableValue.
+"""
 
 from __future__ import annotations
 

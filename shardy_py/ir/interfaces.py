@@ -2,6 +2,8 @@
 
 These names mirror Shardy's `ShardingRuleOpInterface` and `ShardableDataFlowOpInterface`. A definition that a plugin
 registers for an op name implements them; the op concerned is the first argument.
+
+Mirrors op_interface.td::ShardableDataFlowOpInterface and op_interface.td::ShardingRuleOpInterface.
 """
 
 from __future__ import annotations

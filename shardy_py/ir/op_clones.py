@@ -2,6 +2,8 @@
 
 A mapping tells what the copies use instead: original value id to new value. Values that are not in it are used as they
 are. Uses are entered as MLIR enters them when it clones: an op's own before those of the ops in its regions.
+
+Mirrors utils.cc::cloneFuncRecursively.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A walk over all shardings of a program, wherever they are stored."""
+"""A walk over all shardings of a program, wherever they are stored.
+
+Mirrors sharding_walker.cc::transformShardings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Loading of shardings from attributes into the table of a program, and storing of them."""
+"""Loading of shardings from attributes into the table of a program, and storing of them.
+
+Mirrors utils.cc::setShardings and utils.cc::getOpenShardingsWithShardingAtIndex.
+"""
 
 from __future__ import annotations
 

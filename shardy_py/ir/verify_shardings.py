@@ -1,4 +1,7 @@
-"""Verifier of the shardings of a program: valid on their meshes, and without axes that are manual there."""
+"""Verifier of the shardings of a program: valid on their meshes, and without axes that are manual there.
+
+Mirrors verifiers.cc::verifyTensorShardingAttr and verifiers.cc::emitBoundAxisInManualComputationError.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The data-flow edges of the region ops of sdy: one edge per block argument and one per result."""
+"""The data-flow edges of the region ops of sdy: one edge per block argument and one per result.
+
+Mirrors dialect.cc::ManualComputationOp.
+"""
 
 from __future__ import annotations
 

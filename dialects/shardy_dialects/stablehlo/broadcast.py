@@ -1,4 +1,7 @@
-"""Broadcasts: dimensions of the operand keep their factor, new and expanded dimensions have their own."""
+"""Broadcasts: dimensions of the operand keep their factor, new and expanded dimensions have their own.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

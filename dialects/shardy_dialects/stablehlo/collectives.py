@@ -1,4 +1,7 @@
-"""Collectives: dimensions that change are replicated, with one factor for the operands and one for the results."""
+"""Collectives: dimensions that change are replicated, with one factor for the operands and one for the results.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Convolutions: groups, batch, windows, kernel window and features each have factors of their own."""
+"""Convolutions: groups, batch, windows, kernel window and features each have factors of their own.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

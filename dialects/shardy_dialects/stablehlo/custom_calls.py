@@ -1,4 +1,7 @@
-"""Custom calls with a known target; all others have no rule unless one is written on them."""
+"""Custom calls with a known target; all others have no rule unless one is written on them.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Ops through which values flow: loops, branches and barriers. Each result owns the edge of its values."""
+"""Ops through which values flow: loops, branches and barriers. Each result owns the edge of its values.
+
+Mirrors stablehlo_extensions.cc::WhileShardableDataFlowOpInterface and
+stablehlo_extensions.cc::CaseShardableDataFlowOpInterface.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Contractions: batching and free dimensions pass through, contracting dimensions are reduced."""
+"""Contractions: batching and free dimensions pass through, contracting dimensions are reduced.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Elementwise ops: every dimension passes through; predicates of selects and bounds of clamps may be scalars."""
+"""Elementwise ops: every dimension passes through; predicates of selects and bounds of clamps may be scalars.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

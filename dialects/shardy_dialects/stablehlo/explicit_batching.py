@@ -2,6 +2,8 @@
 
 A batching dimension can be sharded, while one that is indexed must be replicated. Python code such as
 ``x[jnp.arange(batch), indices]`` makes the latter.
+
+Mirrors explicit_gather_scatter_batching.cc::ExplicitGatherScatterBatchingPass.
 """
 
 from __future__ import annotations

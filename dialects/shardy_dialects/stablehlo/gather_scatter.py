@@ -1,4 +1,7 @@
-"""Gather and scatter: window dimensions, batch dimensions, collapsed dimensions and the index vector."""
+"""Gather and scatter: window dimensions, batch dimensions, collapsed dimensions and the index vector.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decompositions and transforms of the last dimensions; all dimensions before are batch dimensions."""
+"""Decompositions and transforms of the last dimensions; all dimensions before are batch dimensions.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Batch normalization: the feature dimension is that of all the vectors, too."""
+"""Batch normalization: the feature dimension is that of all the vectors, too.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

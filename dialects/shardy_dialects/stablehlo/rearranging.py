@@ -1,4 +1,7 @@
-"""Ops that put elements elsewhere without changing their number: reshape, transpose and reverse."""
+"""Ops that put elements elsewhere without changing their number: reshape, transpose and reverse.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

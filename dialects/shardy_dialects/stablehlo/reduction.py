@@ -1,4 +1,7 @@
-"""Reductions over whole dimensions and over windows."""
+"""Reductions over whole dimensions and over windows.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Random number generators: the state is replicated, the numbers may be sharded in any way."""
+"""Random number generators: the state is replicated, the numbers may be sharded in any way.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Slices, updates of slices, padding and concatenation."""
+"""Slices, updates of slices, padding and concatenation.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sorting along one dimension."""
+"""Sorting along one dimension.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ops that need no rule: constants, tokens, tuples, device numbers, terminators, host communication."""
+"""Ops that need no rule: constants, tokens, tuples, device numbers, terminators, host communication.
+
+Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Propagation edges: the moves of axes between the tensors of an op, step by step."""
+"""Propagation edges: the moves of axes between the tensors of an op, step by step.
+
+Mirrors source_sharding.cc::createPropagationEdges.
+"""
 
 from __future__ import annotations
 

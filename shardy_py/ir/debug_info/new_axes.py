@@ -1,4 +1,7 @@
-"""New axes of a step, each with the operand or result that it came from."""
+"""New axes of a step, each with the operand or result that it came from.
+
+Mirrors source_sharding.cc::createSourceMap.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sharding origins: for every axis of every value, the annotation of the user that it goes back to."""
+"""Sharding origins: for every axis of every value, the annotation of the user that it goes back to.
+
+Mirrors source_sharding.cc::prepareShardingOriginsHandler.
+"""
 
 from __future__ import annotations
 

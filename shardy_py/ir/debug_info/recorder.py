@@ -1,4 +1,7 @@
-"""Recorder of debug information while shardings change."""
+"""Recorder of debug information while shardings change.
+
+Mirrors source_sharding.cc::SourceShardingHandler.
+"""
 
 from __future__ import annotations
 

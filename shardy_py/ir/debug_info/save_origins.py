@@ -1,4 +1,7 @@
-"""Sharding origins as attributes of ops, arguments and results."""
+"""Sharding origins as attributes of ops, arguments and results.
+
+Mirrors source_sharding.cc::saveShardingOriginsOnModule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Leave out collectives that undo each other or do nothing, and fuse those that go together."""
+"""Leave out collectives that undo each other or do nothing, and fuse those that go together.
+
+Mirrors export_pipeline.cc::addCanonicalizerPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Simplify what inserting reshards left behind: a reshard of a reshard is one reshard."""
+"""Simplify what inserting reshards left behind: a reshard of a reshard is one reshard.
+
+Mirrors export_pipeline.cc::addCanonicalizerPass.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ def _only_used_here(op: Op) -> Op | None:
 
 
 def _merge(program: Program, inner: Op, outer: Op) -> None:
-    """Let a reshard start from where the one before it starts."""
+    """Let a reshard start from where the one before it starts.
+
+    Mirrors canonicalization.td::ReshardOfReshardPattern.
+    """
     outer.set_operand(0, inner.operands[0])
     # The merged op is a new one to MLIR: attributes that other dialects put on the old ones are gone.
     for name in [name for name in outer.attributes if name != "sharding"]:

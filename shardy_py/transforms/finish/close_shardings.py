@@ -1,4 +1,7 @@
-"""Close all shardings, now that nothing will be propagated any more."""
+"""Close all shardings, now that nothing will be propagated any more.
+
+Mirrors close_shardings.cc::CloseShardingsPass.
+"""
 
 from __future__ import annotations
 

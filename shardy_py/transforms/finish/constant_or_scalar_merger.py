@@ -1,4 +1,7 @@
-"""Merge the copies of constants again that turned out to be sharded alike."""
+"""Merge the copies of constants again that turned out to be sharded alike.
+
+Mirrors constant_or_scalar_merger.cc::ConstantOrScalarMergerPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Remove all shardings and meshes from a program."""
+"""Remove all shardings and meshes from a program.
+
+Mirrors drop_sharding_and_mesh.cc::DropShardingAndMeshPass.
+"""
 
 from __future__ import annotations
 

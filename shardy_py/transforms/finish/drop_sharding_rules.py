@@ -1,4 +1,7 @@
-"""Drop the sharding rules that propagation left on the ops."""
+"""Drop the sharding rules that propagation left on the ops.
+
+Mirrors drop_sharding_rules.cc::DropShardingRulesPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Make functions and calls of named computations again."""
+"""Make functions and calls of named computations again.
+
+Mirrors export_named_computations.cc::ExportNamedComputationsPass.
+"""
 
 from __future__ import annotations
 

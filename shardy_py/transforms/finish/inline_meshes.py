@@ -1,4 +1,7 @@
-"""Write the mesh itself wherever one is named, and take the names out of the module."""
+"""Write the mesh itself wherever one is named, and take the names out of the module.
+
+Mirrors inline_meshes.cc::InlineMeshesPass.
+"""
 
 from __future__ import annotations
 

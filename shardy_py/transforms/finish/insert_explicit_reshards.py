@@ -1,4 +1,7 @@
-"""Insert reshards so that every op gets its operands, and gives its results, in shardings it can compute with."""
+"""Insert reshards so that every op gets its operands, and gives its results, in shardings it can compute with.
+
+Mirrors insert_explicit_reshards.cc::InsertExplicitReshardsPass.
+"""
 
 from __future__ import annotations
 

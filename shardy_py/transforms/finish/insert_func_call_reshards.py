@@ -1,4 +1,7 @@
-"""Explicit reshards of the results of calls whose functions return them in another sharding."""
+"""Explicit reshards of the results of calls whose functions return them in another sharding.
+
+Mirrors insert_func_call_reshards.cc::InsertFuncCallReshardsPass.
+"""
 
 from __future__ import annotations
 

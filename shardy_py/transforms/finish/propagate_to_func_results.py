@@ -1,4 +1,7 @@
-"""Shard the results of functions like the values they return, so that calls can be brought in line with them."""
+"""Shard the results of functions like the values they return, so that calls can be brought in line with them.
+
+Mirrors propagate_to_func_results.cc::PropagateToFuncResultsPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Leave out collectives around dots that the first version of collective matmuls would not recognise."""
+"""Leave out collectives around dots that the first version of collective matmuls would not recognise.
+
+Mirrors remove_ag_rs_for_cmv1.cc::RemoveAllGatherReduceScatterForCMV1Pass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Remove the debug information of propagation."""
+"""Remove the debug information of propagation.
+
+Mirrors remove_propagation_debug_info.cc::RemovePropagationDebugInfoPass.
+"""
 
 from __future__ import annotations
 

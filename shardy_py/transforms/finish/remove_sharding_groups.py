@@ -1,4 +1,7 @@
-"""Remove the sharding groups after propagation."""
+"""Remove the sharding groups after propagation.
+
+Mirrors remove_sharding_groups.cc::RemoveShardingGroupsPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Remove sub-axes from the shardings of inputs and outputs."""
+"""Remove sub-axes from the shardings of inputs and outputs.
+
+Mirrors remove_sub_axes_in_input_output_shardings.cc::RemoveSubAxesInInputOutputShardingsPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Replace reshards by the collectives that carry them out."""
+"""Replace reshards by the collectives that carry them out.
+
+Mirrors reshard_to_collectives.cc::ReshardToCollectivesPass.
+"""
 
 from __future__ import annotations
 

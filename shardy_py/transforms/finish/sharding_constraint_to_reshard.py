@@ -1,4 +1,7 @@
-"""Turn sharding constraints into reshards: once all shardings are known, a constraint is a change of sharding."""
+"""Turn sharding constraints into reshards: once all shardings are known, a constraint is a change of sharding.
+
+Mirrors sharding_constraint_to_reshard.cc::ShardingConstraintToReshardPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Move the shardings of data-flow edges back to the ops they belong to, and take the edge ops out again."""
+"""Move the shardings of data-flow edges back to the ops they belong to, and take the edge ops out again.
+
+Mirrors sink_data_flow_edges.cc::SinkDataFlowEdgesPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Move the shardings of edges between calls and functions back to arguments and results, and take the edges out."""
+"""Move the shardings of edges between calls and functions back to arguments and results, and take the edges out.
+
+Mirrors sink_func_data_flow_edges.cc::SinkFuncDataFlowEdgesPass.
+"""
 
 from __future__ import annotations
 

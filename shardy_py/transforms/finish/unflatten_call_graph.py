@@ -1,4 +1,7 @@
-"""Let calls share functions again: of copies that ended up alike, one is enough."""
+"""Let calls share functions again: of copies that ended up alike, one is enough.
+
+Mirrors unflatten_call_graph.cc::UnflattenCallGraphPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Make sure that inputs and outputs need no padding."""
+"""Make sure that inputs and outputs need no padding.
+
+Mirrors update_non_divisible_input_output_shardings.cc::UpdateNonDivisibleInputOutputShardingsPass.
+"""
 
 from __future__ import annotations
 
@@ -78,6 +81,8 @@ def evenly_sharded(sharding: TensorSharding, shape: Iterable[int], mesh: Mesh) -
     """Return a sharding whose dimensions are sharded by the longest prefix of their axes that divides them.
 
     The last axis may be a part of the one it was. A dimension that changes loses its priority.
+
+    Mirrors update_non_divisible_input_output_shardings.cc::getEvenlySharded.
     """
     # A sharding on a single device has no dimensions, whatever the shape.
     pairs = list(zip(sharding.dim_shardings, shape, strict=False))

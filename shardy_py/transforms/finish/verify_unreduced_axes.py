@@ -1,4 +1,7 @@
-"""Check that no op makes partial results whole, or whole ones partial, without an op that says so."""
+"""Check that no op makes partial results whole, or whole ones partial, without an op that says so.
+
+Mirrors verify_unreduced_axes.cc::VerifyUnreducedAxesPass.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +135,10 @@ class _Checker:
             self._check_equal(call, inside, self._sharding(value), "result", result.index)
 
     def _check_return(self, op: Op) -> None:
-        """Check the values that a region yields to the results of the op around it."""
+        """Check the values that a region yields to the results of the op around it.
+
+        Mirrors verify_unreduced_axes.cc::verifyTerminator.
+        """
         parent = op.parent_op
         if parent is None:
             return
@@ -190,7 +196,10 @@ class _Checker:
         return words.pop() if len(words) == 1 else None
 
     def _combiner(self, op: Op) -> ReductionOp | None:
-        """Return the combiner of a reduction: the op whose result its region returns, if that is always the same."""
+        """Return the combiner of a reduction: the op whose result its region returns, if that is always the same.
+
+        Mirrors verify_unreduced_axes.cc::getReductionType.
+        """
         blocks = op.regions[0].blocks if op.regions else []
         terminator = blocks[0].terminator if blocks else None
         kinds = {self._kind(value) for value in terminator.operands} if terminator else set()

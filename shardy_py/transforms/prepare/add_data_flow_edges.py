@@ -1,4 +1,7 @@
-"""An op for every data-flow edge, so that propagation visits it like any other op."""
+"""An op for every data-flow edge, so that propagation visits it like any other op.
+
+Mirrors add_data_flow_edges.cc::AddDataFlowEdgesPass.
+"""
 
 from __future__ import annotations
 

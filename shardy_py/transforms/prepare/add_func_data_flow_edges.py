@@ -1,4 +1,7 @@
-"""An edge op for each value that flows between calls and functions, so that calls share functions."""
+"""An edge op for each value that flows between calls and functions, so that calls share functions.
+
+Mirrors add_func_data_flow_edges.cc::AddFuncDataFlowEdgesPass.
+"""
 
 from __future__ import annotations
 

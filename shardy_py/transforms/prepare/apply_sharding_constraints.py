@@ -1,4 +1,7 @@
-"""Closed sharding constraints on values, not only on their users behind the constraint."""
+"""Closed sharding constraints on values, not only on their users behind the constraint.
+
+Mirrors apply_sharding_constraints.cc::ApplyShardingConstraintsPass.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +98,8 @@ class _Constraints:
 
         A target of a data flow edge is not restricted itself, which would restrict all targets; instead all its
         users go through a constraint.
+
+        Mirrors apply_sharding_constraints.cc::applyConstraint.
         """
         carrier = shardable_value(value, self.semantics)
         if carrier is None or not self._should_apply(value, carrier, sharding):
@@ -160,6 +165,8 @@ class _Constraints:
 
         The chain counts where its input has neither a sharding nor another constraint, and nothing but the next
         constraint uses the ones before the last.
+
+        Mirrors apply_sharding_constraints.cc::getTailOfShardingConstraintChain.
         """
         value = head.operands[0]
         producer = value.defining_op

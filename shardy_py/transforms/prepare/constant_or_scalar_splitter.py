@@ -2,6 +2,8 @@
 
 Two users of one constant need not be sharded alike only because they happen to use the same constant. The same holds
 for all that is computed from constants alone, and for scalars blown up to tensors.
+
+Mirrors constant_or_scalar_splitter.cc::ConstantOrScalarSplitterPass.
 """
 
 from __future__ import annotations
@@ -174,7 +176,10 @@ class _Splitter:
         return kind
 
     def _preserves_constants(self, op: Op) -> bool:
-        """Return whether the results of a call, or a named computation, are constant if the operands are."""
+        """Return whether the results of a call, or a named computation, are constant if the operands are.
+
+        Mirrors constant_or_scalar_splitter.cc::isConstantPreserving.
+        """
         if op.name == CALL:
             callee = self._symbols.callee(op)
             # Nobody knows what a declared function does; the reference takes it for constant, and aborts later.
@@ -203,7 +208,10 @@ class _Splitter:
             self._log.given(op, number)
 
     def _copy(self, root: Value) -> Value:
-        """Return a copy of a value with all it is computed from; what is used twice in it is copied once."""
+        """Return a copy of a value with all it is computed from; what is used twice in it is copied once.
+
+        Mirrors constant_or_scalar_splitter.cc::cloneSubComputation.
+        """
         mapping: Mapping = {}
         stack = [(root, False)]
         while stack:
@@ -219,7 +227,10 @@ class _Splitter:
         return mapping[root.id]
 
     def _copy_op(self, op: Op, value: Value, mapping: Mapping) -> None:
-        """Copy an op to just before it, and the sharding groups of the value of it that is needed."""
+        """Copy an op to just before it, and the sharding groups of the value of it that is needed.
+
+        Mirrors constant_or_scalar_splitter.cc::cloneShardingGroupUsers.
+        """
         copied = clone_op(op, mapping)
         if self._log is not None:
             self._log.copied(op, copied)

@@ -1,4 +1,7 @@
-"""Give every call a function of its own, so that each can be sharded as that call needs it."""
+"""Give every call a function of its own, so that each can be sharded as that call needs it.
+
+Mirrors flatten_call_graph.cc::FlattenCallGraphPass.
+"""
 
 from __future__ import annotations
 

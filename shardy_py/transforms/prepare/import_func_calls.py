@@ -1,4 +1,7 @@
-"""Put the body of a function where it is called, inside a named computation that can be taken out again."""
+"""Put the body of a function where it is called, inside a named computation that can be taken out again.
+
+Mirrors import_func_calls.cc::ImportFuncCallsPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Bring sharding groups into normal form: one group per value, numbered from 0, without duplicates."""
+"""Bring sharding groups into normal form: one group per value, numbered from 0, without duplicates.
+
+Mirrors sharding_group_import.cc::ShardingGroupImportPass.
+"""
 
 from __future__ import annotations
 

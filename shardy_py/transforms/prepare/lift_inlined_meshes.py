@@ -1,4 +1,7 @@
-"""One name for every mesh: inlined meshes become symbols, and of equal symbols one is kept."""
+"""One name for every mesh: inlined meshes become symbols, and of equal symbols one is kept.
+
+Mirrors lift_inlined_meshes.cc::LiftInlinedMeshesPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Make manual computations name all their manual axes in every sharding, and sort them."""
+"""Make manual computations name all their manual axes in every sharding, and sort them.
+
+Mirrors manual_axes_cleanup.cc::ManualAxesCleanupPass.
+"""
 
 from __future__ import annotations
 

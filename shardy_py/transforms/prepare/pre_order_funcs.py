@@ -1,4 +1,7 @@
-"""Put every function before those it calls, as propagation goes through them from top to bottom."""
+"""Put every function before those it calls, as propagation goes through them from top to bottom.
+
+Mirrors pre_order_funcs.cc::PreOrderFuncsPass.
+"""
 
 from __future__ import annotations
 

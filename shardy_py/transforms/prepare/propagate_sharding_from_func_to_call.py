@@ -1,4 +1,7 @@
-"""Give calls the shardings that the called functions ask for their results."""
+"""Give calls the shardings that the called functions ask for their results.
+
+Mirrors propagate_sharding_from_func_to_call.cc::PropagateShardingFromFuncToCallPass.
+"""
 
 from __future__ import annotations
 

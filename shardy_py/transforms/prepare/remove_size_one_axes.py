@@ -1,4 +1,7 @@
-"""Take axes of size one out of all shardings: they shard nothing, but two of them could be in conflict."""
+"""Take axes of size one out of all shardings: they shard nothing, but two of them could be in conflict.
+
+Mirrors remove_size_one_axes.cc::RemoveSizeOneAxesPass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Splitting axes where others start and end, so that any two that overlap are equal."""
+"""Splitting axes where others start and end, so that any two that overlap are equal.
+
+Mirrors utils.cc::alignSubAxesByDecomposition.
+"""
 
 from __future__ import annotations
 

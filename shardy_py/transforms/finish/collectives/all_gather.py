@@ -1,4 +1,7 @@
-"""Finding the axes of an all-gather."""
+"""Finding the axes of an all-gather.
+
+Mirrors reshard_to_collectives.cc::tryAllGather.
+"""
 
 from __future__ import annotations
 

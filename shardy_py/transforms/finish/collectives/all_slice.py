@@ -1,4 +1,7 @@
-"""Finding the axes of an all-slice."""
+"""Finding the axes of an all-slice.
+
+Mirrors reshard_to_collectives.cc::tryAllSlice.
+"""
 
 from __future__ import annotations
 
@@ -76,6 +79,8 @@ def _reserve_for_all_to_all(state: ReshardState, src_dim: int) -> list[AxisRef]:
     That saves a collective-permute where the end of the source dimension is followed by free axes in the target
     dimension. The target dimension must have nothing misplaced, the source dimension nothing else to become, and
     be divisible by all the axes. The capacity is borrowed from the target dimension.
+
+    Mirrors reshard_to_collectives.cc::getAxesToSliceForAllToAll.
     """
     src_in_axes = state.in_axes[src_dim]
     if not src_in_axes or state.out_axes[src_dim]:

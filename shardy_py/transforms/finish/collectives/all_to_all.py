@@ -1,4 +1,7 @@
-"""Finding all-to-alls: axes that go from the end of one dimension to the end of another."""
+"""Finding all-to-alls: axes that go from the end of one dimension to the end of another.
+
+Mirrors reshard_to_collectives.cc::tryAllToAlls.
+"""
 
 from __future__ import annotations
 

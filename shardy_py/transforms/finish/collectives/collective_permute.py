@@ -1,4 +1,7 @@
-"""Deciding on a collective-permute, and finding the sharding it leads to."""
+"""Deciding on a collective-permute, and finding the sharding it leads to.
+
+Mirrors reshard_to_collectives.cc::tryCollectivePermute.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ def _is_useful(state: ReshardState) -> bool:
 
 
 def _is_useful_in(state: ReshardState, dim: int) -> bool:
-    """Return whether a dimension could be in place right away, or has axes in an order that all-to-alls cannot use."""
+    """Return whether a dimension could be in place right away, or has axes in an order that all-to-alls cannot use.
+
+    Mirrors reshard_to_collectives.cc::shouldCollectivePermute.
+    """
     in_axes, out_axes = state.in_axes[dim], state.out_axes[dim]
     if in_axes and out_axes and _are_sizes_divisible(state, in_axes[0], out_axes[0]):
         return True
@@ -61,6 +67,8 @@ def _permute(state: ReshardState) -> None:
     """Shard every dimension as much as before: by axes in place, then axes of the target, then those to be gathered.
 
     Axes to be gathered go to the front, preferably to where they were, so that all-to-alls can move the others.
+
+    Mirrors reshard_to_collectives.cc::performCollectivePermute.
     """
     state.in_set.clear()
     leftover = [_put_in_place(state, dim) for dim in state.dims]

@@ -1,4 +1,7 @@
-"""Collectives that can be left out, or replaced by cheaper ones."""
+"""Collectives that can be left out, or replaced by cheaper ones.
+
+Mirrors canonicalization.td::AllToAllFusionPattern and canonicalization.cc::AllReduceOfShardedToUnreducedPattern.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +21,42 @@ def _operand_made_by(op: Op, name: str) -> Op | None:
 
 
 def drop_gather_of_nothing(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-gather along no axes by its operand."""
+    """Replace an all-gather along no axes by its operand.
+
+    Mirrors canonicalization.td::AllGatherNoopPattern.
+    """
     return _drop_if(rewriter, op, matches=op.attributes["gathering_axes"].is_empty)
 
 
 def drop_slice_of_nothing(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-slice along no axes by its operand."""
+    """Replace an all-slice along no axes by its operand.
+
+    Mirrors canonicalization.td::AllSliceNoopPattern.
+    """
     return _drop_if(rewriter, op, matches=op.attributes["slicing_axes"].is_empty)
 
 
 def drop_reduce_scatter_of_nothing(rewriter: Rewriter, op: Op) -> bool:
-    """Replace a reduce-scatter along no axes by its operand."""
+    """Replace a reduce-scatter along no axes by its operand.
+
+    Mirrors canonicalization.td::ReduceScatterNoopPattern.
+    """
     return _drop_if(rewriter, op, matches=op.attributes["reduce_scatter_axes"].is_empty)
 
 
 def drop_reduce_of_nothing(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-reduce along no axes by its operand."""
+    """Replace an all-reduce along no axes by its operand.
+
+    Mirrors canonicalization.td::AllReduceNoopPattern.
+    """
     return _drop_if(rewriter, op, matches=not op.attributes["reduction_axes"].axes)
 
 
 def drop_permute_to_same(rewriter: Rewriter, op: Op) -> bool:
-    """Replace a collective-permute to the sharding its operand has by the operand."""
+    """Replace a collective-permute to the sharding its operand has by the operand.
+
+    Mirrors canonicalization.td::CollectivePermuteNoopPattern.
+    """
     carrier = shardable_value(op.operands[0], rewriter.semantics)
     source = None if carrier is None else rewriter.program.sharding(carrier)
     target = rewriter.program.sharding(op.result)
@@ -54,7 +72,10 @@ def _drop_if(rewriter: Rewriter, op: Op, *, matches: bool) -> bool:
 
 
 def undo_slice_of_gather(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-slice of what was gathered along the same axes by what it was before."""
+    """Replace an all-slice of what was gathered along the same axes by what it was before.
+
+    Mirrors canonicalization.td::AllSliceOfAllGatherPattern.
+    """
     gather = _operand_made_by(op, "sdy.all_gather")
     if gather is None or gather.attributes["gathering_axes"] != op.attributes["slicing_axes"]:
         return False
@@ -63,7 +84,10 @@ def undo_slice_of_gather(rewriter: Rewriter, op: Op) -> bool:
 
 
 def undo_reduce_of_replicated(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-reduce of what became unreduced along the same axes by what it was before."""
+    """Replace an all-reduce of what became unreduced along the same axes by what it was before.
+
+    Mirrors canonicalization.td::AllReduceOfReplicatedToUnreducedPattern.
+    """
     source = _operand_made_by(op, "sdy.replicated_to_unreduced")
     if source is None or source.attributes["axes"] != op.attributes["reduction_axes"]:
         return False
@@ -72,7 +96,10 @@ def undo_reduce_of_replicated(rewriter: Rewriter, op: Op) -> bool:
 
 
 def gather_instead_of_reducing_sharded(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-reduce of what was made unreduced from being sharded by an all-gather of the same axes."""
+    """Replace an all-reduce of what was made unreduced from being sharded by an all-gather of the same axes.
+
+    Mirrors canonicalization.cc::AllReduceOfShardedToUnreducedPattern.
+    """
     source = _operand_made_by(op, "sdy.sharded_to_unreduced")
     sharding = rewriter.program.sharding(op.result)
     if source is None or sharding is None:
@@ -87,7 +114,10 @@ def gather_instead_of_reducing_sharded(rewriter: Rewriter, op: Op) -> bool:
 
 
 def fuse_all_to_alls(rewriter: Rewriter, op: Op) -> bool:
-    """Make one all-to-all of two in a row that have no dimension in common."""
+    """Make one all-to-all of two in a row that have no dimension in common.
+
+    Mirrors canonicalization.td::AllToAllFusionPattern.
+    """
     inner = _operand_made_by(op, "sdy.all_to_all")
     sharding = rewriter.program.sharding(op.result)
     if inner is None or sharding is None or not inner.result.has_one_use:
@@ -101,7 +131,10 @@ def fuse_all_to_alls(rewriter: Rewriter, op: Op) -> bool:
 
 
 def drop_unused_all_to_all(rewriter: Rewriter, op: Op) -> bool:
-    """Erase an all-to-all that nobody uses, such as the first of two that were fused."""
+    """Erase an all-to-all that nobody uses, such as the first of two that were fused.
+
+    Mirrors canonicalization.td::AllToAllNoUsePattern.
+    """
     if op.result.uses:
         return False
     rewriter.erase(op)

@@ -1,4 +1,7 @@
-"""The greedy search: cheap collectives first, until the current sharding is the target."""
+"""The greedy search: cheap collectives first, until the current sharding is the target.
+
+Mirrors reshard_to_collectives.cc::CollectiveInserter.
+"""
 
 from __future__ import annotations
 

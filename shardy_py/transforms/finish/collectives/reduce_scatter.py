@@ -1,4 +1,7 @@
-"""An all-reduce whose result is sliced is a reduce-scatter, which communicates less."""
+"""An all-reduce whose result is sliced is a reduce-scatter, which communicates less.
+
+Mirrors canonicalization.cc::ReduceScatterFusion.
+"""
 
 from __future__ import annotations
 
@@ -73,6 +76,8 @@ def _split(slicing: Sequence[tuple[AxisRef, ...]], reduction: Sequence[AxisRef])
     """Return the axes of each dimension up to the first that is not reduced, and those from it on.
 
     None where an axis that is reduced is left over.
+
+    Mirrors canonicalization.cc::matchAndComputeReduceScatterFusionAxes.
     """
     left = dict.fromkeys(reduction)
     lengths = []

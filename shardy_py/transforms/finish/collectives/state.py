@@ -1,4 +1,7 @@
-"""The state of a search for collectives: the difference between the current sharding and the target."""
+"""The state of a search for collectives: the difference between the current sharding and the target.
+
+Mirrors reshard_to_collectives.cc::CollectiveInserter.
+"""
 
 from __future__ import annotations
 
@@ -102,6 +105,8 @@ class ReshardState:
         """Return the part of an axis that fits into a capacity, the rest of it, and the capacity that is left.
 
         Nothing fits where neither size divides the other.
+
+        Mirrors reshard_to_collectives.cc::getAxisWithinCapacity.
         """
         size = axis.size(self.mesh)
         if capacity <= 1 or not are_divisible(size, capacity):
@@ -119,6 +124,8 @@ class ReshardState:
         on_added: Callable[[int, AxisRef], None] = lambda dim, axis: None,
     ) -> None:
         """Add available axes to ``in_axes`` of each dimension, as far as its capacity goes.
+
+        Mirrors reshard_to_collectives.cc::distributeInAxesWithinCapacity.
 
         Args:
             available_in: Dimension to the list of axes to take from; what is used is taken out of it.

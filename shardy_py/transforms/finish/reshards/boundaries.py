@@ -1,4 +1,7 @@
-"""Reshards at boundaries: returns of functions, calls, and the edges of data-flow ops."""
+"""Reshards at boundaries: returns of functions, calls, and the edges of data-flow ops.
+
+Mirrors insert_explicit_reshards.cc::insertExplicitReshardsToTargetSharding.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from shardy_py.transforms.finish.reshards.unreduced import make_unreduced, reduc
 
 
 def reshard_returns(resharder: Resharder, function: Op, *, full: bool) -> None:
-    """Reshard the returned values of a function to the shardings of its results."""
+    """Reshard the returned values of a function to the shardings of its results.
+
+    Mirrors insert_explicit_reshards.cc::insertExplicitReshardsOnFuncReturn.
+    """
     blocks = function.regions[0].blocks if function.regions else []
     terminator = blocks[0].terminator if blocks else None
     if terminator is None:
@@ -29,7 +35,10 @@ def reshard_returns(resharder: Resharder, function: Op, *, full: bool) -> None:
 
 
 def reshard_data_flow(resharder: Resharder, op: Op, data_flow: ShardableDataFlowOpInterface, *, full: bool) -> None:
-    """Bring the sources of every edge to the sharding of the edge's owner, each right behind its definition."""
+    """Bring the sources of every edge to the sharding of the edge's owner, each right behind its definition.
+
+    Mirrors insert_explicit_reshards.cc::insertExplicitReshardsOnDataFlowOp.
+    """
     owners = (*data_flow.get_op_result_edge_owners(op), *data_flow.get_block_argument_edge_owners(op))
     for owner in owners:
         target = resharder.program.shardings.get(owner.id)
@@ -44,6 +53,8 @@ def reshard_call(resharder: Resharder, call: Op) -> None:
     """Bring the operands of a call to the shardings of the function's arguments.
 
     This happens in both versions: a function must not need a copy for every sharding it is called with.
+
+    Mirrors insert_explicit_reshards.cc::insertExplicitReshardsOnCallOp.
     """
     targets = _argument_shardings(resharder, call)
     for number, target in enumerate(targets):
@@ -82,7 +93,10 @@ def _first_mesh(resharder: Resharder, shardings: Iterable[TensorSharding | None]
 
 
 def _bring_to(resharder: Resharder, use: OpOperand, target: TensorSharding | None, place: Place, *, full: bool) -> None:
-    """Bring one operand to a sharding: reduce, make unreduced, then reshard the rest in the full version."""
+    """Bring one operand to a sharding: reduce, make unreduced, then reshard the rest in the full version.
+
+    Mirrors insert_explicit_reshards.cc::insertExplicitReshardsToTargetSharding.
+    """
     source = reduce_use(resharder, use, resharder.sharding(use.value), target, place)
     source = make_unreduced(resharder, use, target, place) or source
     if not full or are_equivalent(source, target):

@@ -1,4 +1,7 @@
-"""The greedy choice of axes: the axes of the largest tensors win, one factor at a time."""
+"""The greedy choice of axes: the axes of the largest tensors win, one factor at a time.
+
+Mirrors explicit_reshards_util.cc::FactorAxesCandidateBag.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,8 @@ _PRECEDENCE = {
 class _Candidate:
     """Axes that a factor could take.
 
+    Mirrors explicit_reshards_util.cc::FactorAxesCandidate.
+
     Attributes:
         factor: The factor.
         axes: The axes.
@@ -46,7 +51,10 @@ class _Candidate:
 
 
 def greedy_axes(projection: OpProjection, tensor_sizes: Sequence[int]) -> list[Axes]:
-    """Return the axes of every factor: pick the best candidate, drop or shorten those it excludes, and so on."""
+    """Return the axes of every factor: pick the best candidate, drop or shorten those it excludes, and so on.
+
+    Mirrors explicit_reshards_util.cc::findCommonAxesHeuristic.
+    """
     rule, mesh = projection.rule, projection.mesh
     assigned: list[Axes] = [()] * rule.num_factors
     candidates = _all_candidates(projection, tensor_sizes)
@@ -65,7 +73,10 @@ def greedy_axes(projection: OpProjection, tensor_sizes: Sequence[int]) -> list[A
 
 
 def _all_candidates(projection: OpProjection, tensor_sizes: Sequence[int]) -> list[_Candidate]:
-    """Return a candidate for the axes of every tensor along every factor, and for all whole axes they start with."""
+    """Return a candidate for the axes of every tensor along every factor, and for all whole axes they start with.
+
+    Mirrors explicit_reshards_util.cc::findFactorAxesCandidates.
+    """
     rule, mesh = projection.rule, projection.mesh
     found: dict[tuple[int, Axes], _Candidate] = {}
     for factor, axes in _sources(projection):

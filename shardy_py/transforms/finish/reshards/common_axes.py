@@ -1,4 +1,7 @@
-"""The axes along which an op should compute, one list per factor, so that as little as possible is resharded."""
+"""The axes along which an op should compute, one list per factor, so that as little as possible is resharded.
+
+Mirrors explicit_reshards_util.cc::findCommonAxes.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +54,8 @@ def _axes_of_preferred_tensor(
     """Return the axes of one of two tensors, so that only the other one is resharded.
 
     Factors that only the other one has keep what of their axes is still free.
+
+    Mirrors explicit_reshards_util.cc::findCommonAxesOnUnaryOperation.
     """
     preferred, other = tensors
     if _preference(projection, preferred, tensor_sizes) < _preference(projection, other, tensor_sizes):
@@ -67,7 +72,10 @@ def _axes_of_preferred_tensor(
 
 
 def _preference(projection: OpProjection, tensor: int, tensor_sizes: Sequence[int]) -> tuple[bool, int, int]:
-    """Return the sort key: no sharded permutation factors, then the size, then the number of parts."""
+    """Return the sort key: no sharded permutation factors, then the size, then the number of parts.
+
+    Mirrors explicit_reshards_util.cc::sortedTensorIndicesOnUnaryOperation.
+    """
     factors = projection.tensors[tensor].factors
     permuted = any(
         entry.axes and projection.rule.kind(factor) is FactorKind.PERMUTATION for factor, entry in factors.items()
@@ -76,7 +84,10 @@ def _preference(projection: OpProjection, tensor: int, tensor_sizes: Sequence[in
 
 
 def _distribute_to_batching_factors(freed: Axes, rule: OpShardingRule, mesh: Mesh, axes: list[Axes]) -> None:
-    """Give axes that a replicated factor may not keep to batching factors, as long as they divide evenly."""
+    """Give axes that a replicated factor may not keep to batching factors, as long as they divide evenly.
+
+    Mirrors explicit_reshards_util.cc::distributeAxisRefsToBatchingFactors.
+    """
     rest = list(freed)
     for factor in range(rule.num_factors):
         if not rest:

@@ -1,4 +1,7 @@
-"""Contractions whose result rather than an operand should be resharded."""
+"""Contractions whose result rather than an operand should be resharded.
+
+Mirrors insert_explicit_reshards.cc::processDot.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The plan of the reshards around one op, as a value: it depends on the rule, the shardings and the sizes only."""
+"""The plan of the reshards around one op, as a value: it depends on the rule, the shardings and the sizes only.
+
+Mirrors insert_explicit_reshards.cc::processOp.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ def make_plan(situation: Situation, meshes: Mapping[str, Mesh]) -> Plan | None:
 
 
 def _mesh_of(shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]) -> str | Mesh | None:
-    """Return the mesh, and so the order of devices, that most sharded tensors have; the first among equals."""
+    """Return the mesh, and so the order of devices, that most sharded tensors have; the first among equals.
+
+    Mirrors insert_explicit_reshards.cc::getMostCommonMesh.
+    """
     common = common_mesh(shardings, meshes, ignore_device_ids=True)
     mesh = None if common is None else resolve_mesh(common, meshes)
     if mesh is None or mesh.is_maximal:
@@ -180,7 +186,10 @@ def _reduced_although_unreduced(situation: Situation, projection: OpProjection) 
 
 
 def _to_all_reduce(reduced: Axes, situation: Situation, mesh: Mesh) -> Axes:
-    """Return the reduced axes without those along which the results stay partial, in mesh order."""
+    """Return the reduced axes without those along which the results stay partial, in mesh order.
+
+    Mirrors explicit_reshards_util.cc::getReductionAxes.
+    """
     if not reduced or not situation.results:
         return ()
     return sort_and_merge(axis_set_difference(reduced, _unreduced_axes(situation), mesh), mesh)

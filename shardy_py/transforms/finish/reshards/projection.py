@@ -1,4 +1,7 @@
-"""The factor shardings of one op, and how they differ from what its tensors have."""
+"""The factor shardings of one op, and how they differ from what its tensors have.
+
+Mirrors explicit_reshards_util.cc::getCompatibleFactorShardings.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +107,8 @@ def compatible_axes(projection: OpProjection) -> list[Axes] | None:
 
     That is, all tensors agree on every factor, no factor that needs replication is sharded, and no axis shards two
     factors.
+
+    Mirrors explicit_reshards_util.cc::getCompatibleFactorShardings.
     """
     rule = projection.rule
     result: list[Axes] = []

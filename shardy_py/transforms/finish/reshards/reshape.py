@@ -1,4 +1,7 @@
-"""Reshapes whose axes do not fit the factors that both shapes have in common."""
+"""Reshapes whose axes do not fit the factors that both shapes have in common.
+
+Mirrors insert_explicit_reshards.cc::processReshapeWithOverflowAxes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ def fit_overflow_axes(projection: OpProjection, mesh_name: str | Mesh) -> list[A
     """Spread the axes of the side with more parts over the factors of both sides; return the axes of every factor.
 
     The projection ends up with those axes that both sides can take.
+
+    Mirrors insert_explicit_reshards.cc::processReshapeWithOverflowAxes.
     """
     operand, result = 0, len(projection.rule.operand_mappings)
     preferred = operand if projection.sharding_size(operand) >= projection.sharding_size(result) else result
@@ -32,7 +37,10 @@ def _all_axes(projection: OpProjection, tensor: int) -> Axes:
 
 
 def _redistribute(projection: OpProjection, tensor: int, axes: Axes) -> None:
-    """Give axes to the factors of a tensor anew; what fits none of them overflows the last one."""
+    """Give axes to the factors of a tensor anew; what fits none of them overflows the last one.
+
+    Mirrors insert_explicit_reshards.cc::redistributeAxes.
+    """
     rule, factors = projection.rule, projection.tensors[tensor].factors
     order = [factor for dim in rule.mappings[tensor] for factor in dim if factor in factors]
     if not order:

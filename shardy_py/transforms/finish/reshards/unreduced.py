@@ -1,4 +1,7 @@
-"""Partial results: reducing those that their user does not take, and making those that it expects."""
+"""Partial results: reducing those that their user does not take, and making those that it expects.
+
+Mirrors explicit_reshards_util.cc::insertUnreducedCollectives.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ def unreduced_axes(sharding: TensorSharding | None) -> Axes:
 
 def reduce_operands(resharder: Resharder, op: Op, operands: Shardings, results: Shardings) -> bool:
     """All-reduce the operands of an op along the unreduced axes that its results do not have.
+
+    Mirrors insert_explicit_reshards.cc::insertAllReduceOnOpIfUnreducedToReplicated.
 
     Args:
         resharder: The program.
@@ -64,6 +69,8 @@ def reduce_use(
 
     Whether the op may take partial results at all is not checked: the shardings say so.
 
+    Mirrors explicit_reshards_util.cc::insertAllReduceIfUnreducedToReplicated.
+
     Returns:
         The sharding of the operand afterwards.
     """
@@ -89,6 +96,8 @@ def make_unreduced(
 
     Axes that shard a dimension beyond ``target`` can become unreduced as they are; the other dimensions are
     resharded first.
+
+    Mirrors explicit_reshards_util.cc::insertUnreducedCollectives.
 
     Returns:
         The sharding of the operand afterwards; None if nothing was inserted.
@@ -185,7 +194,10 @@ def _insert_steps(
 
 
 def convert_reshard(resharder: Resharder, op: Op) -> bool:
-    """Replace a reshard that makes axes unreduced by the ops that do so; return whether there was one."""
+    """Replace a reshard that makes axes unreduced by the ops that do so; return whether there was one.
+
+    Mirrors explicit_reshards_util.cc::convertReshardToUnreducedCollectives.
+    """
     if op.name != RESHARD:
         return False
     use = OpOperand(op, 0)
@@ -211,6 +223,8 @@ def reduce_results(
     reduction: ReductionOp | None = None,
 ) -> None:
     """All-reduce all results of an op along some axes.
+
+    Mirrors explicit_reshards_util.cc::insertAllReducesForReductionFactors.
 
     Args:
         resharder: The program.
