@@ -18,7 +18,6 @@ from shardy_py.indexing.canonical import canonicalize
 from shardy_py.indexing.compose import compose, without_unused_symbols
 from shardy_py.indexing.expressions import (
     ZERO,
-    Binary,
     Constant,
     Expression,
     Variable,
@@ -92,7 +91,7 @@ def linearized(index: Sequence[Expression], shape: Shape) -> Expression:
     """Return the place of an index in a tensor, the last dimension varying fastest."""
     total: Expression = Constant(0)
     for expression, stride in zip(index, strides_of(shape), strict=True):
-        total = Binary("+", total, Binary("*", expression, Constant(stride)))
+        total = total + expression * stride
     return canonicalize(total)
 
 
@@ -107,8 +106,8 @@ def delinearized(place: Expression, shape: Shape, *, in_bounds: bool = True) -> 
     found: list[Expression] = []
     open_ended = in_bounds
     for size, stride in zip(shape, strides_of(shape), strict=True):
-        digit: Expression = Binary("/", place, Constant(stride))
-        found.append(canonicalize(digit if open_ended else Binary("mod", digit, Constant(size))))
+        digit = place // stride
+        found.append(canonicalize(digit if open_ended else digit % size))
         open_ended = open_ended and size == 1
     return found
 
@@ -197,9 +196,9 @@ def slice_to_output(shape: Shape, output: Shape, starts: Shape, strides: Shape) 
     for number, (size, start, stride) in enumerate(zip(output, starts, strides, strict=True)):
         shifted = _affine(number, 1, -start)
         dims.append(Bound(Interval(start, start + (size - 1) * stride)))
-        results.append(canonicalize(Binary("/", shifted, Constant(stride))))
+        results.append(canonicalize(shifted // stride))
         if stride > 1:
-            constraints.append((canonicalize(Binary("mod", shifted, Constant(stride))), Interval(0, 0)))
+            constraints.append((canonicalize(shifted % stride), Interval(0, 0)))
     return simplify(IndexingMap(tuple(results), tuple(dims)).with_constraints(constraints), fold_points=False)
 
 
@@ -217,9 +216,9 @@ def pad(output: Shape, low: Shape, high: Shape, interior: Shape) -> IndexingMap:
     for number, size in enumerate(output):
         shifted, step = _affine(number, 1, -low[number]), interior[number] + 1
         dims.append(Bound(Interval(max(0, low[number]), size - 1 - max(0, high[number]))))
-        results.append(canonicalize(Binary("/", shifted, Constant(step))))
+        results.append(canonicalize(shifted // step))
         if step > 1:
-            constraints.append((canonicalize(Binary("mod", shifted, Constant(step))), Interval(0, 0)))
+            constraints.append((canonicalize(shifted % step), Interval(0, 0)))
     return IndexingMap(tuple(results), tuple(dims)).with_constraints(constraints)
 
 
@@ -331,12 +330,8 @@ def reduce_window(output: Shape, shape: Shape, window: Window) -> IndexingMap:
     dilated = [(size - 1) * step + 1 if size else 0 for size, step in zip(shape, window.base_dilations, strict=True)]
     padded = [low + size + high for low, size, high in zip(window.low, dilated, window.high, strict=True)]
     results = (
-        canonicalize(
-            Binary(
-                "+", _affine(number, stride, 0), Binary("*", symbol(number), Constant(window.window_dilations[number]))
-            )
-        )
-        for number, stride in enumerate(window.strides)
+        canonicalize(dim(number) * stride + symbol(number) * dilation)
+        for number, (stride, dilation) in enumerate(zip(window.strides, window.window_dilations, strict=True))
     )
     sliding = IndexingMap.of_shape(output, results, ranges=bounds_of(window.size))
     interior = tuple(step - 1 for step in window.base_dilations)
@@ -345,15 +340,14 @@ def reduce_window(output: Shape, shape: Shape, window: Window) -> IndexingMap:
 
 def dynamic_slice(output: Shape, shape: Shape) -> IndexingMap:
     """Return the map of the operand of a dynamic slice: a run-time variable per dimension is its clamped start."""
-    results = (Binary("+", dim(number), runtime(number)) for number in range(len(output)))
+    results = (dim(number) + runtime(number) for number in range(len(output)))
     starts = tuple(Bound(Interval(0, size - own)) for size, own in zip(shape, output, strict=True))
     return IndexingMap.of_shape(output, results, runtimes=starts)
 
 
 def dynamic_update(output: Shape, update: Shape) -> IndexingMap:
     """Return the map of the update of a dynamic update: a run-time variable per dimension is its clamped start."""
-    negative = Constant(-1)
-    results = (Binary("+", dim(number), Binary("*", runtime(number), negative)) for number in range(len(output)))
+    results = (dim(number) - runtime(number) for number in range(len(output)))
     starts = tuple(Bound(Interval(0, size - own)) for size, own in zip(output, update, strict=True))
     return IndexingMap.of_shape(output, results, runtimes=starts)
 
@@ -373,7 +367,7 @@ def gather(
     """
     places = list(start_index_map)
     results = (
-        Binary("+", dim(number + 1), runtime(places.index(number))) if number in places else dim(number + 1)
+        dim(number + 1) + runtime(places.index(number)) if number in places else dim(number + 1)
         for number in range(len(shape))
     )
     starts = tuple(Bound(Interval(0, shape[number] - slice_sizes[number])) for number in places)
@@ -383,5 +377,4 @@ def gather(
 
 
 def _affine(number: int, factor: int, offset: int) -> Expression:
-    scaled = Binary("*", dim(number), Constant(factor))
-    return canonicalize(Binary("+", scaled, Constant(offset)))
+    return canonicalize(dim(number) * factor + offset)

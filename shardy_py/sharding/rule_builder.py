@@ -271,6 +271,8 @@ def _no_dimension(dim: int, what: str, number: int, mapping: Sequence[object]) -
 def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: int = 1) -> OpShardingRule:
     """Return the rule of an op all of whose tensors have one shape and are sharded alike.
 
+    Mirrors ``createIdentityShardingRule`` in upstream's ``op_sharding_rule_builder.cc``.
+
     >>> str(identity_rule((8, 4), num_operands=2))
     '<([i, j], [i, j])->([i, j]) {i=8, j=4}>'
     """
@@ -281,7 +283,8 @@ def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: i
 def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
     """Return the rule that shards dimension ``d`` of all operands and results alike.
 
-    Sizes are those of the first result; scalars have no part. Operands may be scalars.
+    Sizes are those of the first result; scalars have no part. Operands may be scalars. Mirrors ``buildPointwise`` in
+    upstream's ``op_sharding_rule_builder.cc``; `shardy_py.rules.elementwise` checks the shapes of an op as well.
 
     Args:
         op: The op; anything with operands and results whose types may have a shape.

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.indexing import (
-    Binary,
     Bound,
     Constant,
     Expression,
@@ -88,16 +87,15 @@ def loop_map(launch: Launch, shape: Sequence[int], layout: Sequence[int] = ()) -
     >>> print(loop_map(Launch((2, 1, 1), (128, 1, 1)), (129,)))  # doctest: +ELLIPSIS
     (th_x, th_y, th_z, bl_x, bl_y, bl_z) -> (bl_x * 128 + th_x), domain: th_x in [0, 127], ...
     """
-    place: Expression = Binary("+", Binary("*", dim(BL_X), Constant(launch.threads[0])), dim(TH_X))
+    place = dim(BL_X) * launch.threads[0] + dim(TH_X)
     if launch.blocks[1] > 1:
-        row = Binary("*", dim(BL_Y), Constant(launch.threads[0] * launch.blocks[0]))
-        place = Binary("+", row, place)
-    place = Binary("+", Binary("*", place, Constant(launch.unroll)), symbol(0))
+        place = dim(BL_Y) * (launch.threads[0] * launch.blocks[0]) + place
+    place = place * launch.unroll + symbol(0)
     order = tuple(layout)[::-1] or range(len(shape))
     index: list[Expression] = [Constant(0)] * len(shape)
     physical = [shape[number] for number in order]
     for number, size, stride in zip(order, physical, op_maps.strides_of(physical), strict=True):
-        index[number] = Binary("mod", Binary("/", place, Constant(stride)), Constant(size))
+        index[number] = place // stride % size
     ranges = (Bound(Interval(0, launch.unroll - 1)),)
     map_ = IndexingMap(tuple(index), grid_bounds(launch), ranges)
     bounded = map_.with_constraints([(place, Interval(0, prod(shape) - 1))])
