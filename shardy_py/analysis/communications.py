@@ -12,6 +12,7 @@ from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.propagation.solve import Solution
+from shardy_py.sharding.collectives import parse_reduction_op
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
 from shardy_py.transforms.finish.reshards.insertion import RESHARD
@@ -31,6 +32,8 @@ class Communication:
         after: Its sharding behind.
         users: The ids of the ops that take the result, with the numbers of their operands.
         where: Its purpose, readable.
+        location: The place in the source of the op that it is for, or "".
+        combiner: The function by which it makes one of partial results, "" for none.
     """
 
     number: int
@@ -40,6 +43,8 @@ class Communication:
     after: TensorSharding | None
     users: tuple[tuple[int, int], ...]
     where: str
+    location: str = ""
+    combiner: str = ""
 
     @property
     def key(self) -> tuple[str, int, tuple[tuple[int, int], ...]]:
@@ -89,7 +94,8 @@ class _Lister:
             sharding_of(self._program, source, self._session.registry),
             after,
             tuple((user.id, operand) for user, operand in result.uses),
-            self._where(op, slot, after),
+            *self._where(op, slot, after),
+            combiner=_combiner(op),
         )
 
     def _slot(self, value: Value) -> int:
@@ -98,17 +104,21 @@ class _Lister:
             value = value.defining_op.operands[0]
         return slot_of.get(value.id, -1)
 
-    def _where(self, op: Op, slot: int, after: TensorSharding | None) -> str:
+    def _where(self, op: Op, slot: int, after: TensorSharding | None) -> tuple[str, str]:
+        """Return the purpose of a communication, and the place of the op that it is for."""
         if op.id in self._steps:
-            return f"written in the program as {self._labels.of_step[self._steps[op.id]]}"
+            label = self._labels.of_step[self._steps[op.id]]
+            return f"written in the program as {label}", label.location
         dims = None if after is None else tuple(dim.axes for dim in after.dim_shardings)
         constraint = self._constraints.get((slot, dims))
         if constraint is not None and op.name == RESHARD:
-            return f"sharding constraint {self._labels.value(constraint)}"
+            return f"sharding constraint {self._labels.value(constraint)}", self._labels.location(constraint)
         maker = self._labels.maker(slot)
         if maker is not None and (op.name != RESHARD or self._is_found(slot, after)):
-            return f"result of {self._labels.of_step[maker]}"
-        return ", ".join(f"operand {number} of {self._name(user)}" for user, number in op.results[0].uses) or "nothing"
+            return f"result of {self._labels.of_step[maker]}", self._labels.location(slot)
+        uses = list(op.results[0].uses)
+        names = [f"operand {number} of {self._name(user)}" for user, number in uses]
+        return ", ".join(names) or "nothing", uses[0][0].location if uses else ""
 
     def _is_found(self, slot: int, sharding: TensorSharding | None) -> bool:
         """Return whether a tensor is moved to the sharding that propagation found."""
@@ -123,6 +133,12 @@ class _Lister:
             return "func.return"
         results = [self._labels.value(slot) for value in op.results if (slot := self._slot(value)) >= 0]
         return f"{op.name} {', '.join(results)}".rstrip()
+
+
+def _combiner(op: Op) -> str:
+    """Return the function by which an all-reduce combines, as Shardy writes it; "" for a sum."""
+    word = parse_reduction_op(op.attributes.get("reduction_op"))
+    return "" if word == "sum" else word
 
 
 def _constrained(session: Session) -> dict[tuple[int, object], int]:

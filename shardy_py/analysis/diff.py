@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from attrs import frozen
 
 from shardy_py.analysis.changed_slots import changed_slots
 from shardy_py.analysis.session import Session
+from shardy_py.analysis.session_labels import session_labels
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.arguments import checked
-from shardy_py.explain.record.labels import Labels, capture_labels, program_names
-from shardy_py.frontends.select import frontend_of
+from shardy_py.explain.answer.places import at_place
+from shardy_py.explain.record.labels import Labels, OpLabel
 from shardy_py.ir.graph import Value
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.steps.factors import is_strict_prefix
@@ -27,7 +28,8 @@ class Decision:
 
     Args:
         number: The number of the update in its run, from 1.
-        op: The name of the op whose rule was applied; ``func.func`` for a result of the main function.
+        op: The name of the op whose rule was applied.
+        results: The names of its results.
         location: The place of the op in the source.
         value: The tensor.
         dim: The dimension.
@@ -39,6 +41,7 @@ class Decision:
 
     number: int
     op: str
+    results: str
     location: str
     value: str
     dim: int
@@ -49,10 +52,10 @@ class Decision:
 
     def __str__(self) -> str:
         axes = ", ".join(map(str, self.axes))
-        place = f" at {self.location}" if self.location else ""
+        op = f"{self.op} {self.results}".rstrip()
         return (
             f"update {self.number}, level {self.level} ({self.level_name}), user priority {self.user_priority}: "
-            f"{self.op}{place} gives {self.value} {{{axes}}} in dimension {self.dim}"
+            f"{op}{at_place(self.location)} gives {self.value} {{{axes}}} in dimension {self.dim}"
         )
 
 
@@ -81,12 +84,14 @@ class ValueDiff:
 
     Args:
         value: The tensor.
+        location: The place of the op that makes it, or "".
         type: Its type.
         first: Its sharding in the first run.
         second: Its sharding in the second.
     """
 
     value: str
+    location: str
     type: str
     first: TensorSharding | None
     second: TensorSharding | None
@@ -137,20 +142,17 @@ def diff_schedules(session: Session, first: NamedSchedule, second: NamedSchedule
     slots = changed_slots(one.solution, two.solution)
     values = tuple(
         ValueDiff(
-            labels.value(slot), str(session.problem.slot_values[slot].type), one.sharding(slot), two.sharding(slot)
+            labels.value(slot),
+            labels.location(slot),
+            str(session.problem.slot_values[slot].type),
+            one.sharding(slot),
+            two.sharding(slot),
         )
         for slot in slots
     )
     found = (_divergence(one, two, labels), _divergence(two, one, labels))
     divergences = tuple(item for item in found if item is not None)
     return ScheduleDiff(first.name, second.name, divergences, values, len(session.problem.slot_values))
-
-
-def session_labels(session: Session) -> Labels:
-    """Return the names of the values of a session's program, as the module that was read prints them."""
-    program = session.program
-    printed = {id_: name for id_, (name, _) in frontend_of(program).printed_names(program).items()}
-    return capture_labels(program_names(program, session.main, printed), session.problem)
 
 
 class _Place(NamedTuple):
@@ -170,12 +172,20 @@ class _Run:
     schedule: NamedSchedule
     solution: Solution
     updates: list[Update]
+    steps: Mapping[int, int]
 
     @classmethod
     def of(cls, session: Session, schedule: NamedSchedule) -> _Run:
         updates: list[Update] = []
         solution = session.solve(schedule.schedule, observer=updates.append)
-        return cls(schedule, solution, updates)
+        steps = {op.id: step for step, op in enumerate(session.problem.step_ops)}
+        return cls(schedule, solution, updates, steps)
+
+    def label(self, update: Update, labels: Labels) -> OpLabel:
+        """Return the name of the op of an update."""
+        if update.is_function_result:
+            return OpLabel("func.return", location=update.op.location)
+        return labels.of_step[self.steps[update.op.id]]
 
     def sharding(self, slot: int) -> TensorSharding | None:
         """Return the sharding of a slot in the end."""
@@ -203,10 +213,12 @@ def _divergence(run: _Run, other: _Run, labels: Labels) -> Divergence | None:
 
 def _decision(run: _Run, place: _Place, labels: Labels) -> Decision:
     update = place.update
+    label = run.label(update, labels)
     return Decision(
         place.number,
-        update.op.name,
-        update.op.location,
+        label.name,
+        label.results,
+        label.location,
         labels.value(run.solution.problem.slot_of[place.value.id]),
         place.dim,
         place.axes,

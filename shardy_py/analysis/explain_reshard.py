@@ -14,6 +14,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
 from shardy_py.explain.answer.moves import Chain
+from shardy_py.explain.answer.places import at_place
 from shardy_py.explain.answer.refusals import Refusal
 from shardy_py.explain.record.chains import find_chains
 from shardy_py.explain.record.labels import EDGE_SUFFIX
@@ -41,6 +42,8 @@ class CommunicationLine:
         before: Its sharding before.
         after: Its sharding behind.
         where: Its purpose.
+        location: The place in the source of the op that it is for, or "".
+        combiner: The function by which an all-reduce combines, as Shardy writes it; "" for a sum.
     """
 
     number: int
@@ -49,9 +52,13 @@ class CommunicationLine:
     before: str
     after: str
     where: str
+    location: str = ""
+    combiner: str = ""
 
     def __str__(self) -> str:
-        return f"{self.number}: {self.kind} of {self.value} {self.before} -> {self.after}: {self.where}"
+        kind = f"{self.kind} {self.combiner}".rstrip()
+        moved = f"{self.value} {self.before} -> {self.after}"
+        return f"{self.number}: {kind} of {moved}: {self.where}{at_place(self.location)}"
 
 
 @frozen
@@ -86,12 +93,14 @@ class ReshardExplanation:
         differences: The dimensions that are moved.
         reduced: The chains of the axes over which the op reduces, onto its operands.
         trials: Other annotations with their effect, the most useful first.
+        combiners: The words of the combiners by which the op reduces (see `Combiner`).
     """
 
     communication: CommunicationLine
     differences: tuple[MovedDimension, ...]
     reduced: tuple[Chain, ...]
     trials: tuple[Trial, ...]
+    combiners: tuple[str, ...] = ()
 
 
 class ReshardExplainer:
@@ -114,7 +123,9 @@ class ReshardExplainer:
         recording = recordings[0]
         self.solution = self.session.solve(schedule, log=recording.log)
         levels = self.session.schedule(schedule)
-        self.trace: Trace = recording.finish(self.session.program, self.solution, levels, self.session.copies)
+        self.trace: Trace = recording.finish(
+            self.session.program, self.solution, levels, self.session.copies, self.session.registry
+        )
         self.labels = self.trace.labels
         self.communications = list_communications(self.session, self.solution, self.labels)
 
@@ -144,16 +155,24 @@ class ReshardExplainer:
         wanted = one.after if differences else None
         proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=one.slot, wanted=wanted)
         trials = sorted((laboratory.try_out(item, one) for item in islice(proposals, limit)), key=by_use)
-        return ReshardExplanation(self._line(one), differences, reduced, tuple(trials))
+        combiners = tuple(survey.combiners()) if reduced else ()
+        return ReshardExplanation(self._line(one), differences, reduced, tuple(trials), combiners)
 
     def _line(self, one: Communication) -> CommunicationLine:
         return CommunicationLine(
-            one.number, one.kind, self.labels.value(one.slot), _dims(one.before), _dims(one.after), one.where
+            one.number,
+            one.kind,
+            self.labels.value(one.slot),
+            _dims(one.before),
+            _dims(one.after),
+            one.where,
+            one.location,
+            one.combiner,
         )
 
 
 def _dims(sharding: TensorSharding | None) -> str:
-    return "[]" if sharding is None else str(sharding)
+    return "no sharding" if sharding is None else str(sharding)
 
 
 class _Survey:
@@ -214,6 +233,11 @@ class _Survey:
                 for dimension, factors in enumerate(mapping):
                     if slot >= 0 and set(factors).intersection(rule.reduction_factors):
                         yield from self._chains((slot, dimension), self._axes(slot, dimension))
+
+    def combiners(self) -> list[str]:
+        """Return the words of the combiners of the op that makes the tensor, each once."""
+        steps = [step for step in self.steps if self.one.slot in self.trace.labels.results.get(step, ())]
+        return sorted({word for step in steps for word in self.trace.reductions.get(step, {}).values()})
 
     def _chains(self, slot_dim: SlotDim, axes: Iterable[AxisRef]) -> Iterator[Chain]:
         for axis in axes:

@@ -21,6 +21,7 @@ from shardy_py.api.run_input import give_shardings, make_semantics
 from shardy_py.api.source import complete_registry, read_program, source_name
 from shardy_py.arguments import checked, shown
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.explain.record.given_names import GivenNames
 from shardy_py.integers import as_integer
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.gc_pause import no_garbage_collection
@@ -69,7 +70,8 @@ class Session:
         registry: What is known about ops.
         strategy: The strategy that every solve uses.
         warnings: What is worth knowing, but no error.
-        copies: Which copies of constants were made; None unless ``on_given`` was.
+        copies: Which copies of constants were made; None unless ``on_given`` was, or names are kept.
+        names: The names of the program that was read; None unless they are kept.
     """
 
     program: Program
@@ -80,6 +82,7 @@ class Session:
     warnings: tuple[Diagnostic, ...]
     _finisher: Finisher
     copies: CopyLog | None = None
+    names: GivenNames | None = None
 
     @classmethod
     @checked
@@ -98,6 +101,7 @@ class Session:
         registry: Registry | None = None,
         plugins: Iterable[object] = (),
         on_given: Callable[[Program, Op], None] | None = None,
+        keep_names: bool = False,
     ) -> Session:
         """Return the session of a program: read, prepared and compiled; the arguments are those of `propagate`.
 
@@ -114,6 +118,7 @@ class Session:
             registry: What is known about ops; by default that of the installed plugins.
             plugins: More plugins besides the installed ones.
             on_given: Called with the program and its main function before any pass, once all shardings are given.
+            keep_names: Keep the names of values for reports, which takes as long again as a third of all the rest.
 
         Raises:
             ShardyError: the input or an option is not valid, or a plugin is broken.
@@ -127,10 +132,11 @@ class Session:
             program, main, semantics, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings
         )
         verify_manual_axes(program)
+        names = GivenNames.of(program, main) if keep_names else None
         if on_given is not None:
             on_given(program, main)
         problems = [*(semantics.problems if registry is None else ()), *left_out]
-        copies = None if on_given is None else CopyLog(semantics)
+        copies = CopyLog(semantics) if keep_names or on_given is not None else None
         context = PassContext(semantics, problems, copies=copies)
         pipeline = PropagationPipeline(
             dedup_functions_fully=dedup_functions_fully,
@@ -146,7 +152,7 @@ class Session:
             settle_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, semantics, pipeline.after_propagation(semantics))
         told = (*context.warnings, *program.plugin_problems.values())
-        return cls(program, find_main(program), problem, semantics, strategy, told, finisher, copies)
+        return cls(program, find_main(program), problem, semantics, strategy, told, finisher, copies, names)
 
     @checked
     def solve(

@@ -123,7 +123,8 @@ def _of_key(result: Result, trace: Trace, labels: Labels, key: int | str) -> Sub
         asked = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
             one for one, at in labels.slots.items() if at == slot
         }
-        name = next(iter(sorted(asked)), name)
+        # A value of the same edge keeps the name that was asked for.
+        name = next(iter(sorted(asked - {labels.printed(slot)})), name)
     living = _living(result.program, slot, trace)
     final = None if living is None else sharding_of(result.program, living, result.registry)
     return Subject(slot, name, living or value, final)

@@ -62,8 +62,7 @@ def find_argument(function: Op, key: int | str) -> Value:
     Raises:
         OptionError: there is no such argument, or several of that name.
     """
-    names = frontend_of(function.program).argument_names(function.program, function)
-    return _find(function, key, arguments_of(function), names, "argument", argument_name)
+    return _find(function, key, arguments_of(function), _own_argument_names(function), "argument", argument_name)
 
 
 def find_result(function: Op, key: int | str) -> Value:
@@ -76,9 +75,32 @@ def find_result(function: Op, key: int | str) -> Value:
     Raises:
         OptionError: there is no such result, or several of that name.
     """
-    items = function.attributes.get("res_attrs") or ()
-    names = [str(item.get(_RESULT_NAME, "")) for item in items]
-    return _find(function, key, function.function_results, names, "result", result_name)
+    return _find(function, key, function.function_results, _own_result_names(function), "result", result_name)
+
+
+def argument_names(function: Op) -> list[str]:
+    """Return the names of a function's arguments: the user's own, which reports show, or else ``arg0``."""
+    return _unique_names(_own_argument_names(function), len(arguments_of(function)), argument_name)
+
+
+def result_names(function: Op) -> list[str]:
+    """Return the names of a function's results: the user's own, which reports show, or else ``result0``."""
+    return _unique_names(_own_result_names(function), len(function.function_results), result_name)
+
+
+def _own_argument_names(function: Op) -> Sequence[str]:
+    program = function.program
+    return () if program.frontend is None else frontend_of(program).argument_names(program, function)
+
+
+def _own_result_names(function: Op) -> Sequence[str]:
+    return [str(item.get(_RESULT_NAME, "")).strip('"') for item in function.attributes.get("res_attrs") or ()]
+
+
+def _unique_names(own: Sequence[str], count: int, name_of: Callable[[int], str]) -> list[str]:
+    """Return own names where only one value has them, and numbered names for the others."""
+    padded = [*own, *([""] * (count - len(own)))][:count]
+    return [name if name and padded.count(name) == 1 else name_of(index) for index, name in enumerate(padded)]
 
 
 def _find(

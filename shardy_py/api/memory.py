@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from shardy_py.api.main_function import argument_name, arguments_of
+from shardy_py.api.main_function import argument_names, arguments_of, result_names
 from shardy_py.api.sizes import local_shape, tensor_bytes
 from shardy_py.api.summary import mesh_of
 from shardy_py.errors import Diagnostic, OptionError
@@ -25,7 +25,7 @@ class TensorMemory:
     """What one tensor takes on one device.
 
     Args:
-        name: The name of the argument or result.
+        name: The name of the argument or result: the user's own where it is known.
         shape: Its largest shard with its layout.
         logical_bytes: The bytes of the whole tensor, without padding.
         shard_bytes: The bytes of the shard, without padding.
@@ -114,8 +114,8 @@ def report_memory(program: Program, main: Op, policy: str | LayoutPolicy) -> Mem
         OptionError: there is no policy of that name.
     """
     chosen = policy_of(policy)
-    inputs = [(argument_name(value.index), value) for value in arguments_of(main)]
-    outputs = [(f"result{value.index}", value) for value in main.function_results]
+    inputs = list(zip(argument_names(main), arguments_of(main), strict=True))
+    outputs = list(zip(result_names(main), main.function_results, strict=True))
     arguments = dict(_measured(program, inputs, chosen))
     results = dict(_measured(program, outputs, chosen))
     unknown = tuple(name for name, _ in (*inputs, *outputs) if (arguments | results)[name] is None)

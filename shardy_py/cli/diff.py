@@ -22,7 +22,11 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
         raise OptionError(Diagnostic("two-schedules", message, hint="give two, or one to compare with the default"))
     program = GivenProgram.of(**session_options)
     session = program.options.open(
-        program.module, program.mesh, in_shardings=program.in_shardings, out_shardings=program.out_shardings
+        program.module,
+        program.mesh,
+        in_shardings=program.in_shardings,
+        out_shardings=program.out_shardings,
+        keep_names=True,
     )
     first, second = choose_schedules(session, [schedule_argument(item) for item in given])
     diff = diff_schedules(session, first, second)

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import asdict
 
-from shardy_py.api.main_function import argument_name, arguments_of
+from shardy_py.api.main_function import argument_name, argument_names, arguments_of, result_name, result_names
 from shardy_py.api.memory import MemoryReport
 from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
@@ -34,8 +34,14 @@ def report_data(result: Result) -> dict[str, Any]:
             "covered": result.coverage.covered,
             "missing": [asdict(item) for item in result.coverage.missing],
         },
-        "arguments": [_value(result, value, argument_name(value.index)) for value in arguments],
-        "results": [_value(result, value, f"result{value.index}") for value in result.main.function_results],
+        "arguments": [
+            _value(result, value, argument_name(value.index), own)
+            for value, own in zip(arguments, argument_names(result.main), strict=True)
+        ],
+        "results": [
+            _value(result, value, result_name(value.index), own)
+            for value, own in zip(result.main.function_results, result_names(result.main), strict=True)
+        ],
         **copies,
     }
 
@@ -83,9 +89,14 @@ def plugins_json(registry: Registry) -> str:
     )
 
 
-def _value(result: Result, value: Value, name: str) -> dict[str, Any]:
+def _value(result: Result, value: Value, name: str, own: str) -> dict[str, Any]:
     sharding = result.sharding(value)
-    return {"name": name, "type": str(value.type), "sharding": None if sharding is None else str(sharding)}
+    return {
+        "name": name,
+        **({} if own == name else {"label": own}),
+        "type": str(value.type),
+        "sharding": None if sharding is None else str(sharding),
+    }
 
 
 def _dump(data: Any) -> str:

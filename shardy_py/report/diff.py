@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shardy_py.analysis.diff import Decision, Divergence, ScheduleDiff
+from shardy_py.explain.answer.places import at_place
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -28,7 +29,13 @@ def diff_data(diff: ScheduleDiff) -> dict[str, Any]:
         "tensors": diff.tensors,
         "divergences": [_divergence_data(item) for item in diff.divergences],
         "values": [
-            {"value": item.value, "type": item.type, "first": _text(item.first), "second": _text(item.second)}
+            {
+                "value": item.value,
+                "location": item.location,
+                "type": item.type,
+                "first": _text(item.first),
+                "second": _text(item.second),
+            }
             for item in diff.values
         ],
     }
@@ -52,7 +59,7 @@ def _lines(diff: ScheduleDiff, limit: int) -> Iterator[str]:
     if diff.values:
         yield f"{len(diff.values)} of {diff.tensors} tensors differ in the end"
     for value in diff.values[:limit]:
-        yield f"  {value.value}: {value.type}"
+        yield f"  {value.value}: {value.type}{at_place(value.location)}"
         yield f"    {first}: {_text(value.first) or 'unsharded'}"
         yield f"    {second}: {_text(value.second) or 'unsharded'}"
     if len(diff.values) > limit:
@@ -73,6 +80,7 @@ def _decision_data(decision: Decision) -> dict[str, Any]:
     return {
         "number": decision.number,
         "op": decision.op,
+        "results": decision.results,
         "location": decision.location,
         "value": decision.value,
         "dim": decision.dim,

@@ -44,8 +44,10 @@ def _reshard_lines(explanation: ReshardExplanation) -> Iterator[str]:
     yield str(one)
     for moved in explanation.differences:
         yield from _moved_lines(one.value, moved)
+    words = [word for word in explanation.combiners if word != "add"]
+    by = f" by {', '.join(words)}" if words else ""
     for chain in explanation.reduced:
-        yield f"  {chain.axis} shards what is reduced: {chain_start(chain)}, from {chain.origin.annotation}"
+        yield f"  {chain.axis} shards what is reduced{by}: {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
     if not explanation.differences and not explanation.reduced:
         moves = one.kind != "sdy.reshard" or one.before != one.after

@@ -66,6 +66,7 @@ class SessionOptions:
         *,
         in_shardings: InShardings | None = None,
         out_shardings: OutShardings | None = None,
+        keep_names: bool = False,
     ) -> Session:
         """Return the session of a module; see `Session.open`."""
         return Session.open(
@@ -79,6 +80,7 @@ class SessionOptions:
             dedup_functions_fully=self.dedup_functions_fully,
             inline_calls=self.inline_calls,
             registry=self.load_registry(),
+            keep_names=keep_names,
         )
 
 

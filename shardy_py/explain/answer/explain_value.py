@@ -72,6 +72,7 @@ def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | Non
         "" if subject.final is None else str(subject.final),
         "" if labels.value(slot) == subject.name else labels.value(slot),
         tuple(_with_final(dimensions, subject, sharding, mesh)),
+        labels.printed(slot) if subject.name == labels.value(slot) != labels.printed(slot) else "",
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from shardy_py.explain.answer.places import at_place
+
 
 @frozen
 class Move:
@@ -89,9 +91,9 @@ def chain_lines(chain: Chain) -> Iterator[str]:
 
 def move_line(move: Move) -> str:
     """Return one move as a line."""
-    through = f"{move.direction} through {move.op}"
+    through = f"{move.direction} through {move.op}{at_place(move.location)}"
     if move.direction == "group":
-        through = f"with its sharding group, at {move.op}"
+        through = f"with its sharding group, at {move.op}{at_place(move.location)}"
     factor = f", factor {move.factor}" if move.factor else ""
     name = f" ({move.level_name})" if move.level_name else ""
     where = f"user priority {move.user_priority}, level {move.level}{name}, {move.strategy}"

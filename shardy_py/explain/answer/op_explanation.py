@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from shardy_py.explain.answer.moves import Move, move_line
+from shardy_py.explain.answer.places import at_place
 from shardy_py.explain.answer.refusals import Refusal, refusal_lines
 
 
@@ -76,7 +77,7 @@ class OpExplanation:
 
 
 def _op_lines(explanation: OpExplanation) -> Iterator[str]:
-    yield explanation.op + (f" at {explanation.location}" if explanation.location else "")
+    yield f"{explanation.op}{at_place(explanation.location)}"
     yield f"  rule: {explanation.rule}"
     for tensor in explanation.tensors:
         yield f"  {tensor.position} {tensor.value}: {tensor.sharding or 'no sharding'}"

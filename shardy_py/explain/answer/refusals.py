@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from shardy_py.explain.answer.moves import dim_text
+from shardy_py.explain.answer.places import at_place
 
 
 @frozen
@@ -97,7 +98,7 @@ def refusal_line(refusal: Refusal) -> str:
         if refusal.op:
             factor = f", factor {refusal.factor}" if refusal.factor else ""
             target = f" for {dim_text(refusal.value, refusal.dimension)}" if refusal.distance else ""
-            parts.append(f"stopped{target} at {refusal.op}{factor}: ")
+            parts.append(f"stopped{target} at {refusal.op}{at_place(refusal.location)}{factor}: ")
         else:
             parts.append("stopped: ")
     parts.append(refusal.text)

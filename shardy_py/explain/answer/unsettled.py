@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from shardy_py.explain.answer.places import at_place
 from shardy_py.explain.record.labels import Labels
 from shardy_py.explain.record.reasons import Reason
 from shardy_py.explain.record.slot_dims import slot_dim_of
@@ -38,9 +39,8 @@ class NotSettled:
     factor: str
 
     def __str__(self) -> str:
-        place = f" at {self.location}" if self.location else ""
         ends = f"{self.value} dim {self.dimension} <- {self.source} dim {self.source_dimension} {self.axis}"
-        return f"{ends}: through {self.op}{place}, factor {self.factor}"
+        return f"{ends}: through {self.op}{at_place(self.location)}, factor {self.factor}"
 
 
 def find_unsettled(trace: Trace, labels: Labels) -> Iterator[NotSettled]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from shardy_py.explain.answer.moves import Chain, chain_lines
+from shardy_py.explain.answer.places import at_place
 from shardy_py.explain.answer.refusals import MissingAxis, refusal_lines
 
 
@@ -42,6 +43,7 @@ class ValueExplanation:
         final: Its sharding in the result, or "" where the result does not have it.
         carrier: The tensor that carries its sharding, where that is another one of the same data-flow edge, or "".
         dimensions: The dimensions that were asked for.
+        printed: Its name in the text, where that is another one, or "".
     """
 
     value: str
@@ -52,6 +54,7 @@ class ValueExplanation:
     final: str
     carrier: str
     dimensions: tuple[DimensionExplanation, ...]
+    printed: str = ""
 
     def __str__(self) -> str:
         return "\n".join(_value_lines(self))
@@ -59,8 +62,9 @@ class ValueExplanation:
 
 def _value_lines(explanation: ValueExplanation) -> Iterator[str]:
     made = f", made by {explanation.op}" if explanation.op else ""
-    place = f" at {explanation.location}" if explanation.location else ""
-    yield f"{explanation.value}: {explanation.type}{made}{place}"
+    place = at_place(explanation.location)
+    printed = f" = {explanation.printed}" if explanation.printed else ""
+    yield f"{explanation.value}{printed}: {explanation.type}{made}{place}"
     if explanation.carrier:
         yield f"  its sharding is that of the data-flow edge of {explanation.carrier}"
     yield f"  sharding: {explanation.sharding or 'none'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from attrs import evolve, frozen
@@ -15,6 +16,7 @@ from shardy_py.sharding.tensor import TensorSharding
 CONSTRAINT = "sdy.sharding_constraint"
 MANUAL_COMPUTATION = "sdy.manual_computation"
 NAMED_COMPUTATION = "sdy.named_computation"
+_RESULT = re.compile(r"\bresult(\d+)$")
 
 
 @frozen
@@ -80,7 +82,8 @@ def _annotation(
 def _of_function(value: Value, name: str, sharding: TensorSharding) -> Annotation:
     if value.is_block_argument:
         return Annotation("argument", f"function argument {name}", sharding)
-    return Annotation("result", f"function result {name.replace('result', '')}", sharding)
+    number = _RESULT.sub(r"\1", name)
+    return Annotation("result", f"function result {number}", sharding)
 
 
 def _of_edge(owner: Value, name: str, sharding: TensorSharding) -> Annotation:

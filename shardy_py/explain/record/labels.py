@@ -52,17 +52,36 @@ class Labels:
     of_slot: Mapping[int, str]
     of_step: Mapping[int, OpLabel]
     slots: Mapping[str, int]
-    results: Mapping[int, tuple[int, ...]]
-    aliases: Mapping[str, int] = field(factory=dict)
+    results: dict[int, tuple[int, ...]]
+    aliases: dict[str, int] = field(factory=dict)
     unseen: frozenset[str] = frozenset()
+    _alias_of: Mapping[int, str] = field(init=False, repr=False)
+    _makers: Mapping[int, int] = field(init=False, repr=False)
+
+    @_alias_of.default
+    def _first_aliases(self) -> Mapping[int, str]:
+        return {slot: name for name, slot in reversed(self.aliases.items()) if name not in self.slots}
+
+    @_makers.default
+    def _first_makers(self) -> Mapping[int, int]:
+        return {slot: step for step, slots in reversed(self.results.items()) for slot in slots}
 
     def value(self, slot: int) -> str:
-        """Return the name of a slot; of a value that cannot be sharded, a dash."""
+        """Return the name of a slot: the user's own where it is known; of a value that cannot be sharded, a dash."""
+        return self._alias_of.get(slot) or self.printed(slot)
+
+    def printed(self, slot: int) -> str:
+        """Return the name of a slot in the text; of a value that cannot be sharded, a dash."""
         return self.of_slot.get(slot, "-")
 
     def maker(self, slot: int) -> int | None:
         """Return the step of the op that makes a value, or None."""
-        return next((step for step, slots in self.results.items() if slot in slots), None)
+        return self._makers.get(slot)
+
+    def location(self, slot: int) -> str:
+        """Return the place of the op that makes a value, or ""."""
+        maker = self.maker(slot)
+        return "" if maker is None else self.of_step[maker].location
 
     def renamed(self, slots: Mapping[str, int], unseen: frozenset[str]) -> Labels:
         """Return labels by other names; what these do not name keeps its name, in parentheses.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.explain.record.aliases import native_names
 from shardy_py.explain.record.annotations import capture_annotations
-from shardy_py.explain.record.labels import capture_labels, program_names, with_copies
+from shardy_py.explain.record.given_names import GivenNames
 from shardy_py.explain.record.ops_without_rule import capture_ops_without_rule
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.constant_copies import CopyLog
@@ -25,8 +24,7 @@ class Recording:
     """
 
     def __init__(self, program: Program, main: Op) -> None:
-        printed, self.aliases = native_names(program, main)
-        self.names = program_names(program, main, printed)
+        self.names = GivenNames.of(program, main)
         self.given = dict(program.shardings)
         self.log = VisitLog()
 
@@ -48,7 +46,7 @@ class Recording:
             semantics: The definitions of ops, for the combiners of their reductions.
         """
         problem = solution.problem
-        labels = capture_labels(with_copies(self.names, program, copies), problem, self.aliases)
+        labels = self.names.labels(program, problem, copies)
         annotations = capture_annotations(problem, labels, self.given)
         without_rule = capture_ops_without_rule(program, problem, labels.of_slot)
         reductions = {} if semantics is None else capture_reductions(problem, semantics)

@@ -9,12 +9,14 @@ import pytest
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 from shardy_py.analysis.changed_slots import changed_slots
-from shardy_py.analysis.diff import ScheduleDiff, diff_schedules, session_labels
+from shardy_py.analysis.diff import ScheduleDiff, diff_schedules
 from shardy_py.analysis.session import Session
+from shardy_py.analysis.session_labels import session_labels
 from shardy_py.analysis.sweep.named_schedules import named_schedules
 from shardy_py.analysis.sweep.op_kinds import op_kinds
 from shardy_py.analysis.sweep.random_schedules import random_schedules
 from shardy_py.errors import OptionError
+from shardy_py.explain.answer.find import find_slot
 from shardy_py.oracle.generate import generate
 from shardy_py.report.diff import diff_json, format_diff
 from shardy_py.sharding.axes import AxisRef
@@ -96,7 +98,7 @@ def test_the_text_names_runs_decisions_and_tensors() -> None:
     found = diff(LAYER, "default", "contractions-first")
     lines = format_diff(found, limit=1).splitlines()
     assert lines[0] == "default: the first decision that contractions-first does not end with"
-    assert "stablehlo.add at -:6:8 gives %0" in lines[1]
+    assert "stablehlo.add %1 at -:6:8 gives %0" in lines[1]
     assert lines[-1] == "  3 more"
     assert "4 of 6 tensors differ in the end" in lines
     data = json.loads(diff_json(found))
@@ -132,3 +134,32 @@ def test_added_values_have_names_too() -> None:
     assert {"%arg0", "result0", "%0#1"} <= names
     assert any(name.startswith("sdy.constant") for name in names)
     assert not any("data_flow_edge" in name for name in names)
+
+
+def test_values_have_the_names_that_other_commands_accept() -> None:
+    """`find_slot` finds the result of a call in a loop, an argument with a name, and values of functions."""
+    body = """sdy.mesh @mesh = <["a"=2]>
+    func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>} loc("w['up']"))
+        -> tensor<8xf32> {
+      %n = stablehlo.constant dense<4> : tensor<i32>
+      %0:2 = stablehlo.while(%i = %n, %y = %arg0) : tensor<i32>, tensor<8xf32>
+      cond {
+        %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      } do {
+        %1 = func.call @f(%y) : (tensor<8xf32>) -> tensor<8xf32>
+        stablehlo.return %i, %1 : tensor<i32>, tensor<8xf32>
+      }
+      return %0#1 : tensor<8xf32>
+    }
+    func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = stablehlo.negate %x : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }"""
+    session = Session.open(body, keep_names=True)
+    labels = session_labels(session)
+    for slot in range(len(session.problem.slot_values)):
+        assert find_slot(labels, labels.value(slot)) == slot
+    names = {labels.value(slot) for slot in range(len(session.problem.slot_values))}
+    assert {"w['up']", "@f:%0"} <= names
+    assert not any("named_computation" in name for name in names)

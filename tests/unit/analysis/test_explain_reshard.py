@@ -8,6 +8,7 @@ pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 from shardy_py import OptionError
 from shardy_py.analysis.explain_reshard import ReshardExplainer
+from shardy_py.report.explain import format_reshard
 from tests.unit.explain.explained import MESH, sharded
 
 
@@ -131,3 +132,38 @@ def test_an_axis_that_two_factors_of_an_op_have_is_named_with_both() -> None:
     assert why.trials[0].removes
     assert why.trials[0].text == 'leave "a" off dimension 0 of the function argument %arg1'
     assert why.trials[0].total_after == 0
+
+
+def test_a_communication_says_by_which_function_it_combines() -> None:
+    """A maximum over a sharded dimension is an all-reduce by max; a sum needs no word."""
+    found = explainer(
+        f"""func.func @main(%arg0: tensor<8x16xf32> {sharded('[{"a"}, {?}]')}) -> tensor<16xf32> {{
+          %cst = stablehlo.constant dense<0.0> : tensor<f32>
+          %0 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.maximum across dimensions = [0]
+              : (tensor<8x16xf32>, tensor<f32>) -> tensor<16xf32>
+          return %0 : tensor<16xf32>
+        }}"""
+    )
+    (number,) = [one.number for one in found.lines() if one.kind == "sdy.all_reduce"]
+    why = found.explain(number, limit=0)
+    assert why.combiners == ("max",)
+    assert '"a" shards what is reduced by max: %arg0 dim 0' in format_reshard(why)
+    assert product().explain(1, limit=0).combiners == ("add",)
+    assert "what is reduced: " in format_reshard(product().explain(1, limit=0))
+
+
+def test_a_communication_names_tensors_as_the_user_does_and_the_place_of_its_op() -> None:
+    """The name that JAX gives an argument, and file and line of the op that needs the move."""
+    found = explainer(
+        f"""func.func @main(%arg0: tensor<8x16xf32> {sharded('[{"a"}, {?}]')} loc("w['up']"),
+                            %arg1: tensor<16x4xf32> {sharded('[{"b"}, {"a"}]')} loc("x")) -> tensor<8x4xf32> {{
+          %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
+              : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32> loc("/home/user/model.py":12:3)
+          return %0 : tensor<8x4xf32>
+        }}"""
+    )
+    first = found.lines()[0]
+    assert (first.value, first.location) == ("x", "/home/user/model.py:12:3")
+    assert str(first).endswith("operand 1 of stablehlo.dot_general %0 at model.py:12:3")
+    (moved,) = found.explain(0, limit=0).differences
+    assert [chain.origin.annotation for chain in moved.gone] == ["function argument x"]

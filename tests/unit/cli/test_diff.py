@@ -16,7 +16,7 @@ def test_two_schedules(module: str, shardy: Any) -> None:
     Path(module).write_text(LAYER)
     done = shardy("diff", module, "--schedule", "default", "--schedule", "contractions-first")
     assert done.exit_code == 0
-    assert "stablehlo.add at in.mlir:6:8 gives %0" in done.stdout
+    assert "stablehlo.add %1 at in.mlir:6:8 gives %0" in done.stdout
     assert shardy("diff", module, "--schedule", "contractions-first").stdout == done.stdout
     assert len(shardy("diff", module, "--schedule", "flat", "--limit", "0").stdout) < len(done.stdout)
 

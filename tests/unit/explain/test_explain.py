@@ -34,9 +34,9 @@ def result() -> Result:
         ("%arg1", "%arg1"),
         ("arg1", "%arg1"),
         (1, "%arg1"),
-        ("result0", "result0"),
-        ("params['w']", "%arg0"),
-        ("result['y']", "result0"),
+        ("result0", "result['y']"),
+        ("params['w']", "params['w']"),
+        ("result['y']", "result['y']"),
         ("stablehlo.dot_general", "%0"),
         ("stablehlo.negate#1", "%2"),
         ("model.py:12", "%0"),
@@ -104,9 +104,10 @@ def test_names_of_the_result_are_those_of_its_text() -> None:
 def test_the_text_names_chain_level_and_losing_candidate(result: Result) -> None:
     """All that the values hold is readable."""
     text = str(result.explain("%0"))
-    assert '%0 dim 0 <- %arg0 dim 0 "a": forward through stablehlo.dot_general %0, factor i' in text
+    move = "%0 dim 0 <- params['w'] dim 0 \"a\": forward through stablehlo.dot_general %0 at model.py:12:3, factor i"
+    assert move in text
     assert "level 2 (pass-through factors, broadcasts backward), aggressive" in text
-    assert '%arg0 dim 0: annotated <@mesh, [{"a"}, {?}]>' in text
+    assert "params['w'] dim 0: annotated <@mesh, [{\"a\"}, {?}]>" in text
     assert 'lost: "a" on %arg1 dim 1 (from function argument %arg1) stopped at stablehlo.dot_general %0' in text
     assert "no-dimension" in text
 
@@ -121,9 +122,9 @@ def test_an_op_is_explained_with_its_factors_and_what_went_through(result: Resul
         ("k", "reduction"),
     ]
     assert one.factors[2].directions == ("none", "none", "none", "both", "both")
-    assert one.factors[2].places == ("%arg0 dim 1", "%arg1 dim 0")
+    assert one.factors[2].places == ("params['w'] dim 1", "%arg1 dim 0")
     moves = [(move.value, move.dimension, move.source, move.axis) for move in one.accepted]
-    assert moves == [("%0", 0, "%arg0", '"a"'), ("%arg0", 1, "%arg1", '"b"')]
+    assert moves == [("%0", 0, "params['w']", '"a"'), ("params['w']", 1, "%arg1", '"b"')]
     assert {reason.code for reason in one.refused} == {"lost", "overlap"}
     assert "directions by level: none, none, none, both, both" in str(one)
 
