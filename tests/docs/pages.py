@@ -14,7 +14,7 @@ from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-COPIED = ("shardy_py", "dialects", "tests", "examples", "pyproject.toml")
+COPIED = ("shardy_py", "dialects", "tests", "docs", "examples", "pyproject.toml")
 IN_A_COPY = ROOT / "docs" / "contributing"
 """Pages that change the project itself: their blocks run in a copy of the checkout."""
 RUN = ("python", "console", "mlir", "diff")
