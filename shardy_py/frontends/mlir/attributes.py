@@ -7,7 +7,8 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from shardy_py.frontends.mlir.codec import WITHOUT_SYMBOLS, Codec
+from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
+from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Value
 from shardy_py.ir.symbol_references import symbols_of

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from jaxlib.mlir import ir
 
-from shardy_py.errors import Diagnostic, ShardyError, VerificationError
-from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of
+from shardy_py.frontends.mlir.type_codec import TypeDecoder
+from shardy_py.ir.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.collectives import AllToAllParamList, AxisRefList, ListOfAxisRefLists, reduction_op_code
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.parse import format_attribute, parse_attribute
+from shardy_py.sharding.parse import format_attribute
 from shardy_py.sharding.propagation_edges import PropagationEdges
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
-
-_LARGE = 1024
-"""The number of elements above which a constant is not decoded."""
 
 _SHARDY_VALUES = frozenset(
     (
@@ -36,31 +34,6 @@ _SHARDY_VALUES = frozenset(
 )
 
 
-class _Types(dict[ir.Type, Type]):
-    """Native types to types; a missing one is decoded at once, so that look-ups need no call."""
-
-    def __init__(self) -> None:
-        self.by_text: dict[str, ir.Type] = {}
-        self.has_foreign = False
-        self._element_types: dict[ir.Type, str] = {}
-
-    def __missing__(self, native: ir.Type) -> Type:
-        ranked = isinstance(native, ir.RankedTensorType)
-        decoded = self[native] = self._decode_tensor(native) if ranked else OpaqueType(str(native))
-        self.by_text[decoded.text] = native
-        self.has_foreign = self.has_foreign or decoded.is_foreign
-        return decoded
-
-    def _decode_tensor(self, native: Any) -> TensorType:
-        sizes = [None if size < 0 else size for size in native.shape]
-        element = native.element_type
-        # The text of a type takes longer than all the rest, but there are few element types.
-        element_type = self._element_types.get(element)
-        if element_type is None:
-            element_type = self._element_types[element] = str(element)
-        return TensorType(tuple(sizes), element_type, "" if native.encoding is None else str(native))
-
-
 class Codec:
     """Decodes and encodes for one MLIR context; remembers what it has seen.
 
@@ -72,7 +45,7 @@ class Codec:
 
     def __init__(self, context: ir.Context) -> None:
         self.context = context
-        self.types = _Types()
+        self.types = TypeDecoder()
         self._decoded: dict[ir.Attribute, Any] = {}
         self._parsed: dict[str, ir.Attribute] = {}
         self._shardy: dict[Any, ir.Attribute] = {}
@@ -96,12 +69,12 @@ class Codec:
         return found
 
     def _decode(self, native: ir.Attribute) -> Any:
-        decoder = _DECODERS.get(type(native))
+        decoder = DECODERS.get(type(native))
         if decoder is not None:
             return decoder(self, native)
         text = str(native)
         if text.startswith("#sdy"):
-            return _decode_shardy(text)
+            return decode_shardy(text)
         if text.startswith(("dense", "sparse")):
             return OpaqueElements(native)
         return RawAttribute(text)
@@ -130,7 +103,7 @@ class Codec:
         if decoded is value or (type(decoded) is type(value) and decoded == value):
             return like
         if isinstance(value, tuple) and isinstance(like, ir.ArrayAttr):
-            old = _items(like)
+            old = items_of(like)
             parts = [self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)]
             return ir.ArrayAttr.get(parts, self.context)
         if isinstance(value, Mapping) and isinstance(decoded, Mapping):
@@ -212,121 +185,3 @@ def _parse(parser: Callable[[str, ir.Context], Any], text: str, context: ir.Cont
         raise VerificationError(
             Diagnostic("invalid-attribute", f"MLIR does not accept {text[:200]}: {reason}")
         ) from None
-
-
-def _decode_shardy(text: str) -> Any:
-    try:
-        return parse_attribute(text)
-    except ShardyError:
-        # Attributes of the dialect that are no part of the vocabulary (enumerations, lists of axes of collectives).
-        return RawAttribute(text)
-
-
-def _items(native: ir.ArrayAttr) -> list[ir.Attribute]:
-    return [native[index] for index in range(len(native))]
-
-
-def _decode_array(codec: Codec, native: ir.ArrayAttr) -> Any:
-    try:
-        return tuple([codec.decode(item) for item in _items(native)])
-    except TypeError:
-        # The bindings have no class for some elements (complex constants, locations).
-        return RawAttribute(str(native))
-
-
-def _decode_dictionary(codec: Codec, native: ir.DictAttr) -> Any:
-    try:
-        names = [native[index].name for index in range(len(native))]
-        return {name: codec.decode(native[name]) for name in names}
-    except TypeError:
-        return RawAttribute(str(native))
-
-
-def _decode_elements(codec: Codec, native: ir.DenseIntElementsAttr) -> Any:
-    type_ = codec.types[native.type]
-    if len(native) > _LARGE or not isinstance(type_, TensorType):
-        return OpaqueElements(native)
-    try:
-        return DenseElements(type_.shape, _elements(native, type_), str(native))  # type: ignore[arg-type]
-    except BufferError:
-        # The bindings know no integers of less than a byte, and none of more than eight.
-        return OpaqueElements(native)
-
-
-def _elements(native: ir.DenseIntElementsAttr, type_: TensorType) -> tuple[int, ...]:
-    """Return the elements in row-major order; from a buffer, as the bindings take long to give one after the other."""
-    if type_.element_type == "index":
-        # These count as signed in the buffer.
-        return tuple([int(item) for item in native])
-    items: Any = memoryview(native).tolist()
-    if type_.rank == 0:
-        return (int(items),)
-    for _ in range(type_.rank - 1):
-        items = chain.from_iterable(items)
-    return tuple(map(int, items))
-
-
-def _decode_symbol(codec: Codec, native: ir.Attribute) -> SymbolRef:
-    return SymbolRef(native.value, str(native))
-
-
-def _decode_nested_symbol(codec: Codec, native: ir.Attribute) -> SymbolRef:
-    return SymbolRef(native.value[0], str(native))
-
-
-def _decode_value(codec: Codec, native: Any) -> Any:
-    return native.value
-
-
-def _decode_string(codec: Codec, native: ir.StringAttr) -> Any:
-    try:
-        return native.value
-    except (RuntimeError, UnicodeDecodeError):
-        # Backend configurations may hold any bytes; MLIR's notation escapes them.
-        return RawAttribute(str(native))
-
-
-def _decode_dense_array(codec: Codec, native: Any) -> Any:
-    return tuple(native)
-
-
-_DENSE_ARRAYS = (
-    ir.DenseBoolArrayAttr,
-    ir.DenseI8ArrayAttr,
-    ir.DenseI16ArrayAttr,
-    ir.DenseI32ArrayAttr,
-    ir.DenseI64ArrayAttr,
-    ir.DenseF32ArrayAttr,
-    ir.DenseF64ArrayAttr,
-)
-
-WITHOUT_SYMBOLS: frozenset[type] = frozenset(
-    (
-        ir.BoolAttr,
-        ir.IntegerAttr,
-        ir.FloatAttr,
-        ir.StringAttr,
-        ir.UnitAttr,
-        ir.TypeAttr,
-        ir.DenseIntElementsAttr,
-        ir.DenseFPElementsAttr,
-        *_DENSE_ARRAYS,
-    )
-)
-"""The classes of native attributes that cannot refer to a symbol, which one can tell without decoding them."""
-
-_DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
-    ir.BoolAttr: _decode_value,
-    ir.IntegerAttr: _decode_value,
-    ir.FloatAttr: _decode_value,
-    ir.StringAttr: _decode_string,
-    ir.UnitAttr: lambda codec, native: UNIT,
-    ir.TypeAttr: lambda codec, native: codec.types[native.value],
-    ir.FlatSymbolRefAttr: _decode_symbol,
-    ir.SymbolRefAttr: _decode_nested_symbol,
-    ir.ArrayAttr: _decode_array,
-    ir.DictAttr: _decode_dictionary,
-    ir.DenseIntElementsAttr: _decode_elements,
-    ir.DenseFPElementsAttr: lambda codec, native: OpaqueElements(native),
-    **dict.fromkeys(_DENSE_ARRAYS, _decode_dense_array),
-}

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from attrs import define
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -15,6 +14,7 @@ from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import ensure_shardy
 from shardy_py.frontends.mlir.native_errors import location_text
+from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
 from shardy_py.frontends.mlir.value_names import native_values
 from shardy_py.ir.foreign_types import shardy_name
@@ -28,42 +28,6 @@ _UNKNOWN = OpaqueType("?")
 _OUTLINE = "move what is inside to functions, and call them"
 
 
-class BlockHandle:
-    """The native block of a block, and the ops it has there."""
-
-    __slots__ = ("native", "ops")
-
-    def __init__(self, native: ir.Block, ops: list[Op]) -> None:
-        self.native = native
-        self.ops = ops
-
-
-@define
-class Origin:
-    """The native side of a program, as `write_back` needs it.
-
-    Args:
-        module: The native module.
-        codec: The codec of its context.
-        sets: The attribute sets seen.
-        name: What locations call a source without a name of its own.
-    """
-
-    module: ir.Module
-    codec: Codec
-    sets: AttributeSets
-    name: str = "-"
-
-    @property
-    def changed(self) -> dict[int, NativeAttributes]:
-        """The attributes that changed since the last `write_back`, by identity."""
-        return self.sets.changed
-
-    def attributes_of(self, native: ir.Operation, operands: Sequence[Value] = ()) -> NativeAttributes:
-        """Return the attributes of a native op as a mapping."""
-        return NativeAttributes(self.sets.of(native), native, operands)
-
-
 def import_native(
     module: ir.Module, *, name: str = "-", native_use_order: bool = False, into: Program | None = None
 ) -> Program:
@@ -74,7 +38,7 @@ def import_native(
         program.body = Block(program)
         program.index.invalidate()
     codec = Codec(module.context)
-    program.origin = Origin(module, codec, AttributeSets(codec), name)
+    program.origin = NativeProgram(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)
     program.locate = _locate
     with no_garbage_collection(keep=True):
@@ -119,7 +83,7 @@ class _Known:
     """The meaning of the numbers in the bytecode, learnt where each of them comes first."""
 
     def __init__(self, program: Program) -> None:
-        origin: Origin = program.origin
+        origin: NativeProgram = program.origin
         self.names: dict[int, str] = {}
         self.sets: dict[int, AttributeSet] = {}
         self.result_types: dict[Hashable, list[Type]] = {}

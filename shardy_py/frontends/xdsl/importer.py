@@ -39,7 +39,7 @@ class XdslAttributes(dict[str, Any]):
 
 
 @define
-class Origin:
+class NativeProgram:
     """The native side of a program, as `write_back` needs it.
 
     Args:
@@ -70,7 +70,7 @@ def native_attributes(native: Operation) -> dict[str, Attribute]:
 def import_native(module: ModuleOp) -> Program:
     """Return the op graph of a module; see `import_module`."""
     program = Program()
-    program.origin = Origin(module, Codec())
+    program.origin = NativeProgram(module, Codec())
     program.attributes = _attributes(module, program.origin.codec)
     program.locate = _locate
     with no_garbage_collection(keep=True):
@@ -93,7 +93,7 @@ def _locate(op: Op) -> str:
 class _Importer:
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._origin: Origin = program.origin
+        self._origin: NativeProgram = program.origin
         self._values: dict[SSAValue, Value] = {}
         self._forward: dict[SSAValue, Value] = {}
 

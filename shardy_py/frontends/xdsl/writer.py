@@ -10,14 +10,14 @@ from xdsl.ir import Block as NativeBlock
 from xdsl.ir import Region as NativeRegion
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.xdsl.importer import OP_NAME, Origin, XdslAttributes, native_attributes
+from shardy_py.frontends.xdsl.importer import OP_NAME, NativeProgram, XdslAttributes, native_attributes
 from shardy_py.ir.foreign_types import native_name
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
 
 def write(program: Program) -> ModuleOp:
     """Update the native module; see `write_back`."""
-    origin: Origin = program.origin
+    origin: NativeProgram = program.origin
     writer = _Writer(origin)
     writer.write_attributes(origin.module, program.attributes)
     writer.sync(program.body)
@@ -38,7 +38,7 @@ def _erase(natives: list[Operation], alive: list[Operation]) -> None:
 
 
 class _Writer:
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: NativeProgram) -> None:
         self._origin = origin
 
     def sync(self, block: Block) -> None:

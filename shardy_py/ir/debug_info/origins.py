@@ -24,7 +24,7 @@ OriginKind = Literal["input", "output", "constraint", "mc_input", "mc_output"]
 
 
 @frozen
-class Origin:
+class ShardingOrigin:
     """One annotation of the user.
 
     Args:
@@ -45,7 +45,7 @@ class Origin:
         return f"mc_{self.number}_{self.kind.removeprefix('mc_')}: {self.index}"
 
 
-AxisOrigins = dict[AxisRef, Origin]
+AxisOrigins = dict[AxisRef, ShardingOrigin]
 
 
 @define
@@ -60,7 +60,7 @@ class OriginTable:
     of_value: dict[int, AxisOrigins] = field(factory=dict)
     mates: dict[int, tuple[int, ...]] = field(factory=dict)
 
-    def add(self, carrier: Value | None, sharding: TensorSharding | None, origin: Origin) -> None:
+    def add(self, carrier: Value | None, sharding: TensorSharding | None, origin: ShardingOrigin) -> None:
         """Record that all axes of an annotated sharding come from the annotation."""
         if carrier is None or sharding is None:
             return
@@ -76,7 +76,7 @@ class OriginTable:
         if origin is not None:
             self.of_value.setdefault(target.id, {}).setdefault(axis, origin)
 
-    def _find(self, axis: AxisRef, source: int) -> Origin | None:
+    def _find(self, axis: AxisRef, source: int) -> ShardingOrigin | None:
         """Return the origin of an axis of a value.
 
         The axis may have been split or merged on its way, or come through a sharding group. Shardings on other ops
@@ -122,7 +122,7 @@ class _Collector:
         return None if carrier is None else self.program.shardings.get(carrier.id)
 
     def _add_constraint(self, op: Op, number: int) -> None:
-        origin = Origin("constraint", number=number)
+        origin = ShardingOrigin("constraint", number=number)
         self.table.add(op.result, self.program.shardings.get(op.result.id), origin)
         op.attributes[ORIGIN_NAME] = str(origin)
         self.table.add(self._carrier(op.operands[0]), self._sharding(op.operands[0]), origin)
@@ -130,23 +130,23 @@ class _Collector:
     def _add_manual_computation(self, op: Op, number: int) -> None:
         arguments = op.regions[0].block.arguments
         for index, sharding in enumerate(op.attributes["in_shardings"].shardings):
-            origin = Origin("mc_input", index, number)
+            origin = ShardingOrigin("mc_input", index, number)
             self.table.add(self._carrier(arguments[index]), sharding, origin)
             source = op.operands[index]
             self.table.add(self._carrier(source), self._sharding(source), origin)
         for index, sharding in enumerate(op.attributes["out_shardings"].shardings):
-            self.table.add(self._carrier(op.results[index]), sharding, Origin("mc_output", index, number))
+            self.table.add(self._carrier(op.results[index]), sharding, ShardingOrigin("mc_output", index, number))
         op.attributes[ORIGIN_NAME] = f"mc_{number}"
 
     def _add_function(self, op: Op) -> None:
         blocks = [block for region in op.regions for block in region.blocks][:1]
         for block in blocks:
             for index, argument in enumerate(block.arguments):
-                self.table.add(argument, self.program.shardings.get(argument.id), Origin("input", index))
+                self.table.add(argument, self.program.shardings.get(argument.id), ShardingOrigin("input", index))
             returned = block.last.operands if block.last else ()
             for index, (value, result) in enumerate(zip(returned, op.function_results, strict=False)):
                 sharding = self.program.shardings.get(result.id)
-                self.table.add(self._carrier(value), sharding, Origin("output", index))
+                self.table.add(self._carrier(value), sharding, ShardingOrigin("output", index))
 
     def _add_groups(self) -> None:
         members: dict[Any, list[int]] = {}
@@ -172,7 +172,7 @@ def _post_order(ops: Iterator[Op]) -> Iterator[Op]:
         yield op
 
 
-def as_dictionary(origins: Mapping[AxisRef, Origin]) -> dict[str, str]:
+def as_dictionary(origins: Mapping[AxisRef, ShardingOrigin]) -> dict[str, str]:
     """Return the attribute of one value; axes are written without their quotes, in order."""
     return dict(sorted((str(axis).replace('"', ""), str(origin)) for axis, origin in origins.items()))
 

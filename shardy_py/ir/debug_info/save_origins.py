@@ -13,8 +13,8 @@ from shardy_py.ir.debug_info.origins import (
     CONSTRAINT,
     MANUAL_COMPUTATION,
     ORIGIN_NAME,
-    Origin,
     OriginTable,
+    ShardingOrigin,
     as_dictionary,
     ops_named,
     renamed,
@@ -89,7 +89,7 @@ def _call_self(op: Op, name: str) -> None:
 def _call_function_self(function: Op) -> None:
     for name, kind in (("arg_attrs", "input"), ("res_attrs", "output")):
         updates = {
-            index: {ORIGINS: renamed(item[ORIGINS], str(Origin(kind, index)))}  # type: ignore[arg-type]
+            index: {ORIGINS: renamed(item[ORIGINS], str(ShardingOrigin(kind, index)))}  # type: ignore[arg-type]
             for index, item in enumerate(function_dictionaries(function, name))
             if ORIGINS in item
         }

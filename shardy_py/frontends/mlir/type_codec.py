@@ -1,0 +1,34 @@
+"""Decoding of native types, each distinct one once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from shardy_py.ir.types import OpaqueType, TensorType, Type
+
+
+class TypeDecoder(dict[ir.Type, Type]):
+    """Native types to types; a missing one is decoded at once, so that look-ups need no call."""
+
+    def __init__(self) -> None:
+        self.by_text: dict[str, ir.Type] = {}
+        self.has_foreign = False
+        self._element_types: dict[ir.Type, str] = {}
+
+    def __missing__(self, native: ir.Type) -> Type:
+        ranked = isinstance(native, ir.RankedTensorType)
+        decoded = self[native] = self._decode_tensor(native) if ranked else OpaqueType(str(native))
+        self.by_text[decoded.text] = native
+        self.has_foreign = self.has_foreign or decoded.is_foreign
+        return decoded
+
+    def _decode_tensor(self, native: Any) -> TensorType:
+        sizes = [None if size < 0 else size for size in native.shape]
+        element = native.element_type
+        # The text of a type takes longer than all the rest, but there are few element types.
+        element_type = self._element_types.get(element)
+        if element_type is None:
+            element_type = self._element_types[element] = str(element)
+        return TensorType(tuple(sizes), element_type, "" if native.encoding is None else str(native))
