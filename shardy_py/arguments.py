@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import unwrap
+from itertools import chain
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,8 +16,8 @@ from shardy_py.integers import INT64_MAX, as_integer
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _WIDTH = 80
-_Check = tuple[Callable[[object], bool], str]
-"""What says whether a value fits, and what the value should be."""
+Check = tuple[Callable[[object], bool], str]
+"""A predicate of values that fit, and words for them."""
 
 
 def shown(value: object) -> str:
@@ -42,30 +43,43 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """
     inner: Any = unwrap(function)
     names = inner.__code__.co_varnames[: inner.__code__.co_argcount]
-    found = {name: _check_of(str(text), inner.__globals__) for name, text in inner.__annotations__.items()}
-    checks = {name: check for name, check in found.items() if check is not None}
+    checks = checks_of(inner.__annotations__, inner.__globals__)
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        for name, value in _given(names, args, kwargs):
-            check = checks.get(name)
-            if check is not None and not check[0](value):
-                _refuse(inner.__name__, name, value, check[1])
+        check_arguments(inner.__name__, checks, chain(zip(names, args, strict=False), kwargs.items()))
         return function(*args, **kwargs)
 
     return call
 
 
-def _given(
-    names: tuple[str, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
-) -> Iterator[tuple[str, object]]:
-    yield from zip(names, args, strict=False)
-    yield from kwargs.items()
+def checks_of(annotations: Mapping[str, object], known: Mapping[str, Any]) -> dict[str, Check]:
+    """Return the checks of arguments, by name; those without a simple type have none.
+
+    Args:
+        annotations: Name to annotation, as text.
+        known: The names that annotations may use.
+    """
+    found = {name: _check_of(str(text), known) for name, text in annotations.items()}
+    return {name: check for name, check in found.items() if check is not None}
 
 
-def _refuse(function: str, name: str, value: object, expected: str) -> None:
-    message = f"{function}: {name} is {shown(value)}, not {expected}"
-    raise OptionError(Diagnostic("invalid-argument", message))
+def check_arguments(function: str, checks: Mapping[str, Check], given: Iterable[tuple[str, object]]) -> None:
+    """Refuse arguments that are not of their types.
+
+    Args:
+        function: The name of the function, for the error.
+        checks: The checks by the names of arguments.
+        given: The arguments by name.
+
+    Raises:
+        OptionError: one is of another type.
+    """
+    for name, value in given:
+        check = checks.get(name)
+        if check is not None and not check[0](value):
+            message = f"{function}: {name} is {shown(value)}, not {check[1]}"
+            raise OptionError(Diagnostic("invalid-argument", message))
 
 
 def _is_flag(value: object) -> bool:
@@ -114,7 +128,7 @@ def _is_naming(value: object) -> bool:
     return isinstance(value, str) and value in ("result", "input")
 
 
-_SIMPLE: dict[str, _Check] = {
+_SIMPLE: dict[str, Check] = {
     "bool": (_is_flag, "True or False"),
     "int": (_is_integer, "an integer of at most 63 bits"),
     "str": (lambda value: isinstance(value, str), "a text"),
@@ -128,7 +142,7 @@ _SIMPLE: dict[str, _Check] = {
     "Sequence[int]": (_are_integers, "a sequence of integers"),
     "tuple[int, ...]": (_are_integers, "a sequence of integers"),
     "StageCallback": (callable, "a function"),
-    "PassCallback": (callable, "a function"),
+    "AfterPass": (callable, "a function"),
     "Progress": (callable, "a function"),
     "Observer": (callable, "a function"),
 }
@@ -144,7 +158,7 @@ _GENERIC: tuple[tuple[str, Any, str], ...] = (
 """How an annotation begins, the class of its values, and what a value should be."""
 
 
-def _check_of(text: str, known: Mapping[str, Any]) -> _Check | None:
+def _check_of(text: str, known: Mapping[str, Any]) -> Check | None:
     """Return what checks values of an annotation, or None where it is none of the simple ones."""
     whole = _SIMPLE.get(text)
     if whole is not None:
@@ -168,7 +182,7 @@ def _alternatives(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _part(text: str, known: Mapping[str, Any]) -> _Check | None:
+def _part(text: str, known: Mapping[str, Any]) -> Check | None:
     if text == "None":
         return lambda value: value is None, "None"
     if text in _SIMPLE:

@@ -1,12 +1,11 @@
-"""A program that is prepared and compiled once, and solved under as many schedules as one likes."""
+"""Sessions: a program that is prepared and compiled once, and solved under as many schedules as one likes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from types import NoneType
-from typing import Any
 
 from attrs import define, evolve, frozen
 
@@ -14,11 +13,11 @@ from shardy_py.analysis.cost import Cost, estimate
 from shardy_py.analysis.finishing import Finisher
 from shardy_py.analysis.machine.placement import AxisLinks
 from shardy_py.analysis.machine.toml import MachineLike, get_machine
-from shardy_py.api.given_shardings import InShardings, OutShardings
+from shardy_py.api.engine_options import engine_options
+from shardy_py.api.keywords import method_takes, narrow
 from shardy_py.api.main_function import find_main
-from shardy_py.api.options import Strategy, propagation_options
-from shardy_py.api.run_input import give_shardings, make_semantics
-from shardy_py.api.source import complete_registry, read_program, source_name
+from shardy_py.api.options import ProgramOptions, SessionArguments, Strategy
+from shardy_py.api.run_input import give_shardings, make_semantics, read_input
 from shardy_py.arguments import checked, shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.record.given_names import GivenNames
@@ -30,7 +29,7 @@ from shardy_py.ir.nesting import refuse_deep_nesting
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.verify_shardings import verify_manual_axes
 from shardy_py.layout.policies import LayoutPolicy
-from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions, Solution
 from shardy_py.propagation.engine import STRATEGIES, make_problem, op_rules, settle_rules
 from shardy_py.propagation.problem import Problem
@@ -46,12 +45,12 @@ from shardy_py.transforms.run import run
 
 @frozen(eq=False)
 class Evaluation:
-    """What a schedule leads to.
+    """The outcome of a schedule: shardings, the finished program and its cost.
 
     Args:
         solution: The shardings that propagation finds.
         program: The finished program.
-        cost: What it costs.
+        cost: Its cost.
     """
 
     solution: Solution
@@ -66,11 +65,11 @@ class Session:
     Attributes:
         program: The program as propagation finds it, after all passes that stand before; nothing changes it.
         main: Its main function.
-        problem: What the engine makes of it.
-        registry: What is known about ops.
-        strategy: The strategy that every solve uses.
-        warnings: What is worth knowing, but no error.
-        copies: Which copies of constants were made; None unless ``on_given`` was, or names are kept.
+        problem: The problem that the engine solves.
+        registry: The definitions of ops.
+        options: The options that it was opened with.
+        warnings: Diagnostics that are no errors.
+        copies: The copies of constants that were made; None without ``on_given`` and ``keep_names``.
         names: The names of the program that was read; None unless they are kept.
     """
 
@@ -78,81 +77,53 @@ class Session:
     main: Op
     problem: Problem
     registry: Registry
-    strategy: Strategy
+    options: ProgramOptions
     warnings: tuple[Diagnostic, ...]
     _finisher: Finisher
     copies: CopyLog | None = None
     names: GivenNames | None = None
 
     @classmethod
-    @checked
-    def open(
-        cls,
-        module: Any,
-        mesh: Any = None,
-        *,
-        in_shardings: InShardings | None = None,
-        out_shardings: OutShardings | None = None,
-        strategy: Strategy = "user-priority",
-        conservative: bool = False,
-        extended_rules: bool = False,
-        dedup_functions_fully: bool = False,
-        inline_calls: bool = False,
-        registry: Registry | None = None,
-        plugins: Iterable[object] = (),
-        on_given: Callable[[Program, Op], None] | None = None,
-        keep_names: bool = False,
-    ) -> Session:
-        """Return the session of a program: read, prepared and compiled; the arguments are those of `propagate`.
-
-        Args:
-            module: The program; a module that is given stays as it is.
-            mesh: For a module without a mesh.
-            in_shardings: Shardings of arguments.
-            out_shardings: Shardings of results.
-            strategy: ``basic``, ``aggressive``, ``op-priority`` or ``user-priority``.
-            conservative: Leave out factors that could be sharded unevenly.
-            extended_rules: Give rules to ops that the reference leaves without one.
-            dedup_functions_fully: Let all calls of a function share its shardings.
-            inline_calls: Put the bodies of functions in the places of their calls first.
-            registry: What is known about ops; by default that of the installed plugins.
-            plugins: More plugins besides the installed ones.
-            on_given: Called with the program and its main function before any pass, once all shardings are given.
-            keep_names: Keep the names of values for reports, which takes as long again as a third of all the rest.
+    @method_takes(SessionArguments)
+    def open(cls, given: SessionArguments) -> Session:
+        """Return the session of a program: read, prepared and compiled; a module that is given stays as it is.
 
         Raises:
             ShardyError: the input or an option is not valid, or a plugin is broken.
         """
-        semantics = make_semantics(registry, plugins, RuleOptions(conservative, extended_rules))
-        propagation_options(strategy=strategy, conservative=conservative, keep_sharding_rules=True)
-        program = read_program(module, semantics)
-        semantics = complete_registry(program, semantics)
-        main = find_main(program, source=source_name(module))
-        left_out = give_shardings(
-            program, main, semantics, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings
-        )
+        registry = make_semantics(given, given.registry)
+        engine_options(given, registry)
+        read = read_input(given, registry)
+        program, main, registry = read.program, read.main, read.registry
+        left_out = give_shardings(read, given)
         verify_manual_axes(program)
-        names = GivenNames.of(program, main) if keep_names else None
-        if on_given is not None:
-            on_given(program, main)
-        problems = [*(semantics.problems if registry is None else ()), *left_out]
-        copies = CopyLog(semantics) if keep_names or on_given is not None else None
-        context = PassContext(semantics, problems, copies=copies)
+        names = GivenNames.of(program, main) if given.keep_names else None
+        if given.on_given is not None:
+            given.on_given(program, main)
+        problems = [*(registry.problems if given.registry is None else ()), *left_out]
+        copies = CopyLog(registry) if given.keep_names or given.on_given is not None else None
+        context = PassContext(registry, problems, copies=copies)
         pipeline = PropagationPipeline(
-            dedup_functions_fully=dedup_functions_fully,
+            dedup_functions_fully=given.dedup_functions_fully,
             enable_insert_explicit_collectives=True,
             reshard_ops_without_rule=True,
-            inline_calls=inline_calls,
+            inline_calls=given.inline_calls,
         )
         with no_garbage_collection(keep=True), refuse_deep_nesting(main):
-            run(program, pipeline.before_propagation(semantics), context)
+            run(program, pipeline.before_propagation(registry), context)
             problem = make_problem(
-                program, semantics, conservative=conservative, warnings=context.warnings, check_arguments=True
+                program, registry, conservative=given.conservative, warnings=context.warnings, check_arguments=True
             )
             settle_rules(program, problem, keep=True)
-            finisher = Finisher.of(program, problem, semantics, pipeline.after_propagation(semantics))
+            finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))
         told = (*context.warnings, *program.plugin_problems.values())
-        return cls(program, find_main(program), problem, semantics, strategy, told, finisher, copies, names)
+        options = narrow(given, ProgramOptions)
+        return cls(program, find_main(program), problem, registry, options, told, finisher, copies, names)
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy that every solve uses."""
+        return self.options.strategy
 
     @checked
     def solve(
@@ -167,7 +138,7 @@ class Session:
 
         Args:
             schedule: A `Schedule`, the ``pathlib.Path`` of a TOML file, the name of a built-in one; None for the
-                default with what the plugins say of their ops.
+                default with the plugins' priorities.
             op_priorities: Ops that come before all others, as in `propagate`.
             observer: Gets every accepted update as it happens.
             log: Gets every visit.
@@ -190,15 +161,7 @@ class Session:
         return self._options(schedule, None).schedule
 
     def _options(self, schedule: ScheduleLike | None, op_priorities: OpPriorities | None) -> PropagationOptions:
-        return propagation_options(
-            strategy=self.strategy,
-            conservative=False,
-            keep_sharding_rules=True,
-            schedule=schedule,
-            op_priorities=op_priorities,
-            plugin_priorities=self.registry.priorities,
-            plugin_traits=self.registry.trait_names,
-        )
+        return engine_options(self.options, self.registry, schedule=schedule, op_priorities=op_priorities)
 
     @checked
     def with_shardings(self, shardings: Mapping[int, TensorSharding | None]) -> Session:
@@ -245,14 +208,16 @@ class Session:
         axes: AxisLinks | None = None,
         layout: str | LayoutPolicy | None = None,
     ) -> Evaluation:
-        """Return what a schedule leads to, and what that costs.
+        """Return the outcome of a schedule, with its cost.
 
         Args:
-            schedule: See `solve`.
+            schedule: A `Schedule`, the ``pathlib.Path`` of a TOML file, the name of a built-in one; None for the
+                default with the plugins' priorities.
             machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
-            op_priorities: See `solve`.
-            axes: See `estimate`.
-            layout: See `estimate`.
+            op_priorities: Ops that come before all others, as in `propagate`.
+            axes: The links of the machine that the axes of the mesh run over, where that does not follow from their
+                order.
+            layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
 
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
@@ -268,7 +233,14 @@ class Session:
         axes: AxisLinks | None = None,
         layout: str | LayoutPolicy | None = None,
     ) -> Evaluation:
-        """Return what a solution leads to, and what that costs; the arguments are those of `evaluate`.
+        """Return the outcome of a solution, with its cost.
+
+        Args:
+            solution: The solution.
+            machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
+            axes: The links of the machine that the axes of the mesh run over, where that does not follow from their
+                order.
+            layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
 
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from attrs import evolve
@@ -69,6 +69,20 @@ def check_blocked(registry: Registry, blocked: tuple[str, ...]) -> None:
     ]
     if problems:
         raise OptionError(*problems)
+
+
+def check_names(blocked: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of plugins that a caller blocks.
+
+    Raises:
+        OptionError: something is no name.
+    """
+    names = (blocked,) if isinstance(blocked, str) else tuple(blocked)
+    for name in names:
+        if not isinstance(name, str):
+            message = f"blocked has {shown(name)}, which is no name of a plugin"
+            raise OptionError(Diagnostic("invalid-argument", message, hint='blocked=["name"]'))
+    return names
 
 
 def check_given(plugins: Any) -> tuple[object, ...]:

@@ -1,63 +1,130 @@
-"""Options of a propagation, checked before anything is read."""
+"""Options of a propagation and the program that it starts from: the one place of their names, defaults and help.
+
+The keywords of `propagate` and of `Session.open`, the flags of the command line and the tables of the reference come
+from these values. Nothing heavy is imported here, as the command line reads its flags before it does anything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from shardy_py.arguments import shown
-from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.propagation import PropagationOptions
-from shardy_py.schedule.given import OpPriorities, ScheduleLike, make_schedule
-from shardy_py.schedule.model import OpPriority
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from shardy_py.api.given_shardings import InShardings, OutShardings
+    from shardy_py.ir.graph import Op, Program
+    from shardy_py.plugins import Registry
+    from shardy_py.propagation.engine import StageCallback
+    from shardy_py.schedule.given import OpPriorities, ScheduleLike
+    from shardy_py.transforms.snapshots import AfterPass
 
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
-_WITH_LEVELS = ("op-priority", "user-priority")
 
 
-def propagation_options(
-    *,
-    strategy: str,
-    conservative: bool,
-    keep_sharding_rules: bool,
-    schedule: ScheduleLike | None = None,
-    op_priorities: OpPriorities | None = None,
-    plugin_priorities: Iterable[OpPriority] = (),
-    plugin_traits: Iterable[str] = (),
-) -> PropagationOptions:
-    """Return the options of the engine.
+@frozen(slots=False)
+class ProgramInput:
+    """A program as a caller gives it, with what it starts from.
 
     Args:
-        strategy: The name of the strategy.
-        conservative: See `PropagationOptions`.
-        keep_sharding_rules: See there.
-        schedule: See `make_schedule`; likewise the rest.
-        op_priorities: See there.
-        plugin_priorities: See there.
-        plugin_traits: See there.
-
-    Raises:
-        OptionError: the strategy is unknown, or it has no levels that a schedule could replace.
+        module: MLIR text or bytecode (also a portable artifact of StableHLO), HLO text, a path, an ``ir.Module`` of
+            jaxlib, a ``Lowered``, ``Traced`` or ``Exported`` of JAX or a serialized ``Exported``, a jitted function
+            with ``args``, a ``ModuleOp`` of xDSL, the path of an ``.xdsl`` or ``.hlo`` file, a `Program` that was
+            built, or whatever the frontend of a plugin reads. An ``ir.Module`` is annotated in place.
+        mesh: For a module without a mesh: a `Mesh`, a mapping of axis sizes, or a mesh of JAX.
+        in_shardings: Shardings of arguments, by number or name or as a flat list, each a PartitionSpec, a tuple of
+            axis names, a NamedSharding, a `TensorSharding` or its text. They replace those the module has.
+        out_shardings: Shardings of results, by number, by name (``"result0"``, or as JAX calls them) or as a flat
+            list, in the same forms.
+        args: Example arguments of a jitted function: arrays or `jax.ShapeDtypeStruct`.
+        kwargs: Example arguments by keyword.
     """
-    if not isinstance(strategy, str) or strategy not in STRATEGIES:
-        raise OptionError(
-            Diagnostic(
-                "unknown-strategy", f"unknown strategy {shown(strategy)}", hint=f"use one of {', '.join(STRATEGIES)}"
-            )
-        )
-    has_levels = strategy in _WITH_LEVELS
-    if not (has_levels or schedule is op_priorities is None):
-        raise OptionError(
-            Diagnostic("option-conflict", f"the strategy {strategy} has no levels", hint=f"use {_WITH_LEVELS[0]}")
-        )
-    levels = make_schedule(
-        schedule, op_priorities=op_priorities, plugin_priorities=plugin_priorities, plugin_traits=plugin_traits
-    )
-    return PropagationOptions(
-        schedule=levels if has_levels else None,
-        strategy="basic" if strategy == "basic" else "aggressive",
-        user_priorities=strategy == "user-priority",
-        conservative=conservative,
-        keep_sharding_rules=keep_sharding_rules,
-    )
+
+    module: Any
+    mesh: Any = None
+    in_shardings: InShardings | None = field(default=None, kw_only=True)
+    out_shardings: OutShardings | None = field(default=None, kw_only=True)
+    args: Sequence[Any] | None = field(default=None, kw_only=True)
+    kwargs: Mapping[str, Any] | None = field(default=None, kw_only=True)
+
+
+@frozen(slots=False, kw_only=True)
+class ProgramOptions:
+    """Options of everything that propagates a program, once or many times.
+
+    Args:
+        strategy: ``basic``, ``aggressive``, ``op-priority`` or ``user-priority``; each includes those before it.
+        conservative: Leave out factors that could be sharded unevenly.
+        extended_rules: Give rules to ops that the reference leaves without one.
+        dedup_functions_fully: Let all calls of a function share its shardings; otherwise each call may have its own,
+            and functions are copied where they end up different.
+        inline_calls: Put the bodies of functions in the places of their calls first, as XLA does before it propagates.
+        plugins: More plugins besides the installed ones: modules or objects with hook implementations.
+        blocked: Names of installed plugins that are not loaded.
+        strict_plugins: Stop at any problem of an installed plugin; otherwise it is a warning.
+    """
+
+    strategy: Strategy = "user-priority"
+    conservative: bool = False
+    extended_rules: bool = False
+    dedup_functions_fully: bool = False
+    inline_calls: bool = False
+    plugins: Iterable[object] = ()
+    blocked: Iterable[str] = ()
+    strict_plugins: bool = False
+
+
+@frozen(slots=False, kw_only=True)
+class Options(ProgramOptions):
+    """Options of `propagate`.
+
+    Args:
+        schedule: The levels of the op-priority strategy, in place of the default ones: a `Schedule`, the
+            ``pathlib.Path`` of a TOML file, or the name of a built-in one.
+        op_priorities: Ops that come before all others, as lists of names, globs, traits or selectors, one per level.
+        keep_sharding_rules: Leave the rule of each op on it as an attribute.
+        strict: Refuse a program with ops that have no rule, or types of dialects that no plugin defines.
+        explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
+            could not find itself.
+        record_copies: Record which copies of constants are made, for `Result.copies`.
+        trace: Record what propagates and what does not, for `Result.trace` and `Result.explain`.
+        dump_directory: The folder for the module after every pass, as ``NN.pass-name.mlir``. An ``ir.Module`` that
+            is given changes with every one of them, otherwise once, at the end.
+        on_pass: Called after every pass with its name and the program.
+        on_stage: Called as each stage starts, for a progress display: import, prepare, compile, solve, finish, write.
+        registry: The definitions of ops; by default those of the installed plugins.
+    """
+
+    schedule: ScheduleLike | None = None
+    op_priorities: OpPriorities | None = None
+    keep_sharding_rules: bool = False
+    strict: bool = False
+    explicit_collectives: bool = False
+    record_copies: bool = False
+    trace: bool = False
+    dump_directory: str | Path | None = None
+    on_pass: AfterPass | None = None
+    on_stage: StageCallback | None = None
+    registry: Registry | None = None
+
+
+@frozen(slots=False)
+class PropagateArguments(Options, ProgramInput):
+    """Arguments of `propagate`."""
+
+
+@frozen(slots=False)
+class SessionArguments(ProgramOptions, ProgramInput):
+    """Arguments of `Session.open`.
+
+    Args:
+        registry: The definitions of ops; by default those of the installed plugins.
+        on_given: Called with the program and its main function before any pass, once all shardings are given.
+        keep_names: Keep the names of values for reports, which takes as long again as a third of all the rest.
+    """
+
+    registry: Registry | None = field(default=None, kw_only=True)
+    on_given: Callable[[Program, Op], None] | None = field(default=None, kw_only=True)
+    keep_names: bool = field(default=False, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shardy_py.api.check_plugins import check_blocked, check_given, check_plugins
+from shardy_py.api.check_plugins import check_blocked, check_given, check_names, check_plugins
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.installed import installed_registry
 
@@ -20,7 +20,7 @@ def load_registry(
 
     Args:
         options: What rules depend on besides their op.
-        plugins: More plugins: modules or objects with hook implementations. Whoever gives one means it: it has to work.
+        plugins: More plugins: modules or objects with hook implementations. A problem of one of them is an error.
         blocked: Names of plugins that are not imported.
         strict_plugins: Whether problems of installed plugins are errors, too; otherwise they are in the registry.
 
@@ -28,7 +28,7 @@ def load_registry(
         PluginError: a given plugin is broken, or with ``strict_plugins`` anything is wrong.
         OptionError: the plugins are no list, or one that is blocked does not exist.
     """
-    given, not_wanted = check_given(plugins), (blocked,) if isinstance(blocked, str) else tuple(blocked)
+    given, not_wanted = check_given(plugins), check_names(blocked)
     if not given and not not_wanted:
         return check_plugins(installed_registry(options=options, skip_broken=not strict_plugins), strict=strict_plugins)
     registry = Registry.from_entry_points(

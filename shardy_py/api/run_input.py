@@ -1,25 +1,24 @@
-"""What a run needs before its first pass: the registry, and the shardings that the caller gives."""
+"""Input of a run, before its first pass: the registry, the program, and the shardings that the caller gives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from attrs import evolve
+from attrs import evolve, frozen
 
 from shardy_py.api.check_traits import check_traits
 from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.given_shardings import (
-    InShardings,
-    OutShardings,
     apply_in_shardings,
     apply_out_shardings,
     mesh_of_shardings,
 )
+from shardy_py.api.main_function import find_main
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
+from shardy_py.api.options import ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
+from shardy_py.api.source import complete_registry, read_program
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
+from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.error_texts import shown
@@ -28,65 +27,92 @@ from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
 
 
-def make_semantics(
-    registry: Registry | None, plugins: Iterable[object], options: RuleOptions, *, strict_plugins: bool = False
-) -> Registry:
-    """Return what a run knows about ops.
+def make_semantics(options: ProgramOptions, registry: Registry | None) -> Registry:
+    """Return the definitions of ops for a run.
 
     Args:
-        registry: What the caller gives, or None for the installed plugins.
-        plugins: More plugins besides the installed ones.
-        options: What rules depend on besides their op; those of a given registry stay, too.
-        strict_plugins: Whether what is wrong with an installed plugin is an error.
+        options: The options with the plugins, and those that rules depend on; those of a given registry stay, too.
+        registry: The registry of the caller, or None for the installed plugins.
 
     Raises:
         OptionError: both a registry and plugins are given.
         PluginError: a plugin is broken.
     """
-    if registry is not None and not isinstance(registry, Registry):
+    rule_options = RuleOptions(options.conservative, options.extended_rules)
+    if registry is None:
+        return load_registry(
+            plugins=options.plugins,
+            blocked=options.blocked,
+            options=rule_options,
+            strict_plugins=options.strict_plugins,
+        )
+    if not isinstance(registry, Registry):
         message = f"registry is {shown(registry)}, not a Registry"
         raise OptionError(Diagnostic("invalid-registry", message, hint="Registry.of([toy]), or plugins=[module]"))
-    if registry is None:
-        return load_registry(plugins=plugins, options=options, strict_plugins=strict_plugins)
-    more = tuple(plugins)
-    if more:
-        raise OptionError(
-            Diagnostic(
-                "option-conflict", "registry and plugins exclude each other", hint="build the registry with both"
-            )
-        )
-    given = registry.options
+    for name, given in (("plugins", options.plugins), ("blocked", options.blocked)):
+        if tuple(given):
+            message = f"registry and {name} exclude each other"
+            raise OptionError(Diagnostic("option-conflict", message, hint=f"build the registry with {name}"))
+    given_options = registry.options
     return registry.with_options(
         evolve(
-            given,
-            conservative=given.conservative or options.conservative,
-            extended=given.extended or options.extended,
+            given_options,
+            conservative=given_options.conservative or rule_options.conservative,
+            extended=given_options.extended or rule_options.extended,
         )
     )
 
 
-def give_shardings(
-    program: Program,
-    main: Op,
-    semantics: Registry,
-    *,
-    mesh: Any,
-    in_shardings: InShardings | None,
-    out_shardings: OutShardings | None = None,
-) -> tuple[Diagnostic, ...]:
+@frozen(eq=False)
+class RunInput:
+    """A program that was read.
+
+    Args:
+        program: The program.
+        main: Its main function.
+        registry: The definitions of ops, with those that the module itself brings.
+        source_name: The name of the file that it was read from, or "".
+    """
+
+    program: Program
+    main: Op
+    registry: Registry
+    source_name: str
+
+
+def read_input(given: ProgramInput, registry: Registry) -> RunInput:
+    """Return the program that a caller gives.
+
+    Raises:
+        ShardyError: the module is not valid.
+    """
+    module = given.module
+    if given.args is not None or given.kwargs is not None:
+        from shardy_py.frontends.jax_modules import lower_function
+
+        module = lower_function(module, given.args or (), given.kwargs or {})
+    source_name = find_frontend(module, registry).source_name(module)
+    program = read_program(module, registry)
+    main = find_main(program, source=source_name)
+    return RunInput(program, main, complete_registry(program, registry), source_name)
+
+
+def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...]:
     """Bring the caller's mesh and shardings into a program, and its own into its table.
 
     Returns:
-        What the program says that was left out, as warnings.
+        The annotations of the program that were left out, as warnings.
 
     Raises:
         ShardyError: they do not fit the program.
     """
+    program, main, semantics = read.program, read.main, read.registry
     opaque = give_shapes(program, semantics)
-    given = mesh_of_shardings(in_shardings, out_shardings) if mesh is None else as_mesh(mesh)
+    in_shardings, out_shardings = given.in_shardings, given.out_shardings
+    mesh = mesh_of_shardings(in_shardings, out_shardings) if given.mesh is None else as_mesh(given.mesh)
     import_round_trip(program)
-    mesh_name = None if given is None else add_mesh(program, given)
-    warnings = import_gspmd(program, may_add_meshes=given is None)
+    mesh_name = None if mesh is None else add_mesh(program, mesh)
+    warnings = import_gspmd(program, may_add_meshes=mesh is None)
     mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
     check_data_flows(program, semantics)
     check_traits(program, semantics)

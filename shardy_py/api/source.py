@@ -1,9 +1,7 @@
-"""From whatever a caller gives to a program."""
+"""Programs from modules of any form."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 from shardy_py.frontends.select import find_frontend, frontend_of
@@ -13,15 +11,6 @@ from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
 
 
-def source_name(module: Any) -> str:
-    """Return the file a module is read from, or ""."""
-    if isinstance(module, Path):
-        return str(module)
-    parsed = sys.modules.get("shardy_py.frontends.mlir.isolated_parse")
-    is_parsed = parsed is not None and isinstance(module, parsed.ParsedModule)
-    return module.name if is_parsed and module.name != "-" else ""
-
-
 def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None) -> Any:
     """Return a module of unknown origin in a form that can do no harm to this process when it is read.
 
@@ -29,21 +18,14 @@ def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None
     always has such a process, xDSL is Python, and objects have been made in this process.
 
     Args:
-        module: The module, as for `propagate`.
-        name: What locations call it; a path is called by its own name.
-        registry: Knows the frontends of plugins; by default the installed ones.
+        module: The module, in any form that `propagate` takes.
+        name: Its name in locations; a path is called by its own name.
+        registry: The registry with the frontends of plugins; by default that of the installed ones.
 
     Raises:
         ShardyError: the module is not valid, or ends the process that parses it.
     """
-    known = installed_registry(skip_broken=True) if registry is None else registry
-    if isinstance(module, bytearray):
-        module = bytes(module)
-    if not isinstance(module, (str, bytes, Path)) or find_frontend(module, known).name != "mlir":
-        return module
-    from shardy_py.frontends.mlir.isolated_parse import parse_isolated
-
-    return parse_isolated(module, name=name)
+    return find_frontend(module, _known(registry)).isolate(module, name=name)
 
 
 def read_program(module: Any, registry: Registry | None = None) -> Program:
@@ -51,18 +33,22 @@ def read_program(module: Any, registry: Registry | None = None) -> Program:
 
     Args:
         module: The module.
-        registry: Knows the frontends of plugins; by default the installed ones.
+        registry: The registry with the frontends of plugins; by default that of the installed ones.
 
     Raises:
         ShardyError: the input is not valid.
     """
-    frontend = find_frontend(module, installed_registry(skip_broken=True) if registry is None else registry)
+    frontend = find_frontend(module, _known(registry))
     program = frontend.import_program(module)
     if program.frontend is None or (program.frontend.name == frontend.name and frontend is not program.frontend):
         # It comes from a plugin; the native libraries have verified theirs.
         program.frontend = frontend
         verify(program)
     return program
+
+
+def _known(registry: Registry | None) -> Registry:
+    return installed_registry(skip_broken=True) if registry is None else registry
 
 
 def complete_registry(program: Program, registry: Registry) -> Registry:

@@ -13,7 +13,7 @@ from shardy_py.cli.app_orderings import ORDERING_COMMANDS
 from shardy_py.cli.app_run import run
 from shardy_py.cli.errors import ErrorsAsMessages
 from shardy_py.cli.forms import FORMS
-from shardy_py.cli.options import INLINE_CALLS, STRATEGIES, mesh_options, module_options, plugin_choice, plugin_options
+from shardy_py.cli.options import module_options, plugin_choice, plugin_options, propagate_options
 
 LAYOUTS = ("tpu-v5e", "row-major")
 
@@ -27,24 +27,13 @@ def shardy() -> None:
 @shardy.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
-@mesh_options
-@click.option("--strategy", type=click.Choice(STRATEGIES), default="user-priority", show_default=True)
-@click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
-@click.option("--strict", is_flag=True, help="Refuse a program with ops that have no rule.")
-@click.option("--keep-sharding-rules", is_flag=True, help="Leave the rule of each op on it.")
-@click.option("--dedup-functions-fully", is_flag=True, help="Let all calls of a function share its shardings.")
-@click.option("--inline-calls", is_flag=True, help=INLINE_CALLS)
-@click.option("--explicit-collectives", is_flag=True, help="Make all communication explicit, as collective ops.")
 @click.option("--for", "target", type=click.Choice(FORMS), help="Write the module in the form a compiler takes.")
-@click.option("--dump-dir", metavar="DIR", type=click.Path(), help="Write the module after every pass to this folder.")
 @click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
 @click.option("--graph", metavar="OUT", type=click.Path(), help="Write the def-use graph: .graphml or .json.")
-@click.option("--copies", is_flag=True, help="Report which constants were copied per use, and why.")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Report the bytes on a device with these layouts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no table.")
-@module_options
-@plugin_options
+@propagate_options
 def propagate(**options: Any) -> None:
     """Propagate shardings through the module in FILE (- for stdin).
 

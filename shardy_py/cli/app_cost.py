@@ -6,20 +6,14 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.options import session_options
+from shardy_py.cli.options import axis_option, schedule_option, session_options
 
 
 @click.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--machine", required=True, metavar="NAME|FILE", help="What the program runs on: a name, or a TOML file.")
-@click.option(
-    "--axis",
-    "axes",
-    multiple=True,
-    metavar="AXIS=LINK,..",
-    help="The links of the machine that an axis of the mesh runs over. May be repeated; then for all axes.",
-)
-@click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
+@axis_option()
+@schedule_option()
 @click.option("--layout", metavar="POLICY", help="Count bytes with these layouts: tpu-v5e or row-major.")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=0), help="Transfers to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

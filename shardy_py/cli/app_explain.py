@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.options import session_options
+from shardy_py.cli.options import schedule_option, session_options
 
 
 @click.command()
@@ -18,7 +18,7 @@ from shardy_py.cli.options import session_options
 @click.option("--reshards", "list_reshards", is_flag=True, help="List the reshards with their numbers.")
 @click.option("--unsettled", is_flag=True, help="List the axes that one more visit of an op would bring.")
 @click.option("--limit", default=12, show_default=True, type=click.IntRange(min=0), help="Proposals to try.")
-@click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
+@schedule_option()
 @click.option(
     "--names",
     type=click.Choice(("input", "result")),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.options import session_options
+from shardy_py.cli.options import schedule_option, session_options
 
 
 @click.command()
@@ -27,7 +27,7 @@ from shardy_py.cli.options import session_options
     help="The largest relative difference of floats; by default 0.002 for f32, by dtype for others.",
 )
 @click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="Write the results to this file of numpy.")
-@click.option("--schedule", metavar="FILE", help="The order of ops: a TOML file, or the name of a built-in schedule.")
+@schedule_option()
 @click.option("--platform", default="cpu", show_default=True, help="The devices of JAX: cpu, gpu, tpu.")
 @click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

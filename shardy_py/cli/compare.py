@@ -10,6 +10,7 @@ import click
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.analysis.sweep.comparison import Comparison
+from shardy_py.api.keywords import keywords
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
@@ -52,16 +53,13 @@ def run_compare(
         sweep_progress("Comparing", total=(len(schedules) or len(BUILTIN)) + random) as progress,
     ):
         comparison = compare_schedules(
-            program.module,
-            [schedule_argument(item) for item in schedules] or None,
-            program.mesh,
+            **keywords(program.input),
+            schedules=[schedule_argument(item) for item in schedules] or None,
             machine=known,
             axes=links,
             layout=layout,
             random=random,
             seed=seed,
-            in_shardings=program.in_shardings,
-            out_shardings=program.out_shardings,
             options=program.options,
             sorted_by=sorted_by,
             jobs=default_jobs(backend) if jobs is None else jobs,

@@ -29,10 +29,7 @@ def run_cost(
     """Print what a program costs on a machine."""
     found = get_machine(machine)
     links = parse_axis_links(axes)
-    program = GivenProgram.of(**session_options)
-    session = program.options.open(
-        program.module, program.mesh, in_shardings=program.in_shardings, out_shardings=program.out_shardings
-    )
+    session = GivenProgram.of(**session_options).open()
     for warning in session.warnings:
         click.echo(warning.show("warning"), err=True)
     chosen = None if schedule is None else schedule_argument(schedule)

@@ -20,14 +20,7 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
     if len(given) != 2:
         message = f"{len(given)} schedules are given"
         raise OptionError(Diagnostic("two-schedules", message, hint="give two, or one to compare with the default"))
-    program = GivenProgram.of(**session_options)
-    session = program.options.open(
-        program.module,
-        program.mesh,
-        in_shardings=program.in_shardings,
-        out_shardings=program.out_shardings,
-        keep_names=True,
-    )
+    session = GivenProgram.of(**session_options).open(keep_names=True)
     first, second = choose_schedules(session, [schedule_argument(item) for item in given])
     diff = diff_schedules(session, first, second)
     click.echo(diff_json(diff) if as_json else format_diff(diff, limit=limit))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.files import read_input, write_atomically
-from shardy_py.cli.registry import make_registry
+from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
 from shardy_py.errors import Diagnostic, OptionError, require_library
@@ -40,7 +40,7 @@ def run_emit(
     """Print what was asked of the kernel of a file: by default its module after the last pass."""
     _check(as_list=as_list, fusion=fusion, target=target, stage=stage, as_run=as_run, as_json=as_json)
     device = get_device(device_spec)
-    registry = make_registry(**registry_options, conservative=False, extended_rules=False)
+    registry = plugin_registry(**registry_options)
     source = read_input(file, untrusted=untrusted, registry=registry)
     if as_list:
         kernels = [emit(item, device=device) for item in read_fusions(source, registry=registry)]

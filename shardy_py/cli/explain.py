@@ -8,8 +8,7 @@ import click
 
 from shardy_py.analysis.explain_reshard import ReshardExplainer
 from shardy_py.api.explaining import unsettled_places
-from shardy_py.api.propagate import propagate
-from shardy_py.api.result import Result
+from shardy_py.api.keywords import keywords
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -45,7 +44,7 @@ def run_explain(
     program = GivenProgram.of(**session_options)
     order = None if schedule is None else schedule_argument(schedule)
     if unsettled:
-        places = unsettled_places(_run(program, order), names=names)
+        places = unsettled_places(program.propagate(schedule=order, trace=True), names=names)
         lines_of_places = "\n".join(map(str, places)) or "everything is settled"
         click.echo(explanations_json(places) if as_json else lines_of_places)
         return
@@ -69,46 +68,14 @@ def run_explain(
 
 
 def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:
-    options = program.options
-    return ReshardExplainer(
-        program.module,
-        program.mesh,
-        schedule=schedule,
-        in_shardings=program.in_shardings,
-        out_shardings=program.out_shardings,
-        strategy=options.strategy,
-        conservative=options.conservative,
-        extended_rules=options.extended_rules,
-        dedup_functions_fully=options.dedup_functions_fully,
-        inline_calls=options.inline_calls,
-        registry=options.load_registry(),
-    )
+    return ReshardExplainer(**keywords(program.input), **program.options.run_options(), schedule=schedule)
 
 
 def _explain_run(
     program: GivenProgram, schedule: Any, *, value: str | None, dim: int | None, op: str | None, names: Any
 ) -> ValueExplanation | OpExplanation:
-    result = _run(program, schedule)
+    result = program.propagate(schedule=schedule, trace=True)
     if value is not None:
         return result.explain(value, dim, names=names)
     assert op is not None, "one of both was asked for"
     return result.explain_op(op, names=names)
-
-
-def _run(program: GivenProgram, schedule: Any) -> Result:
-    """Propagate with a trace."""
-    options = program.options
-    return propagate(
-        program.module,
-        program.mesh,
-        in_shardings=program.in_shardings,
-        out_shardings=program.out_shardings,
-        strategy=options.strategy,
-        schedule=schedule,
-        conservative=options.conservative,
-        extended_rules=options.extended_rules,
-        dedup_functions_fully=options.dedup_functions_fully,
-        inline_calls=options.inline_calls,
-        registry=options.load_registry(),
-        trace=True,
-    )

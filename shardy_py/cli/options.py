@@ -1,45 +1,70 @@
-"""Options that several commands of ``shardy`` have."""
+"""Options that several commands of ``shardy`` have; those of a propagation come from `shardy_py.api.options`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import click
 
+from shardy_py.api.keywords import help_of
+from shardy_py.api.options import STRATEGIES, Options, ProgramOptions
+
 Command = Callable[..., Any]
-STRATEGIES = ("basic", "aggressive", "op-priority", "user-priority")
+SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
 
-INLINE_CALLS = "Put the bodies of functions in the places of their calls first, as XLA does."
+def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable[[Command], Command]:
+    """Return the option for a field of an attrs class, with the default and the help of the field.
+
+    Args:
+        class_: The class.
+        name: The name of the field, and of the parameter of the command.
+        flags: The flags; by default one after the name of the field.
+        settings: Settings of click; the help is the first sentence of the field's.
+    """
+    field = attrs.fields_dict(class_)[name]
+    if isinstance(field.default, bool):
+        settings = {"is_flag": True, "default": field.default, **settings}
+    text = help_of(class_).get(name, "").replace("``", "").partition(". ")[0].partition(";")[0].rstrip(".")
+    settings = {"help": f"{text}.", **settings}
+    return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **settings)
+
+
+def strategy_option(choices: tuple[str, ...] = STRATEGIES) -> Callable[[Command], Command]:
+    """Return the option that chooses the strategy."""
+    default = attrs.fields_dict(ProgramOptions)["strategy"].default
+    return click.option("--strategy", type=click.Choice(choices), default=default, show_default=True)
+
+
+def schedule_option() -> Callable[[Command], Command]:
+    """Return the option that gives one schedule."""
+    return click.option("--schedule", metavar="FILE", help=SCHEDULE)
 
 
 def plugin_choice(command: Command) -> Command:
     """Add the options that choose plugins."""
-    for option in (
-        click.option("--strict-plugins", is_flag=True, help="Stop at any problem of an installed plugin."),
-        click.option("--block-plugin", "blocked", multiple=True, metavar="NAME", help="Do not load this plugin."),
-        click.option(
-            "--plugin",
+    return _add(
+        command,
+        option_of(ProgramOptions, "strict_plugins"),
+        option_of(ProgramOptions, "blocked", "--block-plugin", multiple=True, metavar="NAME"),
+        option_of(
+            ProgramOptions,
             "plugins",
+            "--plugin",
             multiple=True,
             metavar="FILE",
             type=click.Path(exists=True),
             help="A Python file, or a package, with hooks; besides the installed plugins.",
         ),
-    ):
-        command = option(command)
-    return command
+    )
 
 
 def plugin_options(command: Command) -> Command:
     """Add the options that choose plugins and rules."""
-    for option in (
-        click.option("--extended-rules", is_flag=True, help="Rules for ops that the reference leaves without one."),
-        click.option("--conservative", is_flag=True, help="Leave out factors that could be sharded unevenly."),
-    ):
-        command = option(command)
-    return plugin_choice(command)
+    names = ("extended_rules", "conservative")
+    return plugin_choice(_add(command, *(option_of(ProgramOptions, name) for name in names)))
 
 
 def module_options(command: Command) -> Command:
@@ -51,7 +76,8 @@ def module_options(command: Command) -> Command:
 
 def mesh_options(command: Command) -> Command:
     """Add the options that give a module its mesh and the shardings of its arguments and results."""
-    for option in (
+    return _add(
+        command,
         click.option(
             "--in-sharding",
             "in_shardings",
@@ -67,37 +93,60 @@ def mesh_options(command: Command) -> Command:
             help="The sharding of a result: result0=data,None. May be repeated.",
         ),
         click.option("--mesh", metavar="AXES", help="The mesh of a module without one: data=4,model=2."),
-    ):
-        command = option(command)
-    return command
+    )
+
+
+def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
+    """Add the options that say which program is looked at, and how it is propagated."""
+    names = ("dedup_functions_fully", "inline_calls")
+    command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))
+    return mesh_options(plugin_options(module_options(command)))
 
 
 def session_options(command: Command) -> Command:
-    """Add the options that say which program is looked at, and how it is propagated."""
-    for option in (
-        click.option("--dedup-functions-fully", is_flag=True, help="Let all calls of a function share its shardings."),
-        click.option("--inline-calls", is_flag=True, help=INLINE_CALLS),
-        click.option("--strategy", type=click.Choice(STRATEGIES[2:]), default="user-priority", show_default=True),
-    ):
-        command = option(command)
-    return mesh_options(plugin_options(module_options(command)))
+    """Add the options of a program that is solved under schedules."""
+    return program_options(command, strategies=STRATEGIES[2:])
+
+
+def propagate_options(command: Command) -> Command:
+    """Add the options of a program that is propagated once, and written."""
+    names = ("strict", "keep_sharding_rules", "explicit_collectives")
+    command = _add(
+        command,
+        schedule_option(),
+        *(option_of(Options, name) for name in names),
+        option_of(Options, "dump_directory", "--dump-dir", metavar="DIR", type=click.Path()),
+        option_of(Options, "record_copies", "--copies", help="Report which constants were copied per use, and why."),
+    )
+    return program_options(command, strategies=STRATEGIES)
 
 
 def sweep_options(command: Command) -> Command:
     """Add the options that say on which machine and with how many processes schedules are evaluated."""
-    for option in (
+    command = _add(
+        command,
         click.option("--dask-address", metavar="URL", help="The scheduler of a dask cluster; with --backend dask."),
         click.option("--backend", metavar="NAME", help="Another backend of joblib than processes: dask, ray, ..."),
         click.option("--store", metavar="FILE", type=click.Path(), help="Save what is done here; go on from it."),
         click.option("--layout", metavar="POLICY", help="Count bytes with these layouts: tpu-v5e or row-major."),
-        click.option(
-            "--axis",
-            "axes",
-            multiple=True,
-            metavar="AXIS=LINK,..",
-            help="The links of the machine that an axis of the mesh runs over. May be repeated; then for all axes.",
-        ),
+        axis_option(),
         click.option("--machine", metavar="NAME|FILE", help="What the program runs on; without, there are no times."),
-    ):
-        command = option(command)
+    )
     return session_options(command)
+
+
+def axis_option() -> Callable[[Command], Command]:
+    """Return the option that puts axes of the mesh on links of the machine."""
+    return click.option(
+        "--axis",
+        "axes",
+        multiple=True,
+        metavar="AXIS=LINK,..",
+        help="The links of the machine that an axis of the mesh runs over. May be repeated; then for all axes.",
+    )
+
+
+def _add(command: Command, *options: Callable[[Command], Command]) -> Command:
+    for option in options:
+        command = option(command)
+    return command

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from attrs import evolve
 
-from shardy_py.api.propagate import propagate
 from shardy_py.api.running import run_result
 from shardy_py.cli.run import RunAnswer, RunRequest
 from shardy_py.errors import ShardyError
@@ -23,20 +22,7 @@ def answer(request: RunRequest) -> RunAnswer:
 
 
 def _run(request: RunRequest) -> RunAnswer:
-    program, options = request.program, request.program.options
-    result = propagate(
-        program.module,
-        program.mesh,
-        in_shardings=program.in_shardings,
-        out_shardings=program.out_shardings,
-        strategy=options.strategy,
-        schedule=request.schedule,
-        conservative=options.conservative,
-        extended_rules=options.extended_rules,
-        dedup_functions_fully=options.dedup_functions_fully,
-        inline_calls=options.inline_calls,
-        registry=options.load_registry(),
-    )
+    result = request.program.propagate(schedule=request.schedule)
     # JAX counts its devices when it starts, and nothing above has started it.
     from shardy_py.targets.jax.host import use_devices
     from shardy_py.targets.jax.npz import outputs_file
@@ -45,7 +31,7 @@ def _run(request: RunRequest) -> RunAnswer:
     use_devices(count, request.platform)
     report = run_result(
         result,
-        program.module if request.compare else None,
+        request.program.input.module if request.compare else None,
         inputs=request.inputs,
         seed=request.seed,
         tolerance=request.tolerance,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.registry import make_registry
+from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.schedule.builtin import NAMED
 from shardy_py.schedule.given import ScheduleLike, make_schedule
@@ -19,7 +19,7 @@ def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **regi
     if file is not None and builtin is not None:
         message = "a file and --builtin exclude each other"
         raise OptionError(Diagnostic("option-conflict", message, hint="a file can go on with a built-in one by then"))
-    registry = make_registry(conservative=False, extended_rules=False, **registry_options)
+    registry = plugin_registry(**registry_options)
     given = schedule_argument(file) if file is not None else builtin
     schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
     click.echo(format_schedule(schedule) if as_toml else str(schedule), nl=not as_toml)

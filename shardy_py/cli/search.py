@@ -9,6 +9,7 @@ import click
 
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.search import require_optuna, search_schedule
+from shardy_py.api.keywords import keywords
 from shardy_py.cli.compare import STDOUT, check_plot, write_comparison
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
@@ -47,16 +48,13 @@ def run_search(
         sweep_progress("Searching", total=budget) as progress,
     ):
         result = search_schedule(
-            program.module,
-            program.mesh,
+            **keywords(program.input),
             machine=known,
             axes=links,
             layout=layout,
             minimise=minimise,
             budget=budget,
             seed=seed,
-            in_shardings=program.in_shardings,
-            out_shardings=program.out_shardings,
             options=program.options,
             jobs=None if backend is not None and jobs == 1 else jobs,
             store=store,

@@ -1,35 +1,35 @@
-"""The program that a command line means, with the options of its session."""
+"""The program that a command line gives, with the options of its propagation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+import attrs
 from attrs import frozen
 
+from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.program_source import SessionOptions
+from shardy_py.api.keywords import keywords
+from shardy_py.api.options import Options, ProgramInput, ProgramOptions
+from shardy_py.api.propagate import propagate
+from shardy_py.api.result import Result
 from shardy_py.cli.files import read_input
-from shardy_py.cli.propagate import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
+from shardy_py.cli.mesh import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
 from shardy_py.cli.registry import make_registry
 from shardy_py.plugins.plugin_files import plugin_files
 
 
 @frozen
 class GivenProgram:
-    """What a command line says about its program.
+    """A program of a command line; it can be pickled.
 
     Args:
-        module: The path, the bytes of stdin, or a module that another process has parsed.
-        mesh: The sizes of a mesh, or None.
-        in_shardings: The shardings of arguments, or None.
-        out_shardings: The shardings of results, or None.
-        options: The options of the session.
+        input: The program: the path, the bytes of stdin, or a module that another process has parsed.
+        options: The options of its propagation.
     """
 
-    module: Any
-    mesh: dict[str, int] | None
-    in_shardings: dict[int | str, Any] | None
-    out_shardings: dict[int | str, Any] | None
+    input: ProgramInput
     options: SessionOptions
 
     @classmethod
@@ -41,37 +41,43 @@ class GivenProgram:
         mesh: str | None,
         in_shardings: Iterable[str],
         out_shardings: Iterable[str],
-        strategy: Any,
-        dedup_functions_fully: bool,
-        inline_calls: bool,
         plugins: tuple[str, ...],
-        blocked: tuple[str, ...],
-        strict_plugins: bool,
-        conservative: bool,
-        extended_rules: bool,
+        **options: Any,
     ) -> GivenProgram:
-        """Return the program of the options that `shardy_py.cli.options.session_options` adds.
+        """Return the program of the options that `shardy_py.cli.options.program_options` adds.
 
         Raises:
             ShardyError: an option or a plugin is not valid.
         """
+        found = SessionOptions(plugin_files=plugin_files(plugins), **options)
         # Says what is wrong with plugins, once and with the line.
-        registry = make_registry(
-            plugins=plugins,
-            blocked=blocked,
-            strict_plugins=strict_plugins,
-            conservative=conservative,
-            extended_rules=extended_rules,
+        registry = make_registry(found)
+        given = ProgramInput(
+            read_input(file, untrusted=untrusted, registry=registry),
+            None if mesh is None else parse_mesh_sizes(mesh),
+            in_shardings=parse_in_shardings(in_shardings) or None,
+            out_shardings=parse_out_shardings(out_shardings) or None,
         )
-        options = SessionOptions(
-            strategy,
-            conservative,
-            extended_rules,
-            dedup_functions_fully,
-            inline_calls,
-            plugin_files=plugin_files(plugins),
-            blocked=blocked,
-        )
-        sizes = parse_mesh_sizes(mesh) if mesh is not None else None
-        given = parse_in_shardings(in_shardings) or None, parse_out_shardings(out_shardings) or None
-        return cls(read_input(file, untrusted=untrusted, registry=registry), sizes, *given, options)
+        return cls(given, found)
+
+    def propagate(self, **options: Any) -> Result:
+        """Return the propagated program.
+
+        Args:
+            options: More options of `shardy_py.propagate`.
+        """
+        return propagate(**keywords(self.input), **self.options.run_options(), **options)
+
+    def open(self, *, keep_names: bool = False) -> Session:
+        """Return the session of the program.
+
+        Args:
+            keep_names: Whether the session keeps the names of values for reports.
+        """
+        return self.options.open(self.input, keep_names=keep_names)
+
+
+def take_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options that only `propagate` has out of those of a command, and return them."""
+    own = {item.name for item in attrs.fields(Options)} - {item.name for item in attrs.fields(ProgramOptions)}
+    return {name: given.pop(name) for name in sorted(own & given.keys())}

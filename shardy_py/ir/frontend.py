@@ -52,6 +52,22 @@ class Frontend(Protocol):
         """
         ...
 
+    def source_name(self, source: Any) -> str:
+        """Return the name of the file that a source was read from, or "". Default: a path's own name."""
+        return str(source) if isinstance(source, Path) else ""
+
+    def isolate(self, source: Any, *, name: str = "-") -> Any:
+        """Return a source of unknown origin in a form that is safe to read in this process. Default: the source.
+
+        Args:
+            source: The source.
+            name: The name of the source in locations; a path is called by its own name.
+
+        Raises:
+            ShardyError: the source is not valid.
+        """
+        return source
+
     def write_back(self, program: Program) -> Any:
         """Update the native form of a program and return it; shardings are in the attributes of the ops."""
         ...

@@ -41,6 +41,15 @@ class GuardedFrontend(Frontend):
         found: Program = self._ask("import_program", source, check=_as(Program, "a Program"))
         return found
 
+    def source_name(self, source: Any) -> str:
+        """Return the name of the file of a source, or ""."""
+        found: str = self._ask("source_name", source, check=_as(str, "a str"))
+        return found
+
+    def isolate(self, source: Any, *, name: str = "-") -> Any:
+        """Return a source in a form that is safe to read here."""
+        return self._ask("isolate", source, name=name)
+
     def write_back(self, program: Program) -> Any:
         """Return the updated native form."""
         return self._ask("write_back", program)

@@ -5,23 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from attrs import evolve, frozen
 
-from shardy_py.analysis.machine.placement import AxisLinks
-from shardy_py.analysis.machine.toml import MachineLike, get_machine
+from shardy_py.analysis.machine.toml import get_machine
+from shardy_py.analysis.sweep.arguments import SearchArguments
 from shardy_py.analysis.sweep.comparison import Comparison, Measure, choose_measure, make_comparison, measure_of
 from shardy_py.analysis.sweep.evaluator import Setting
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule, named_schedules
 from shardy_py.analysis.sweep.op_kinds import OpKind, op_kinds
 from shardy_py.analysis.sweep.outcomes import Outcome, Row
-from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.analysis.sweep.sweep import Progress, Sweep, no_progress, open_program
+from shardy_py.analysis.sweep.sweep import Sweep, open_program
 from shardy_py.analysis.sweep.workers import require_joblib
-from shardy_py.api.given_shardings import InShardings, OutShardings
-from shardy_py.arguments import checked
+from shardy_py.api.keywords import takes
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
@@ -124,75 +121,44 @@ class SearchResult:
         return make_comparison(self.trials, first=self.default.name, sorted_by=self.minimise, warnings=self.warnings)
 
 
-@checked
-def search_schedule(
-    module: Any,
-    mesh: Any = None,
-    *,
-    machine: MachineLike | None = None,
-    axes: AxisLinks | None = None,
-    layout: str | None = None,
-    minimise: Measure | None = None,
-    budget: int = 100,
-    seed: int = 0,
-    in_shardings: InShardings | None = None,
-    out_shardings: OutShardings | None = None,
-    options: SessionOptions = DEFAULT_OPTIONS,
-    jobs: int | None = None,
-    store: str | Path | None = None,
-    progress: Progress = no_progress,
-) -> SearchResult:
+@takes(SearchArguments)
+def search_schedule(given: SearchArguments) -> SearchResult:
     """Search for a schedule that costs little.
 
     The first trials are the built-in schedules, the default one first. The same seed and the same number of processes
     give the same trials.
 
-    Args:
-        module: The program, in any form that `propagate` takes; or an open `Session`.
-        mesh: For a module without a mesh, as for `propagate`.
-        machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file;
-            without one there are no times.
-        axes: The links of the machine that the axes of the mesh run over, where that does not follow from their order.
-        layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
-        minimise: The measure to make small: ``time``, ``bytes`` or ``memory``; by default time, and bytes where there
-            is no machine.
-        budget: The number of trials.
-        seed: The seed of the optimiser.
-        in_shardings: Shardings of arguments, as for `propagate`.
-        out_shardings: Shardings of results, as for `propagate`.
-        options: How to propagate, and more plugins.
-        jobs: How many trials to evaluate at once, each in a process; one by default.
-        store: A file for the outcomes; what it has already is not evaluated again.
-        progress: Called after each trial.
-
     Raises:
         ShardyError: the module or an option is not valid, or optuna is missing.
     """
+    seed, budget, jobs = given.seed, given.budget, given.jobs
+    _check_numbers(seed, budget, jobs)
+    measure = choose_measure(given.minimise, given.machine)
+    machine = None if given.machine is None else get_machine(given.machine)
+    require_optuna()
+    session, make_source = open_program(given, given.options)
+    bases = named_schedules(BUILTIN, session.registry)
+    space = SearchSpace(op_kinds(session.problem), bases)
+    sweep = Sweep(session, Setting(bases[0], machine, given.axes, given.layout), make_source)
+    with nullcontext() if given.store is None else sweep.open_store(given.store) as opened:
+
+        def evaluate(schedules: Sequence[NamedSchedule], done: int) -> tuple[Outcome, ...]:
+            def report(count: int, total: int, outcome: Outcome) -> None:
+                given.progress(done + count, budget, outcome)
+
+            return sweep.run(schedules, jobs=jobs, store=opened, progress=report)
+
+        trials = _run_trials(space, evaluate, minimise=measure, budget=budget, seed=seed, at_once=_at_once(jobs))
+    return evolve(_result(trials, measure), warnings=() if opened is None else opened.problems)
+
+
+def _check_numbers(seed: int, budget: int, jobs: int | None) -> None:
     if not 0 <= seed < 2**32:
         raise OptionError(Diagnostic("invalid-seed", f"the seed is {seed}", hint="give a number of 32 bits"))
     if jobs == 0 or (jobs is not None and jobs < -1):
         raise OptionError(Diagnostic("invalid-jobs", f"jobs is {jobs}", hint="give 1, 2, ..., or -1 for all cores"))
     if budget < 1:
         raise OptionError(Diagnostic("invalid-budget", f"the budget is {budget}", hint="allow at least one trial"))
-    measure = choose_measure(minimise, machine)
-    known = None if machine is None else get_machine(machine)
-    require_optuna()
-    session, make_source = open_program(
-        module, mesh, in_shardings=in_shardings, out_shardings=out_shardings, options=options
-    )
-    bases = named_schedules(BUILTIN, session.registry)
-    space = SearchSpace(op_kinds(session.problem), bases)
-    sweep = Sweep(session, Setting(bases[0], known, axes, layout), make_source)
-    with nullcontext() if store is None else sweep.open_store(store) as opened:
-
-        def evaluate(schedules: Sequence[NamedSchedule], done: int) -> tuple[Outcome, ...]:
-            def report(count: int, total: int, outcome: Outcome) -> None:
-                progress(done + count, budget, outcome)
-
-            return sweep.run(schedules, jobs=jobs, store=opened, progress=report)
-
-        trials = _run_trials(space, evaluate, minimise=measure, budget=budget, seed=seed, at_once=_at_once(jobs))
-    return evolve(_result(trials, measure), warnings=() if opened is None else opened.problems)
 
 
 def require_optuna() -> None:

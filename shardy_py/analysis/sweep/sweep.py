@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from attrs import define, evolve
 
@@ -16,10 +15,11 @@ from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.evaluator import EvaluatorSource, SessionEvaluator, Setting
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome
-from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, ProgramSource, SessionOptions
+from shardy_py.analysis.sweep.program_source import ProgramSource, SessionOptions
 from shardy_py.analysis.sweep.store import SweepStore
 from shardy_py.analysis.sweep.workers import run_schedules
-from shardy_py.api.given_shardings import InShardings, OutShardings
+from shardy_py.api.keywords import narrow
+from shardy_py.api.options import ProgramInput
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
 
 Progress = Callable[[int, int, Outcome], None]
@@ -131,32 +131,20 @@ def _naming(store: SweepStore | None) -> Iterator[None]:
         raise WorkerError(*(evolve(item, hint=hint) for item in error.diagnostics)) from None
 
 
-def open_program(
-    module: Any,
-    mesh: Any = None,
-    *,
-    in_shardings: InShardings | None = None,
-    out_shardings: OutShardings | None = None,
-    options: SessionOptions = DEFAULT_OPTIONS,
-) -> tuple[Session, Callable[[], ProgramSource]]:
-    """Return the session of a module in this process, and what makes its source for other processes.
+def open_program(given: ProgramInput, options: SessionOptions) -> tuple[Session, Callable[[], ProgramSource]]:
+    """Return the session of a program in this process, and the function that makes its source for other processes.
 
     Args:
-        module: The program, in any form that `propagate` takes; or an open `Session`.
-        mesh: For a module without a mesh.
-        in_shardings: Shardings of arguments.
-        out_shardings: Shardings of results.
+        given: The program; its module may be an open `Session`.
         options: How to propagate, and more plugins.
 
     Raises:
         ShardyError: the module or an option is not valid.
     """
-    if isinstance(module, Session):
-        return module, _no_source
-    session = options.open(module, mesh, in_shardings=in_shardings, out_shardings=out_shardings)
-    return session, partial(
-        ProgramSource.of, module, mesh, in_shardings=in_shardings, out_shardings=out_shardings, options=options
-    )
+    if isinstance(given.module, Session):
+        return given.module, _no_source
+    program = narrow(given, ProgramInput)
+    return options.open(program), partial(ProgramSource.of, program, options)
 
 
 def _digest(text: str) -> str:

@@ -170,8 +170,23 @@ class MlirFrontend(Frontend):
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph; locations name the file it was read from."""
-        name = str(source) if isinstance(source, Path) else source.name if isinstance(source, ParsedModule) else "-"
-        return import_module(to_module(source), name=name)
+        return import_module(to_module(source), name=self.source_name(source) or "-")
+
+    def source_name(self, source: Any) -> str:
+        """Return the path, or the name that another process has parsed the source under."""
+        if isinstance(source, ParsedModule):
+            return "" if source.name == "-" else source.name
+        return super().source_name(source)
+
+    def isolate(self, source: Any, *, name: str = "-") -> Any:
+        """Return text and bytecode as another process has parsed them; modules have been made in this one."""
+        if isinstance(source, bytearray):
+            source = bytes(source)
+        if not isinstance(source, (str, bytes, Path)):
+            return source
+        from shardy_py.frontends.mlir.isolated_parse import parse_isolated
+
+        return parse_isolated(source, name=name)
 
     def write_back(self, program: Program) -> ir.Module:
         """Update the module and return it."""

@@ -18,6 +18,7 @@ from shardy_py.analysis.sweep.comparison import make_comparison
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome, RefusedSchedule
 from shardy_py.analysis.sweep.program_source import PluginFile, ProgramSource, SessionOptions
+from shardy_py.api.options import ProgramInput
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.schedule.toml import format_schedule
@@ -217,7 +218,7 @@ def test_a_machine_that_does_not_fit_is_an_error() -> None:
         ({"schedules": ["best"]}, "no schedule named 'best'"),
         ({"machine": "best"}, "no machine 'best'"),
         ({"sorted_by": "beauty"}, "no measure 'beauty'"),
-        ({"options": SessionOptions("basic")}, "has no levels"),
+        ({"options": SessionOptions(strategy="basic")}, "has no levels"),
         ({"jobs": 0}, "jobs is 0"),
     ],
 )
@@ -241,19 +242,19 @@ def test_rows_are_found_by_name() -> None:
 
 def test_a_source_opens_the_same_program_elsewhere() -> None:
     """Mesh, shardings and plugins travel with the text; a module that is given as an object stays as it is."""
-    source = ProgramSource.of(BARE, {"a": 2}, in_shardings=[("a",)], options=TOY)
-    here = TOY.open(BARE, {"a": 2}, in_shardings=[("a",)])
+    source = ProgramSource.of(ProgramInput(BARE, {"a": 2}, in_shardings=[("a",)]), TOY)
+    here = TOY.open(ProgramInput(BARE, {"a": 2}, in_shardings=[("a",)]))
     there = source.open()
     assert [str(item) for item in there.problem.table.values] == [str(item) for item in here.problem.table.values]
     assert there.solve().shardings == here.solve().shardings
-    assert ProgramSource.of(BARE, {"a": 2}, in_shardings=[("a",)], options=TOY).key == source.key
-    assert ProgramSource.of(BARE, {"a": 4}, in_shardings=[("a",)], options=TOY).key != source.key
-    assert ProgramSource.of(BARE, {"a": 2}, out_shardings=[("a",)], options=TOY).key != source.key
+    assert ProgramSource.of(ProgramInput(BARE, {"a": 2}, in_shardings=[("a",)]), TOY).key == source.key
+    assert ProgramSource.of(ProgramInput(BARE, {"a": 4}, in_shardings=[("a",)]), TOY).key != source.key
+    assert ProgramSource.of(ProgramInput(BARE, {"a": 2}, out_shardings=[("a",)]), TOY).key != source.key
     from shardy_py.frontends.mlir import parse_module, print_module
 
     module = parse_module(LAYER)
     before = print_module(module)
-    assert ProgramSource.of(module, in_shardings={1: (None, "a")}).open().problem.num_steps
+    assert ProgramSource.of(ProgramInput(module, in_shardings={1: (None, "a")})).open().problem.num_steps
     assert print_module(module) == before
 
 
@@ -266,7 +267,7 @@ def test_programs_of_xdsl_travel_too(tmp_path: Path) -> None:
         '^bb0(%x : tensor<8xf32>):\n  "func.return"(%x) : (tensor<8xf32>) -> ()\n}) : () -> ()\n'
     )
     for mesh in (None, {"a": 2}):
-        source = ProgramSource.of(path, mesh)
+        source = ProgramSource.of(ProgramInput(path, mesh))
         assert source.frontend == "xdsl"
         assert "main" in source.open().program.functions
 
@@ -278,9 +279,9 @@ def test_programs_that_were_built_travel_too() -> None:
         builder.shard(x, '[{"a"}]')
         builder.return_(builder.op("stablehlo.negate", [x], [sdy.tensor(8)]))
     given = dict(builder.program.shardings)
-    program = ProgramSource.of(builder.build()).open().program
+    program = ProgramSource.of(ProgramInput(builder.build())).open().program
     assert [str(sharding) for sharding in program.shardings.values()] == ['<@mesh, [{"a"}]>']
     assert builder.program.shardings == given
     result = sdy.propagate(builder.build())
-    again = ProgramSource.of(result.program, in_shardings={0: ("a",)}).open().program
+    again = ProgramSource.of(ProgramInput(result.program, in_shardings={0: ("a",)})).open().program
     assert len(again.shardings) == 3
