@@ -231,7 +231,9 @@ class Kernel:
     ) -> None:
         from shardy_py.emitters.passes.base import KernelContext
         from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
+        from shardy_py.emitters.passes.uniform_barriers import check_barriers
 
+        check_barriers(module)
         run_passes(module, LOOP_PIPELINE, context=KernelContext(self.device), after_pass=after_pass)
         module.verify()
 
