@@ -56,7 +56,7 @@ def run_emit(
     if as_run:
         _print(_ran(kernel, stage, inputs, seed, outputs), output)
     elif as_json:
-        _print(kernel_json(kernel, ptx=kernel.ptx if target == "ptx" else None), output)
+        _print(kernel_json(kernel, target), output)
     elif stages_dir is None or stage is not None or output is not None or target != "mlir":
         _print(_text(kernel, target, stage), output)
 
@@ -91,12 +91,16 @@ def _text(kernel: Kernel, target: str, stage: str | None) -> str:
 
 
 def write_stages(kernel: Kernel, directory: Path) -> None:
-    """Write the module at every stage to a file of its own: ``initial.mlir``, ``03.erase-dead-functions.mlir``."""
+    """Write the module at every stage to a file of its own, then the texts for LLVM and for the device.
+
+    They are called ``initial.mlir``, ``03.erase-dead-functions.mlir``, ``to-llvm.ll`` and ``kernel.ptx``.
+    """
     stages = kernel.stages
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in stages.items():
-        suffix = "ll" if name.endswith("to-llvm") else "mlir"
-        write_atomically(str(directory / f"{name}.{suffix}"), f"{text.rstrip()}\n")
+        write_atomically(directory / f"{name}.mlir", f"{text.rstrip()}\n")
+    write_atomically(directory / "to-llvm.ll", f"{kernel.llvm.rstrip()}\n")
+    write_atomically(directory / "kernel.ptx", f"{kernel.ptx.rstrip()}\n")
 
 
 def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str | None) -> str:

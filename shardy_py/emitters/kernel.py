@@ -90,8 +90,6 @@ class Kernel:
     def stages(self) -> Mapping[str, str]:
         """The text of the module before the first pass, ``initial``, and after each one: ``03.erase-dead-functions``.
 
-        The last one is the text for LLVM.
-
         Raises:
             UnsupportedError: an op has no scalar body, or the emitter has no entry function.
             OptionError: the libraries of the extra ``codegen`` are missing.
@@ -105,13 +103,12 @@ class Kernel:
             stages[f"{number:02}.{step.name}"] = print_kernel_module(current, spelling=self.spelling)
 
         self._run_passes(module, keep)
-        stages[f"{len(stages) - 1:02}.{TO_LLVM}"] = self._llvm_of(module)
         return stages
 
     @property
     def text(self) -> str:
-        """The module after the last pass before the text for LLVM."""
-        return list(self.stages.values())[-2]
+        """The module after the last pass."""
+        return list(self.stages.values())[-1]
 
     @cached_property
     def llvm(self) -> str:
@@ -122,9 +119,7 @@ class Kernel:
                 function needs libdevice and there is none.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
-        return self._llvm_of(self.module())
-
-    def _llvm_of(self, module: builtin.ModuleOp) -> str:
+        module = self.module()
         from shardy_py.emitters.lower.libdevice import find_libdevice
         from shardy_py.emitters.lower.llvm import llvm_text
         from shardy_py.emitters.lower.target import nvptx
@@ -149,16 +144,19 @@ class Kernel:
         """Return the text of the module at a stage.
 
         Args:
-            name: Its name; of a pass its number, its name (the last one of this name counts), or both.
+            name: Its name; of a pass its number, its name (the last one of this name counts), or both. ``to-llvm`` is
+                the text for LLVM.
 
         Raises:
             OptionError: there is no such stage.
         """
+        if name == TO_LLVM:
+            return self.llvm
         for known, text in reversed(list(self.stages.items())):
             number, _, pass_ = known.partition(".")
             if name in (known, pass_, number):
                 return text
-        hint = did_you_mean(name, [INITIAL, *self.stages], otherwise=f"there are {', '.join(self.stages)}")
+        hint = did_you_mean(name, [*self.stages, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
         raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
 
     def run(
@@ -206,12 +204,12 @@ class Kernel:
         return compile_host(self.module(), self.launch)
 
     def _parsed(self, stage: str) -> builtin.ModuleOp:
+        if stage == TO_LLVM:
+            message, hint = "the interpreter does not run text for LLVM", 'give on="host", or another stage'
+            raise OptionError(Diagnostic("stage-in-interpreter", message, hint=hint))
         text = self.stage(stage)
         from shardy_py.emitters.dialect.text import parse_kernel_module
 
-        if text == list(self.stages.values())[-1]:
-            message, hint = "the interpreter does not run text for LLVM", 'give on="host", or another stage'
-            raise OptionError(Diagnostic("stage-in-interpreter", message, hint=hint))
         return parse_kernel_module(text)
 
     def _initial(self) -> builtin.ModuleOp:

@@ -30,14 +30,10 @@ def kernel_data(kernel: Kernel) -> dict[str, Any]:
     }
 
 
-def kernel_json(kernel: Kernel, *, ptx: str | None = None) -> str:
-    """Return a kernel as JSON.
-
-    Args:
-        kernel: The kernel.
-        ptx: Its PTX, if that is asked for.
-    """
-    return json.dumps({**kernel_data(kernel), "ptx": ptx}, indent=2)
+def kernel_json(kernel: Kernel, target: str) -> str:
+    """Return a kernel as JSON; with the target ``llvm`` or ``ptx`` its text in that form, too."""
+    data = {**kernel_data(kernel), "ptx": kernel.ptx if target == "ptx" else None}
+    return json.dumps(data | ({"llvm": kernel.llvm} if target == "llvm" else {}), indent=2)
 
 
 def kernels_json(kernels: Sequence[Kernel]) -> str:

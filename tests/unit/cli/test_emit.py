@@ -76,6 +76,8 @@ def test_machine_code_is_printed(shardy, add: str) -> None:
     pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
     assert "define ptx_kernel void @main" in shardy("emit", add, "--target", "llvm").output
     assert ".visible .entry main" in shardy("emit", add, "--target", "ptx").output
+    assert "define ptx_kernel void @main" in shardy("emit", add, "--stage", "to-llvm").output
+    assert "define" in json.loads(shardy("emit", add, "--json", "--target", "llvm").output)["llvm"]
     assert ".visible .entry main" in json.loads(shardy("emit", add, "--json", "--target", "ptx").output)["ptx"]
 
 
@@ -100,12 +102,12 @@ def test_pieces_are_listed(shardy, add: str) -> None:
 
 
 def test_stages_are_written(shardy, add: str) -> None:
-    """--stages writes a file per stage."""
+    """--stages writes a file per stage, and what LLVM and the device get."""
     done = shardy("emit", add, "--stages", "stages")
     assert (done.exit_code, done.output) == (0, "")
     names = sorted(path.name for path in Path("stages").iterdir())
     assert names[:2] == ["00.simplify-arith.mlir", "01.canonicalize.mlir"]
-    assert names[-1] == "initial.mlir"
+    assert names[-3:] == ["initial.mlir", "kernel.ptx", "to-llvm.ll"]
 
 
 def test_the_device_is_chosen(shardy, add: str) -> None:

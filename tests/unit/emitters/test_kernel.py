@@ -35,6 +35,16 @@ def test_kernels_run_at_every_stage() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+def test_text_for_llvm_is_no_module() -> None:
+    """The interpreter refuses the text for LLVM, and says what runs it; the host takes no other stage."""
+    kernel = emit(fusion_of(NEGATE.format(shape="300")))
+    x = np.ones(300, np.float32)
+    with pytest.raises(OptionError, match='on="host"'):
+        kernel.run(x, stage="to-llvm")
+    with pytest.raises(OptionError, match="last stage"):
+        kernel.run(x, stage="initial", on="host")
+
+
 def test_the_device_decides_the_launch() -> None:
     """Elements are united per thread only where there are more of them than the device keeps threads."""
     fusion = fusion_of(NEGATE.format(shape="262144"))

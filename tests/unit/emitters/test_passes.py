@@ -133,8 +133,8 @@ def test_the_worked_example() -> None:
 def test_every_stage_reads_back() -> None:
     """The text of every stage before LLVM's is a module that prints as the same text."""
     kernel = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=9)))
-    assert len(kernel.stages) == len(LOOP_PIPELINE) + 2
-    for text in list(kernel.stages.values())[:-1]:
+    assert len(kernel.stages) == len(LOOP_PIPELINE) + 1
+    for text in kernel.stages.values():
         assert print_kernel_module(parse_kernel_module(text)) == text
 
 
