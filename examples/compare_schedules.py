@@ -23,6 +23,7 @@ from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.report.comparison import print_comparison
 from shardy_py.report.plots import draw_comparison
 
+SCHEDULES = ("default", "flat", "elementwise-first", "contractions-first", "forward-only", "reversed")
 MESH = AbstractMesh((4, 2), ("data", "model"))
 BATCH, LENGTH, WIDTH, HEADS, HIDDEN, EXPERTS, CAPACITY = 32, 512, 1024, 16, 4096, 8, 1024
 
@@ -100,7 +101,7 @@ def main() -> None:
     given = parser.parse_args()
     for layer, parts in ((transformer_block, BLOCK), (mixture_of_experts, MIXTURE)):
         text = train_step(layer, parts)
-        comparison = compare_schedules(text, machine=given.machine, random=given.random, jobs=given.jobs)
+        comparison = compare_schedules(text, SCHEDULES, machine=given.machine, random=given.random, jobs=given.jobs)
         print(layer.__name__.replace("_", " "))
         print_comparison(comparison)
         if given.out:

@@ -1,4 +1,4 @@
-"""The orderings that have names."""
+"""Schedules that have names: the one file that a new one touches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REVERSED = Schedule(
         EVERYTHING,
     )
 )
-"""What comes last by default comes first."""
+"""The default levels in reverse: the last ops come first."""
 
 SETTLED = evolve(DEFAULT, settles=True)
 """As by default, and then on until nothing changes."""
@@ -58,10 +58,10 @@ BUILTIN: dict[str, Schedule] = {
     "forward-only": FORWARD_ONLY,
     "reversed": REVERSED,
 }
-"""The built-in orderings by name, with which comparisons begin."""
+"""The built-in schedules by name, with which comparisons begin."""
 
 NAMED: dict[str, Schedule] = {**BUILTIN, "settled": SETTLED}
-"""All schedules that have names: the orderings, and the one that differs from the default in where it ends."""
+"""All schedules that have names: those of `BUILTIN`, and the one that differs from the default in where it ends."""
 
 
 def builtin_schedule(name: str) -> Schedule:

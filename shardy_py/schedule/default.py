@@ -1,4 +1,4 @@
-"""The default schedule, and what a schedule allows at each level."""
+"""The default schedule, and the directions that a schedule gives to factors at each level."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Vector = tuple[int, ...]
 
 
 def vectors_of_levels(schedule: Schedule, entries: tuple[int, ...], *, multi_use: bool) -> tuple[Vector, ...]:
-    """Return the vector of every level; see `kind_directions`."""
+    """Return the vector of every level, kept with the schedule; see `kind_directions`."""
     key = (entries, multi_use)
     found: tuple[Vector, ...] | None = schedule.derived.get(key)
     if found is None:
@@ -53,6 +53,8 @@ def kind_directions(
     schedule: Schedule, entries: tuple[int, ...], level: int, *, multi_use: bool
 ) -> dict[FactorKind, Direction]:
     """Return the direction of every kind of factor at a level: the union over this and the earlier levels.
+
+    Mirrors op_priority_propagation.cc::getOpBasedDirectionToPropagate.
 
     Args:
         schedule: The schedule.
@@ -110,4 +112,4 @@ DEFAULT = Schedule(
         Level("everything", (Entry(Selector()),)),
     )
 )
-"""The reference's schedule."""
+"""The reference's schedule. Mirrors op_priority_propagation.cc::opPropagationSchedule."""

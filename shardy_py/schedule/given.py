@@ -1,4 +1,4 @@
-"""Schedules as callers give them."""
+"""The schedule of a run, made of the forms in which callers give one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def make_schedule(
     """Return the schedule that runs.
 
     Args:
-        schedule: What the caller gives; None for the default with what the plugins say of their ops.
+        schedule: A schedule, a name or a file; None for the default with the op priorities of the plugins.
         op_priorities: Ops that come before the schedule.
-        plugin_priorities: What the plugins say.
+        plugin_priorities: The op priorities of the plugins.
         plugin_traits: The names of the plugins' own traits, which a file may name.
 
     Raises:

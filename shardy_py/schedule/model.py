@@ -1,4 +1,4 @@
-"""Op priorities as data: ordered levels of selectors with directions."""
+"""Schedules as values: ordered levels of selectors with directions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class Direction(IntFlag):
-    """Where shardings may go along a factor; union and intersection are those of the bits."""
+    """Direction in which shardings may go along a factor; union and intersection are those of the bits."""
 
     NONE = 0
     FORWARD = 1
@@ -68,7 +68,7 @@ def _kinds(given: Any) -> tuple[FactorKind, ...]:
 
 
 def _tuple_of(given: Any, class_: type[_T], what: str) -> tuple[_T, ...]:
-    """Return what an argument holds as a tuple.
+    """Return the items of an argument as a tuple.
 
     Raises:
         OptionError: it holds something else.
@@ -94,7 +94,7 @@ def _levels(given: Any) -> tuple[Level, ...]:
 
 @frozen
 class Selector:
-    """Which ops, and which of their factors, an entry speaks of.
+    """Choice of ops, and of their factors, for an entry.
 
     An op is selected when one of ``names`` matches it (shell globs are fine) or it has one of ``traits``; with
     neither given, every op is. ``excluded_traits``, ``excluded_names``, ``uses`` and ``predicate`` narrow the choice.
@@ -184,7 +184,7 @@ class Entry:
 
 @frozen
 class OpPriority:
-    """What a plugin says of its own ops: from which level on they propagate, and how.
+    """Op priority of a plugin: the level from which some of its ops propagate, and how.
 
     The other levels of the default schedule, but the last, no longer speak of the ops that are named.
 
@@ -255,7 +255,7 @@ class Schedule:
 
     @cached_property
     def derived(self) -> dict[Hashable, Any]:
-        """What has been derived from the schedule, so that it is derived once for all programs."""
+        """Values derived from the schedule, kept so that they are derived once for all programs."""
         return {}
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Schedules out of what users and plugins say of some ops; precedence: user, then plugin, then default."""
+"""Schedules made of op priorities: the lists of users and of plugins; users come before plugins, then the default."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def order_ops(op_priorities: Sequence[Sequence[Choice] | Level], *, rest: Schedu
 
     Args:
         op_priorities: One sequence of names, globs, traits, selectors, entries or functions per level.
-        rest: What the ops that are not listed do, in levels after the given ones.
+        rest: The schedule of the ops that are not listed, in levels after the given ones.
 
     Raises:
         OptionError: a level is something else.
@@ -40,7 +40,7 @@ def order_ops(op_priorities: Sequence[Sequence[Choice] | Level], *, rest: Schedu
 
 
 def with_plugin_priorities(schedule: Schedule, priorities: Iterable[OpPriority]) -> Schedule:
-    """Return a schedule with what plugins say of their own ops in the place of what it says of them.
+    """Return a schedule in which the op priorities of plugins replace its entries about their ops.
 
     Its last level is left as it is.
 

@@ -62,7 +62,7 @@ def parse_schedule(
     Args:
         text: The text.
         source: The name of its file, for errors.
-        rest: What ``then = "default"`` stands for.
+        rest: The schedule of ``then = "default"``.
         more_traits: The names of traits that may be named besides the bundled ones.
 
     Raises:
@@ -82,7 +82,7 @@ def read_schedule(path: str | Path, *, rest: Schedule = DEFAULT, more_traits: It
     Args:
         path: The file.
         rest: See `parse_schedule`.
-        more_traits: See there.
+        more_traits: See `parse_schedule`.
 
     Raises:
         OptionError: the file cannot be read or holds no schedule.
@@ -123,7 +123,7 @@ def _string(value: str) -> str:
 
 
 class _Reader:
-    """Makes values of tables; collects what is wrong."""
+    """Reader of the tables of one file; it collects all problems."""
 
     def __init__(self, source: str, known_traits: frozenset[str]) -> None:
         self.source = source
@@ -209,7 +209,7 @@ class _Reader:
         return tuple(map(Trait, names))
 
     def choice(self, place: str, key: str, value: Any, choices: Mapping[str, Any]) -> Any:
-        """Return what a word stands for."""
+        """Return the value of a word."""
         if isinstance(value, str) and value in choices:
             return choices[value]
         self.problem(place, f"{key} is {value!r}", hint=f"write one of {', '.join(choices)}")

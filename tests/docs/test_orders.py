@@ -16,8 +16,9 @@ from shardy_py.schedule.toml import format_schedule
 from tests.docs.pages import ROOT, find_blocks
 
 PAGE = ROOT / "docs" / "explanation" / "orders.md"
+NAMES = ("default", "contractions-first", "elementwise-first", "reversed", "forward-only")
 ORDERS = {
-    **{name: {"schedule": name} for name in BUILTIN if name != "flat"},
+    **{name: {"schedule": name} for name in NAMES},
     "list": {"op_priorities": [["*.multiply"], ["*.dot_general"]]},
 }
 
@@ -32,7 +33,6 @@ def block() -> str:
 def test_all_orders_differ_pairwise(block: str) -> None:
     """No two of the orders on the page give the same shardings."""
     texts = {name: sdy.propagate(block, **options).text for name, options in ORDERS.items()}
-    assert len(texts) == 6
     assert [pair for pair in combinations(texts, 2) if texts[pair[0]] == texts[pair[1]]] == []
     named = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(">>> where_is_a(")]
     assert len(named) == len(ORDERS)

@@ -26,7 +26,7 @@ from shardy_py.sharding.projection import Axes, TensorFactorShardings
 def propagate_aggressive(projection: Projection, context: StepContext, listener: StepListener = NO_LISTENER) -> Updates:
     """Propagate along every factor, the preferred factors first, in place.
 
-    Mirrors AggressiveFactorPropagation::propagateFactorShardings.
+    Mirrors aggressive_factor_propagation.cc::propagateFactorShardings.
 
     Returns:
         Which tensors changed.
@@ -61,8 +61,6 @@ def _by_preference(
 
     The factor whose axes come from the largest tensor wins; among elementwise ops the most sharded factor is next;
     then the earlier source tensor, then the earlier factor.
-
-    Mirrors the order of factors in AggressiveFactorPropagation::propagateFactorShardings.
     """
     candidates = [factor for factor, axes in enumerate(agreed) if axes]
     if len(candidates) == 1:
@@ -104,7 +102,7 @@ def _axes_for(
 ) -> Axes:
     """Return the axes that a tensor can take along a factor, or () for nothing new.
 
-    Mirrors AggressiveFactorPropagation::getPropagatedFactorSharding.
+    Mirrors aggressive_factor_propagation.cc::getPropagatedFactorSharding.
     """
     entry = tensor.factors.get(factor)
     if entry is None or entry.axes == agreed:

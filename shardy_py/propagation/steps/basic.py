@@ -21,7 +21,7 @@ from shardy_py.sharding.axes import AxisRef
 def propagate_basic(projection: Projection, context: StepContext, listener: StepListener = NO_LISTENER) -> Updates:
     """Propagate along every factor, in place.
 
-    Mirrors BasicFactorPropagation::propagateFactorShardings.
+    Mirrors basic_factor_propagation.cc::propagateFactorShardings.
 
     Returns:
         Which tensors changed.
@@ -56,7 +56,7 @@ def _compatible_prefix(
 ) -> AxisRef | None:
     """Return the largest prefix of ``axis`` that every tensor can take along the factor.
 
-    Mirrors BasicFactorPropagation::compatiblePrefix.
+    Mirrors basic_factor_propagation.cc::compatiblePrefix.
     """
     result = axis
     for position, tensor in enumerate(projection.tensors):

@@ -45,7 +45,7 @@ def test_a_table_of_the_built_in_schedules(layer: str, shardy: Any) -> None:
     """Without schedules all built-in ones are compared, on stdout."""
     done = shardy("compare", layer, *MACHINE)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.startswith("6 schedules by time, the best first")
+    assert done.stdout.startswith(f"{len(BUILTIN)} schedules by time, the best first")
     assert all(name in done.stdout for name in BUILTIN)
     assert "default *" in done.stdout
 
@@ -70,7 +70,7 @@ def test_files_random_schedules_and_outputs(layer: str, shardy: Any) -> None:
 def test_json_on_stdout_is_all_there_is(layer: str, shardy: Any) -> None:
     """A dash prints the JSON in the place of the table."""
     done = shardy("compare", layer, *MACHINE, "--json", "-")
-    assert len(json.loads(done.stdout)["rows"]) == 6
+    assert {row["name"] for row in json.loads(done.stdout)["rows"]} == set(BUILTIN)
 
 
 def test_whatever_propagate_takes_for_a_program(module: str, shardy: Any) -> None:
@@ -85,7 +85,7 @@ def test_whatever_propagate_takes_for_a_program(module: str, shardy: Any) -> Non
 
 def test_without_a_machine(layer: str, shardy: Any) -> None:
     """Bytes are counted then, and no times."""
-    assert shardy("compare", layer, "--jobs", "1").stdout.startswith("6 schedules by bytes")
+    assert shardy("compare", layer, "--jobs", "1").stdout.startswith(f"{len(BUILTIN)} schedules by bytes")
 
 
 def test_a_backend_of_joblib(layer: str, shardy: Any) -> None:
