@@ -160,6 +160,10 @@ class _Compiler:
         rows.clear()
 
     def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
+        """Return the plan of the steps of an op and of all with the same facts.
+
+        Mirrors basic_propagation.cc::PropagateRegisteredOp.
+        """
         # A barrier directs its step itself, whatever its rule.
         rule = None if PropagationBarrier in facts.traits else facts.rule
         if rule is not None:
@@ -216,6 +220,10 @@ class _Compiler:
         return len(self._rows) - 1
 
     def _add_data_flow_edge(self, op: Op) -> None:
+        """Add the step of an edge inside a function.
+
+        Mirrors basic_propagation.cc::PropagateDataFlowEdgeOp.
+        """
         info = self.slots.edges.get(op.id)
         if info is None:
             raise _dangling_edge(op, "a block argument or result of an op with data flow edges, used nowhere else")
@@ -241,7 +249,10 @@ class _Compiler:
         return found
 
     def _func_edge_sources(self, op: Op) -> Iterator[Value]:
-        """Return what flows into a function argument from its calls, or into a call result from the callee."""
+        """Return what flows into a function argument from its calls, or into a call result from the callee.
+
+        Mirrors basic_propagation.cc::PropagateFuncDataFlowEdgeOp.
+        """
         owner = op.operands[0]
         around = owner.owning_op
         if owner.is_block_argument and around.name == FUNCTION:

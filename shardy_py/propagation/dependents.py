@@ -178,7 +178,10 @@ class _PutBack:
         return True
 
     def _add_beyond(self, user: Op, number: int, steps: dict[int, None], seen: set[int]) -> None:
-        """Follow a use into a callee, or out of it to the callers."""
+        """Follow a use into a callee, or out of it to the callers.
+
+        Mirrors basic_propagation.cc::notifyUsersModified.
+        """
         if user.name == CALL:
             callee = self._functions.get(user.attributes["callee"].name)
             block = entry_block(callee) if callee else None

@@ -73,6 +73,8 @@ def propagate_program(
 ) -> Solution:
     """Propagate the shardings of a program's table, in place.
 
+    Mirrors basic_propagation.cc::runOnOperation.
+
     Ops nobody uses are erased, as the reference does.
 
     Args:

@@ -18,6 +18,8 @@ SHARDING_GROUP = "sdy.sharding_group"
 def sync_sharding_groups(program: Program, semantics: OpSemantics, warnings: list[Diagnostic]) -> None:
     """Give all members of each sharding group the sharding that one of them has.
 
+    Mirrors sharding_group_map.cc::syncGroupMemberShardings.
+
     Where members disagree, each gets an open sharding constraint, and the constraints form the group from then on.
 
     Args:
@@ -61,7 +63,10 @@ def _set(program: Program, slots: Slots, value: Value, sharding: TensorSharding)
 
 
 def _common_sharding(program: Program, slots: Slots, values: list[Value]) -> tuple[TensorSharding | None, bool]:
-    """Return the sharding the members share (the first one found in a conflict), and whether they disagree."""
+    """Return the sharding the members share (the first one found in a conflict), and whether they disagree.
+
+    Mirrors sharding_group_map.cc::findCommonSharding.
+    """
     if len(values) == 1:
         return _get(program, slots, values[0]), False
     common: TensorSharding | None = None

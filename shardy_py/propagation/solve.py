@@ -43,6 +43,8 @@ def solve(
 ) -> Solution:
     """Propagate to the fixpoint.
 
+    Mirrors user_priority_propagation.cc::propagate.
+
     Args:
         problem: The compiled program; it is not changed and may be solved again.
         schedule: The op priorities; None for every op in both directions at once.
@@ -107,7 +109,10 @@ class _Solver:
         self._memos: list[dict[tuple[int, ...], Outcome]] = []
 
     def run_levels(self, user_priority: int = 0) -> None:
-        """Run every level, each with every strategy, to its fixpoint; a schedule that settles repeats the last one."""
+        """Run every level, each with every strategy, to its fixpoint; a schedule that settles repeats the last one.
+
+        Mirrors op_priority_propagation.cc::propagate.
+        """
         last = self.classes.num_levels - 1
         for level in range(last + 1):
             self._run_level(user_priority, level)
@@ -117,6 +122,10 @@ class _Solver:
             self._run_level(user_priority, last)
 
     def _run_level(self, user_priority: int, level: int) -> None:
+        """Run one level with every strategy.
+
+        Mirrors aggressive_propagation.cc::propagate.
+        """
         for strategy in self.strategies:
             if self.recorder is not None:
                 self.recorder.enter(user_priority, level, strategy)
@@ -168,7 +177,10 @@ class _Solver:
         return self.classes.members[step_class]
 
     def _sync_function_results(self, strategy: Strategy) -> None:
-        """Propagate between the values the main function returns and its results."""
+        """Propagate between the values the main function returns and its results.
+
+        Mirrors basic_propagation.cc::propagateFuncResults.
+        """
         problem, current, again = self.problem, self.current, self._again
         memos: dict[int, dict[tuple[int, ...], Outcome]] = {}
         for number, (rule, operand, result) in enumerate(problem.function_results):
@@ -208,7 +220,10 @@ class _Solver:
         return seen_by
 
     def _fixpoint(self, work: _Worklist) -> None:
-        """Visit steps, last put back first, until nothing changes."""
+        """Visit steps, last put back first, until nothing changes.
+
+        Mirrors basic_propagation.cc::propagate.
+        """
         # One long loop over local names: it runs once per visit, and calls would be half of its time.
         problem, current, active, again = self.problem, self.current, self._active, self._again
         step_slots, shardings_of, transforms = problem.step_slots, problem.shardings_of, problem.transforms
@@ -266,6 +281,8 @@ class _Solver:
 
     def _change_several(self, slot: int, new: int, tied_new: int, step: int, work: _Worklist) -> None:
         """Set a slot with other results of its op, with members of a sharding group, or with steps not put back.
+
+        Mirrors basic_propagation.cc::updateTensorSharding.
 
         Args:
             slot: The slot.

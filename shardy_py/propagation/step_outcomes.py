@@ -217,7 +217,10 @@ class StepOutcomes:
         return memo[ids]
 
     def compute(self, rule_id: int, context: MemoKey, ids: tuple[int, ...]) -> Outcome:
-        """Return what a visit changes, computed anew."""
+        """Return what a visit changes, computed anew.
+
+        Mirrors basic_propagation.cc::propagateTensorShardings.
+        """
         table = self.table
         # Without an axis on any dimension there is nothing to propagate.
         if not any(map(table.has_axes.__getitem__, ids)):

@@ -13,6 +13,8 @@ from shardy_py.ir.types import TensorType, Type
 def check_types(program: Program, *, arguments: bool = False) -> None:
     """Check that every result has a type that can be sharded, or none at all.
 
+    Mirrors basic_propagation.cc::allValidShapes.
+
     Args:
         program: The program.
         arguments: Whether to check the arguments of blocks, too. The reference does not, although it leaves such

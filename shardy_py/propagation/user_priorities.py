@@ -23,6 +23,8 @@ class PriorityRound:
 def start_priorities(problem: Problem, current: list[int]) -> list[PriorityRound]:
     """Prepare the slots for priority 0 and return the later rounds, most urgent first.
 
+    Mirrors user_priority_propagation.cc::getShardingReferencesPerPriorityAndInitialize.
+
     A dimension of a later round starts empty and closed, and its axes count as replicated, so that nothing else
     takes them before.
 
@@ -57,7 +59,10 @@ def _enter(
 
 
 def _initial(original: TensorSharding, mesh: Mesh) -> TensorSharding:
-    """Return the sharding with which a tensor enters the first round."""
+    """Return the sharding with which a tensor enters the first round.
+
+    Mirrors user_priority_propagation.cc::getInitializedSharding.
+    """
     hidden = [axis for dim in original.dim_shardings if dim.priority_or_default for axis in dim.axes]
     if not hidden and not any(dim.priority is not None for dim in original.dim_shardings):
         return evolve(original, replicated_axes=tuple(sorted(original.replicated_axes, key=mesh.sort_key)))
@@ -67,7 +72,10 @@ def _initial(original: TensorSharding, mesh: Mesh) -> TensorSharding:
 
 
 def _reveal(original: TensorSharding, priority: int) -> Callable[[TensorSharding], TensorSharding]:
-    """Return the function that brings the dimensions of one priority into the current sharding."""
+    """Return the function that brings the dimensions of one priority into the current sharding.
+
+    Mirrors user_priority_propagation.cc::getUpdatedShardingForPriority.
+    """
     shown = {axis for dim in original.dim_shardings if dim.priority_or_default == priority for axis in dim.axes}
 
     def choose(now: DimensionSharding, then: DimensionSharding) -> DimensionSharding:

@@ -1,4 +1,7 @@
-"""The default schedule, and the directions that a schedule gives to factors at each level."""
+"""The default schedule, and the directions that a schedule gives to factors at each level.
+
+Mirrors op_priority_propagation.cc::opPropagationSchedule.
+"""
 
 from __future__ import annotations
 
@@ -112,4 +115,4 @@ DEFAULT = Schedule(
         Level("everything", (Entry(Selector()),)),
     )
 )
-"""The reference's schedule. Mirrors op_priority_propagation.cc::opPropagationSchedule."""
+"""The reference's schedule."""

@@ -125,6 +125,8 @@ def project(
 ) -> TensorFactorShardings:
     """Return a tensor's factor shardings.
 
+    Mirrors sharding_projection.cc::buildTensorFactorShardings.
+
     Args:
         sharding: The sharding, or None for an empty one.
         mapping: The factors of every dimension.
@@ -186,7 +188,10 @@ def unproject(
     mesh_name: str | Mesh,
     mesh: Mesh,
 ) -> TensorSharding:
-    """Return the tensor sharding of factor shardings; axes that would need a strided view are dropped."""
+    """Return the tensor sharding of factor shardings; axes that would need a strided view are dropped.
+
+    Mirrors sharding_projection.cc::createTensorShardingAttr.
+    """
     dims = tuple(_unproject_dim(tensor.factors, dim_mapping, factor_sizes, mesh) for dim_mapping in mapping)
     return TensorSharding(mesh_name, dims, tensor.replicated_axes, tensor.unreduced_axes, tensor.reduction_op)
 
@@ -221,6 +226,8 @@ def _append(axes: list[AxisRef], more: Axes, mesh: Mesh) -> None:
 
 def distribute_axes(axes: Sequence[AxisRef], factor_sizes: Sequence[int], mesh: Mesh) -> tuple[list[Axes], Axes]:
     """Hand axes, major first, to factors, each to the first factors that can take it, whole or in parts.
+
+    Mirrors sharding_projection.cc::distributeAxesAcrossFactors.
 
     Args:
         axes: The axes.

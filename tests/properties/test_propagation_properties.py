@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.step_outcomes import StepOutcomes, rule_class
-from shardy_py.propagation.steps.factors import Direction, Strategy, is_strict_prefix
+from shardy_py.propagation.steps.factors import Direction, Strategy
+from shardy_py.sharding.axis_lists import is_strict_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project, unproject
 from shardy_py.sharding.rule import OpShardingRule

@@ -14,12 +14,12 @@ from shardy_py.propagation.steps.factors import (
     compatible_major_axes,
     expand,
     factors_with_axes,
-    is_strict_prefix,
     prefix_across_factors,
     prefix_within_factor,
     truncate_by_conflicts,
 )
 from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.axis_lists import is_strict_prefix
 from shardy_py.sharding.projection import Axes, TensorFactorShardings
 
 

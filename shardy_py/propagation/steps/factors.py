@@ -11,6 +11,7 @@ from attrs import frozen
 
 from shardy_py.schedule.model import Direction
 from shardy_py.sharding.axes import AxisRef, SubAxis, prefix_without_overlap
+from shardy_py.sharding.axis_lists import is_strict_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, FactorSharding, TensorFactorShardings
 
@@ -121,18 +122,11 @@ class _NoListener:
 NO_LISTENER: StepListener = _NoListener()
 
 
-def is_strict_prefix(first: Axes, second: Axes) -> bool:
-    """Return whether the list ``second`` continues ``first``, with more axes or a longer last one."""
-    if len(first) > len(second) or first == second:
-        return False
-    if not first:
-        return True
-    last = len(first) - 1
-    return first[:last] == second[:last] and first[last].prefix_of(second[last])
-
-
 def _merge_compatible(old: Axes, new: Axes, can_expand: bool) -> tuple[Axes, bool]:
-    """Return the major axes both lists agree on, and whether later tensors may still add to them."""
+    """Return the major axes both lists agree on, and whether later tensors may still add to them.
+
+    Mirrors basic_factor_propagation.cc::getCompatibleMajorAxesInternal.
+    """
     if old == new:
         return old, can_expand
     if not new:
@@ -171,6 +165,8 @@ def factors_with_axes(projection: Projection) -> list[int]:
 def compatible_major_axes(projection: Projection, factor: int, direction: int) -> Axes:
     """Return the longest axes along a factor on which the tensors agree, other factors aside.
 
+    Mirrors basic_factor_propagation.cc::getCompatibleMajorAxes.
+
     With one direction only, only the tensors on its source side may contribute axes.
     """
     if direction == Direction.NONE:
@@ -191,7 +187,10 @@ def compatible_major_axes(projection: Projection, factor: int, direction: int) -
 
 
 def prefix_across_factors(axis: AxisRef, tensor: TensorFactorShardings, factor: int) -> AxisRef | None:
-    """Return the largest prefix of ``axis`` that no other factor of the tensor uses."""
+    """Return the largest prefix of ``axis`` that no other factor of the tensor uses.
+
+    Mirrors basic_factor_propagation.cc::compatiblePrefixNoConflictsAcrossFactors.
+    """
     result: AxisRef | None = axis
     for other, entry in tensor.factors.items():
         if other == factor:
@@ -214,6 +213,8 @@ def prefix_within_factor(
     mesh: Mesh,
 ) -> AxisRef | None:
     """Return the largest prefix of ``axis`` that the tensor can take along a factor after what it takes already.
+
+    Mirrors basic_factor_propagation.cc::compatiblePrefixNoConflictsWithinFactor.
 
     Args:
         axis: The axis to add.
@@ -252,6 +253,8 @@ def truncate_by_conflicts(
 ) -> Axes:
     """Return the major axes up to the first one that has to be shortened or left out.
 
+    Mirrors basic_factor_propagation.cc::truncateAxesByRemovingConflicts.
+
     Args:
         axes: The axes, major first.
         remove_conflicts: Maps an axis and the product of the sizes before it to what of it can stay.
@@ -269,7 +272,10 @@ def truncate_by_conflicts(
 
 
 def expand(tensor: TensorFactorShardings, factor: int, axes: Axes) -> bool:
-    """Give a tensor longer axes along a factor; return whether it took them."""
+    """Give a tensor longer axes along a factor; return whether it took them.
+
+    Mirrors sharding_projection.cc::expandShardingAxes.
+    """
     entry = tensor.factors.get(factor)
     if entry is None or not is_strict_prefix(entry.axes, axes):
         return False

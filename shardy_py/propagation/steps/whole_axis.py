@@ -122,6 +122,8 @@ def propagate_whole_axes(
 ) -> dict[int, list[Names]]:
     """Return the new axes of all dimensions of every tensor that changes, results first.
 
+    Mirrors aggressive_factor_propagation.cc::propagateFactorShardings.
+
     Args:
         rule: The rule.
         tensors: Operands, then results.
