@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import prod
 from typing import Any
 
 from attrs import evolve, frozen
 
 from shardy_dialects.linalg.bodies import Body, initial_outputs
-from shardy_py.indexing import AffineMap, dim, symbol
+from shardy_py.indexing import AffineMap, OpIndexing, dim, symbol
 from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import (
@@ -25,9 +26,9 @@ from shardy_py.plugins import (
     Trait,
 )
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.derivation import PARALLEL, REDUCTION, rule_from_indexing_maps
+from shardy_py.sharding.derivation import PARALLEL, REDUCTION, op_indexing_from_maps, rule_from_indexing_maps
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.rule_builder import tensor_shape
+from shardy_py.sharding.rule_builder import Shape, tensor_shape
 
 
 @frozen
@@ -45,6 +46,10 @@ class Loops:
     iterator_types: tuple[str, ...]
     combiner: Combiner | None = Combiner.ADD
     whole: frozenset[int] = frozenset()
+
+    def maps_of_all(self, num_results: int) -> tuple[AffineMap, ...]:
+        """Return the maps of all operands and results; each result has that of its output operand."""
+        return (*self.maps, *self.maps[len(self.maps) - num_results :])
 
 
 LoopsOf = Callable[[Op], Loops]
@@ -166,19 +171,33 @@ def _without(dims: Iterable[int], rank: int, kind: str, *, missing_in: int) -> L
 
 def structured_rule(loops_of: LoopsOf, op: Op) -> OpShardingRule | None:
     """Return the rule of an op from its loops; each result has the map of its output operand."""
-    if not op.results or any(None in getattr(value.type, "shape", ()) for value in op.operands):
+    if not _is_static(op):
         return None
     loops = loops_of(op)
-    shapes = [tensor_shape(value) for value in (*op.operands, *op.results)]
-    maps = (*loops.maps, *loops.maps[len(loops.maps) - len(op.results) :])
     return rule_from_indexing_maps(
-        maps,
-        shapes,
+        loops.maps_of_all(len(op.results)),
+        _shapes(op),
         num_results=len(op.results),
         iterator_types=loops.iterator_types,
         combiner=loops.combiner,
         whole=loops.whole,
     )
+
+
+def structured_indexing(loops_of: LoopsOf, op: Op) -> OpIndexing | None:
+    """Return the indexing maps of an op from its loops."""
+    if not _is_static(op) or not all(map(prod, _shapes(op))):
+        return None
+    count = len(op.results)
+    return op_indexing_from_maps(loops_of(op).maps_of_all(count), _shapes(op), num_results=count)
+
+
+def _is_static(op: Op) -> bool:
+    return bool(op.results) and not any(None in getattr(value.type, "shape", ()) for value in op.operands)
+
+
+def _shapes(op: Op) -> list[Shape]:
+    return [tensor_shape(value) for value in (*op.operands, *op.results)]
 
 
 def initial_operands(loops_of: LoopsOf, op: Op) -> list[int]:
@@ -201,20 +220,27 @@ def generic_traits(op: Op) -> Iterable[Trait]:
     return ()
 
 
+def described_by(loops_of: LoopsOf) -> dict[str, Any]:
+    """Return the parts of a definition that follow from the loops of an op."""
+    return {
+        "rule": partial(structured_rule, loops_of),
+        "indexing": partial(structured_indexing, loops_of),
+        "initial_of": partial(initial_operands, loops_of),
+    }
+
+
 def register(dialect: Dialect) -> None:
     """Define the structured ops."""
 
     def define(name: str, loops_of: LoopsOf, *traits: Trait, has_body: bool = False) -> None:
-        rule, initial_of = partial(structured_rule, loops_of), partial(initial_operands, loops_of)
-        dialect.op(name, traits=[Pure, *traits], rule=rule, initial_of=initial_of, contextual=has_body)
+        dialect.op(name, traits=[Pure, *traits], contextual=has_body, **described_by(loops_of))
 
     dialect.op(
         "linalg.generic",
         traits=[Pure],
         traits_of=generic_traits,
-        rule=partial(structured_rule, generic_loops),
-        initial_of=partial(initial_operands, generic_loops),
         contextual=True,
+        **described_by(generic_loops),
     )
     for name in CONTRACTIONS:
         define(name, contraction_loops, Contraction)

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_dialects.linalg.structured import Loops, LoopsOf, initial_operands, structured_rule
+from shardy_dialects.linalg.structured import Loops, LoopsOf, described_by
 from shardy_py.indexing import AffineMap, Expression, constant, dim
 from shardy_py.indexing.canonical import add, product
 from shardy_py.ir.graph import Op
@@ -107,5 +107,4 @@ def register(dialect: Dialect) -> None:
 
 
 def _define(dialect: Dialect, name: str, loops_of: LoopsOf) -> None:
-    rule, initial_of = partial(structured_rule, loops_of), partial(initial_operands, loops_of)
-    dialect.op(f"linalg.{name}", traits=[Pure], rule=rule, initial_of=initial_of)
+    dialect.op(f"linalg.{name}", traits=[Pure], **described_by(loops_of))
