@@ -11,13 +11,11 @@ from shardy_py.analysis.session import Session
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.op_names import CONSTRAINT, RESHARD
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.collectives import parse_reduction_op
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
-from shardy_py.transforms.finish.reshards.insertion import RESHARD
-
-CONSTRAINT = "sdy.sharding_constraint"
 
 
 @frozen(eq=False)

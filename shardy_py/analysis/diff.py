@@ -16,9 +16,9 @@ from shardy_py.explain.answer.places import at_place
 from shardy_py.explain.record.labels import Labels, OpLabel
 from shardy_py.ir.graph import Value
 from shardy_py.propagation.solve import Solution
-from shardy_py.propagation.steps.factors import is_strict_prefix
 from shardy_py.propagation.trace import Change, Update
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -204,7 +204,7 @@ def _divergence(run: _Run, other: _Run, labels: Labels) -> Divergence | None:
     for place in run.places():
         final = other.sharding(other.solution.problem.slot_of[place.value.id])
         ends_with = final.of_dimension(place.dim).axes if final is not None else ()
-        if ends_with == place.axes or is_strict_prefix(place.axes, ends_with):
+        if is_prefix(place.axes, ends_with):
             continue
         theirs = tuple(_decision(other, item, labels) for item in other.places() if item.value is place.value)
         return Divergence(run.schedule.name, _decision(run, place, labels), other.schedule.name, theirs, final)

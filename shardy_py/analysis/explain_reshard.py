@@ -24,11 +24,11 @@ from shardy_py.explain.record.slot_dims import SlotDim, axes_of
 from shardy_py.explain.record.slot_refusals import SlotRefusal
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.reshards.insertion import RESHARD
 
 
 @frozen

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from attrs import define
 
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Program
+from shardy_py.ir.op_values import own_values
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
@@ -64,16 +65,7 @@ def _without_unused(program: Program, problem: Problem) -> Program:
 
 def _living_slots(program: Program, problem: Problem) -> Iterator[tuple[int, int]]:
     """Yield every slot with the id of the value that stands for it, where a program still has that value."""
-    living = {value.id for op in program.walk() for value in _values_of(op)}
+    living = {value.id for op in program.walk() for value in own_values(op)}
     for slot, value in enumerate(problem.slot_values):
         if value.id in living:
             yield slot, value.id
-
-
-def _values_of(op: Op) -> Iterator[Value]:
-    """Yield the values that an op brings along: its results, those of a function, the arguments of its blocks."""
-    yield from op.results
-    yield from op.function_results
-    for region in op.regions:
-        for block in region.blocks:
-            yield from block.arguments

@@ -13,9 +13,9 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.ir.op_index import all_ops, ops_among
+from shardy_py.ir.op_names import CALL
 from shardy_py.ir.types import TensorType
 
-_CALL = "func.call"
 _NO_TRAITS: frozenset[Trait] = frozenset()
 _EXCLUDED = frozenset((IsTerminator, ConstantLike))
 """The traits of ops that cannot propagate."""
@@ -170,7 +170,7 @@ def _excluded_names(program: Program, semantics: OpSemantics) -> set[str]:
 
 def _is_of_the_core(name: str) -> bool:
     """Return whether the core itself handles ops: constraints, groups and other ops that only carry shardings."""
-    return name in ("func.func", "builtin.module", _CALL) or name.startswith("sdy.")
+    return name in ("func.func", "builtin.module", CALL) or name.startswith("sdy.")
 
 
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:

@@ -11,9 +11,11 @@ from shardy_py.explain.answer.explain_value import Subject, explain_value
 from shardy_py.explain.answer.find import find_slot, find_step
 from shardy_py.explain.answer.unsettled import find_unsettled
 from shardy_py.explain.record.aliases import native_names
-from shardy_py.explain.record.labels import FUNCTION, Labels, program_names, values_of
+from shardy_py.explain.record.labels import Labels, program_names
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.op_values import all_values
 
 if TYPE_CHECKING:
     from shardy_py.api.result import Result
@@ -74,7 +76,7 @@ def result_labels(result: Result) -> Labels:
 
 
 def _all_values(function: Any) -> list[Value]:
-    return [*values_of(function), *function.function_results]
+    return [*all_values(function), *function.function_results]
 
 
 def _slot(program: Program, trace: Trace, value: Value) -> int | None:

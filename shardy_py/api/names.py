@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -13,6 +13,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.integers import as_integer
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.op_values import all_values
 
 
 @frozen
@@ -37,7 +38,7 @@ class ValueNames:
         by_name: dict[str, Value] = {}
         by_native: dict[Any, Value] = {}
         for function in [main, *(op for op in program.functions.values() if op is not main)]:
-            for value in _values(function):
+            for value in all_values(function):
                 if value.id in known:
                     name, native = known[value.id]
                     by_name.setdefault(name.removeprefix("%"), value)
@@ -67,11 +68,3 @@ class ValueNames:
                 )
             )
         return found
-
-
-def _values(function: Op) -> Iterator[Value]:
-    for op in function.walk():
-        yield from op.results
-        for region in op.regions:
-            for block in region.blocks:
-                yield from block.arguments

@@ -17,7 +17,8 @@ from shardy_py.errors import Diagnostic
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.constant_copies import ConstantCopy
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.networkx import to_networkx, values_of
+from shardy_py.ir.networkx import to_networkx
+from shardy_py.ir.op_values import all_values
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -131,7 +132,7 @@ class Result:
         """
         graph = to_networkx(self.program)
         printed = frontend_of(self.program).printed_names(self.program)
-        for value in values_of(self.program):
+        for value in all_values(self.program):
             sharding = sharding_of(self.program, value, self.registry)
             graph.nodes["value", value.id].update(name=printed.get(value.id, ("",))[0], sharding=sharding)
         return graph

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from shardy_py.ir.check_data_flow import data_flow_problems
 from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.types import Type
 from shardy_py.plugins import BranchDataFlow, LoopDataFlow
-
-_FUNCTION = "func.func"
 
 
 def is_unmarked_terminator(op: Op) -> bool:
     """Return whether an op ends the block of an op with regions, other than a function, and hands something out."""
     block = op.parent
     parent = None if block is None else block.parent_op
-    if parent is None or parent.name == _FUNCTION or op.next is not None:
+    if parent is None or parent.name == FUNCTION or op.next is not None:
         return False
     return bool(op.operands) and not op.results and not op.regions
 

@@ -18,13 +18,12 @@ from shardy_py.ir.builder_checks import (
     refuse,
 )
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.op_names import RETURN
 from shardy_py.ir.types import Type, function_type
 from shardy_py.ir.verify import verify
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorSharding, symbol
-
-RETURN = "func.return"
 
 
 class Builder:

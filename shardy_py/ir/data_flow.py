@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
-
-DATA_FLOW_EDGE = "sdy.data_flow_edge"
-FUNC_DATA_FLOW_EDGE = "sdy.func_data_flow_edge"
+from shardy_py.ir.op_names import DATA_FLOW_EDGE
 
 
 def edge_user(owner: Value | None) -> Op | None:

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.types import TensorType
 
 SHARDY = "sdy.sharding"
 FOREIGN = "shardy.sharding"
 _SHARDY_DIALECT = "sdy."
 _FOREIGN_DIALECT = "shardy."
-_FUNCTION = "func.func"
 
 
 def native_name(op: Op) -> str:
@@ -47,7 +47,7 @@ def rename_to_shardy(program: Program) -> None:
 
 def _rename(program: Program, old: str, new: str) -> None:
     for op in program.walk():
-        if op.name == _FUNCTION:
+        if op.name == FUNCTION:
             for name, values in _interface(op):
                 items = op.attributes.get(name)
                 if items:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shardy_py.ir.graph import Op, Program, Value
@@ -30,15 +29,6 @@ def to_networkx(program: Program) -> nx.MultiDiGraph:
         for number, value in enumerate(op.operands):
             graph.add_edge(("value", value.id), ("op", op.id), role="operand", number=number)
     return graph
-
-
-def values_of(program: Program) -> Iterator[Value]:
-    """Yield the values that have a node, in program order."""
-    for op in program.walk():
-        yield from op.results
-        for region in op.regions:
-            for block in region.blocks:
-                yield from block.arguments
 
 
 def _add_op(graph: nx.MultiDiGraph, program: Program, op: Op) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.shardings import FUNCTION, SHARDING, distinct, entry_arguments, load_data_flow, store_data_flow
+from shardy_py.ir.op_names import FUNCTION, MANUAL_COMPUTATION
+from shardy_py.ir.op_values import entry_arguments
+from shardy_py.ir.shardings import SHARDING, distinct, load_data_flow, store_data_flow
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
-MANUAL_COMPUTATION = "sdy.manual_computation"
 IN_SHARDINGS = "in_shardings"
 OUT_SHARDINGS = "out_shardings"
 

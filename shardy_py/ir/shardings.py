@@ -9,18 +9,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
+from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.rule_attributes import store_rules
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue, symbol
 
 SHARDING = "sdy.sharding"
-FUNCTION = "func.func"
 
 
 def load_shardings(program: Program, semantics: OpSemantics) -> None:
@@ -158,6 +161,20 @@ def _fill_up(
     return tuple([TensorSharding.fully_open(mesh, _rank(value)) if item is None else item for item, value in pairs])
 
 
+def mesh_of(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> Mesh:
+    """Return the mesh of a sharding.
+
+    Raises:
+        VerificationError: there is no mesh of its name.
+    """
+    mesh = resolve_mesh(sharding.mesh, meshes)
+    if mesh is None:
+        known = ", ".join(map(symbol, meshes)) or "none"
+        message = f"there is no mesh {symbol(str(sharding.mesh))}, the mesh of the sharding {sharding}"
+        raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
+    return mesh
+
+
 def distinct(shardings: Iterable[TensorSharding]) -> Iterable[TensorSharding]:
     """Return shardings with each object once; equal ones are mostly the same object, and this is much faster."""
     return {id(sharding): sharding for sharding in shardings}.values()
@@ -197,12 +214,6 @@ def _is_maximal(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> bool:
 
 def _rank(value: Value) -> int:
     return value.type.rank if isinstance(value.type, TensorType) else 0
-
-
-def entry_arguments(function: Op) -> Sequence[Value]:
-    """Return the arguments of a function; none if it has no body."""
-    blocks = function.regions[0].blocks if function.regions else []
-    return blocks[0].arguments if blocks else ()
 
 
 def _as_sequence(attribute: Any) -> Sequence[TensorSharding]:

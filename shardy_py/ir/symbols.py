@@ -9,13 +9,12 @@ from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.callgraph import call_graph, callee_of, check_no_recursion
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named, outermost
+from shardy_py.ir.op_names import CALL, FUNCTION
 from shardy_py.sharding.tensor import symbol
 
 SYMBOL_NAME = "sym_name"
 ORIGINAL_FUNCTION_NAME = "sdy.original_func_name"
 EXECUTION_THREAD = "execution_thread"
-FUNCTION = "func.func"
-CALL = "func.call"
 
 
 class SymbolTable:

@@ -9,6 +9,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
+from shardy_py.ir.op_values import region_arguments
 from shardy_py.sharding.tensor import symbol
 
 
@@ -82,13 +83,7 @@ def _check_uses(ops: list[Op]) -> Iterator[Diagnostic]:
 
 
 def _values(ops: list[Op]) -> Iterator[tuple[Value, Op]]:
-    for op in ops:
-        for value in op.results:
-            yield value, op
-        for region in op.regions:
-            for block in region.blocks:
-                for value in block.arguments:
-                    yield value, op
+    return ((value, op) for op in ops for value in (*op.results, *region_arguments(op)))
 
 
 def _check_dominance(program: Program) -> Iterator[Diagnostic]:

@@ -13,6 +13,8 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import all_ops, ops_named, place_of
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
+from shardy_py.ir.op_values import region_arguments
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import quote
@@ -20,9 +22,6 @@ from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 from shardy_py.sharding.verify import Shape, verify_tensor_sharding
-
-_MANUAL_COMPUTATION = "sdy.manual_computation"
-_CALL, _FUNCTION = "func.call", "func.func"
 
 Names = frozenset[str]
 
@@ -85,11 +84,8 @@ def _problems(sharding: TensorSharding, shape: Shape | None, meshes: Mapping[str
 def _values_without_results(ops: Iterable[Op]) -> Iterator[Value]:
     """Yield the arguments of the regions of ops, and the results of functions."""
     for op in ops:
-        for region in op.regions:
-            for block in region.blocks:
-                yield from block.arguments
-        if op.name == _FUNCTION:
-            yield from op.function_results
+        yield from region_arguments(op)
+        yield from op.function_results
 
 
 def diagnose_manual_axes(program: Program) -> Iterator[Diagnostic]:
@@ -97,11 +93,11 @@ def diagnose_manual_axes(program: Program) -> Iterator[Diagnostic]:
 
     The manual axes of a called function are those of its callers, too; functions that main does not reach do not count.
     """
-    if not ops_named(program, _MANUAL_COMPUTATION):
+    if not ops_named(program, MANUAL_COMPUTATION):
         return
     meshes = program.meshes
     for op, bound in _in_manual_scope(program):
-        held = op.attributes.get("in_shardings") if op.name == _MANUAL_COMPUTATION else None
+        held = op.attributes.get("in_shardings") if op.name == MANUAL_COMPUTATION else None
         if isinstance(held, TensorShardingPerValue):
             for sharding in held.shardings:
                 yield from _bound_axes(sharding, bound, meshes, op, "operand")
@@ -128,7 +124,7 @@ def _in_manual_scope(program: Program) -> Iterator[tuple[Op, Names]]:
             yield function, bound
         calls: list[tuple[Op, Names]] = []
         for op, names in _walk(function, bound):
-            callee = functions.get(callee_of(op) or "") if op.name == _CALL else None
+            callee = functions.get(callee_of(op) or "") if op.name == CALL else None
             if callee is not None:
                 calls.append((callee, names))
             if names:
@@ -147,7 +143,7 @@ def _walk(function: Op, bound: Names) -> Iterator[tuple[Op, Names]]:
             continue
         yield op, names
         if op.regions:
-            manual = op.attributes["manual_axes"].names if op.name == _MANUAL_COMPUTATION else ()
+            manual = op.attributes["manual_axes"].names if op.name == MANUAL_COMPUTATION else ()
             waiting.append((_ops_of(op), names.union(manual)))
 
 
@@ -156,10 +152,7 @@ def _ops_of(op: Op) -> Iterator[Op]:
 
 
 def _arguments(op: Op) -> Iterator[Value]:
-    if op.name != _MANUAL_COMPUTATION:
-        for region in op.regions:
-            for block in region.blocks:
-                yield from block.arguments
+    return region_arguments(op) if op.name != MANUAL_COMPUTATION else iter(())
 
 
 def _bound_axes(

@@ -9,7 +9,6 @@ from operator import itemgetter
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.dead_ops import find_dead_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
@@ -22,14 +21,16 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.op_index import all_ops, ops_named
+from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, RETURN
+from shardy_py.ir.op_values import entry_block
 from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import TensorType, is_scalar, static_shape
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
-from shardy_py.propagation.dependents import CALL, FUNCTION, RETURN, Dependents
+from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, edge_transform
 from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
-from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, entry_block, slots_of
+from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, slots_of
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.type_check import check_types

@@ -8,11 +8,10 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import SHARDING_GROUP
 from shardy_py.ir.shardings import set_sharding
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots
 from shardy_py.sharding.tensor import OPEN, TensorSharding
-
-SHARDING_GROUP = "sdy.sharding_group"
 
 
 def sync_sharding_groups(program: Program, semantics: OpSemantics, warnings: list[Diagnostic]) -> None:

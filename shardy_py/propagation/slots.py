@@ -10,9 +10,10 @@ from typing import NamedTuple
 from attrs import define, field
 
 from shardy_py.ir.data_flow import edge_user
-from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_values import entry_block
 from shardy_py.propagation.id_map import ABSENT, IdMap
 
 NO_SLOT = ABSENT
@@ -69,14 +70,6 @@ def slots_of(op: Op, slot_of: IdMap) -> tuple[int, ...]:
     for value in op.results:
         slots.append(numbers[value.id])
     return tuple(slots)
-
-
-def entry_block(function: Op) -> Block | None:
-    """Return the body of a function, or None for a declaration."""
-    for region in function.regions:
-        for block in region.blocks:
-            return block
-    return None
 
 
 def assign_slots(program: Program, semantics: OpSemantics) -> Slots:

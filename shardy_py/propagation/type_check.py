@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_values import region_arguments
 from shardy_py.ir.types import TensorType, Type
 
 
@@ -27,7 +28,7 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
         return
     found: list[Diagnostic] = []
     for op in all_ops(program):
-        for value in (*op.results, *_arguments(op)) if arguments else op.results:
+        for value in (*op.results, *region_arguments(op)) if arguments else op.results:
             _note_problem(value, op, found)
     raise UnsupportedError(*found)
 
@@ -37,12 +38,8 @@ def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
     ops = all_ops(program)
     types = {id(value.type): value.type for op in ops for value in op.results}
     if arguments:
-        types.update({id(value.type): value.type for op in ops if op.regions for value in _arguments(op)})
+        types.update({id(value.type): value.type for op in ops if op.regions for value in region_arguments(op)})
     return types.values()
-
-
-def _arguments(op: Op) -> Iterator[Value]:
-    return (argument for region in op.regions for block in region.blocks for argument in block.arguments)
 
 
 def _note_problem(value: Value, op: Op, found: list[Diagnostic]) -> None:

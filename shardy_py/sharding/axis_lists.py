@@ -32,17 +32,22 @@ def prefix_status(first: AxisList, second: AxisList) -> PrefixStatus:
     """
     if first == second:
         return PrefixStatus.EQUAL
-    if not first:
-        return PrefixStatus.STRICT_PREFIX
-    last = len(first) - 1
-    if last >= len(second) or first[:last] != second[:last] or not first[last].prefix_of(second[last]):
-        return PrefixStatus.NOT_A_PREFIX
-    return PrefixStatus.STRICT_PREFIX
+    return PrefixStatus.STRICT_PREFIX if is_strict_prefix(first, second) else PrefixStatus.NOT_A_PREFIX
 
 
 def is_strict_prefix(first: AxisList, second: AxisList) -> bool:
-    """Return whether ``second`` starts with ``first`` and goes on."""
-    return prefix_status(first, second) is PrefixStatus.STRICT_PREFIX
+    """Return whether ``second`` continues ``first``, with more axes or a longer last one."""
+    if len(first) > len(second) or first == second:
+        return False
+    if not first:
+        return True
+    last = len(first) - 1
+    return first[:last] == second[:last] and first[last].prefix_of(second[last])
+
+
+def is_prefix(first: AxisList, second: AxisList) -> bool:
+    """Return whether ``second`` is ``first``, or continues it."""
+    return first == second or is_strict_prefix(first, second)
 
 
 def greatest_common_prefix(first: Iterable[AxisRef], second: Iterable[AxisRef]) -> AxisList:

@@ -13,7 +13,7 @@ from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator
-from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.symbols import SYMBOL_NAME, functions_callees_first
 from shardy_py.plugins import Registry
 

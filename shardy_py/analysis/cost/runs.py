@@ -10,13 +10,13 @@ from attrs import frozen
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.symbols import SYMBOL_NAME, functions_callees_first
 from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import symbol
 
-MANUAL_COMPUTATION = "sdy.manual_computation"
 _SHARDINGS = ("in_shardings", "out_shardings")
 
 RuleOf = Callable[[Op], OpShardingRule | None]

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 
 from attrs import evolve, frozen
 
-from shardy_py.explain.record.labels import FUNCTION, Labels
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE
+from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.op_names import CONSTRAINT, DATA_FLOW_EDGE, FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
 from shardy_py.propagation.problem import Problem
 from shardy_py.sharding.tensor import TensorSharding
 
-CONSTRAINT = "sdy.sharding_constraint"
-MANUAL_COMPUTATION = "sdy.manual_computation"
-NAMED_COMPUTATION = "sdy.named_computation"
 _RESULT = re.compile(r"\bresult(\d+)$")
 
 

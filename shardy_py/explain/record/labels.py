@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from attrs import evolve, field, frozen
 
 from shardy_py.ir.constant_copies import CopyLog
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION
+from shardy_py.ir.op_values import all_values
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import op_of_visit
 
-FUNCTION = "func.func"
 EDGE_SUFFIX = " edge"
 _EDGES = (DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE)
 
@@ -112,22 +112,13 @@ def program_names(program: Program, main: Op, printed: Mapping[int, str]) -> dic
     taken: Counter[str] = Counter()
     for function in program.functions.values():
         prefix = "" if function is main else f"@{function.attributes['sym_name']}:"
-        for value in values_of(function):
+        for value in all_values(function):
             name = printed.get(value.id)
             if name:
                 names[value.id] = _unique(f"{prefix}{name}", taken)
         for value in function.function_results:
             names[value.id] = f"{prefix}result{value.index}"
     return names
-
-
-def values_of(op: Op) -> Iterator[Value]:
-    """Yield the values of an op and of all ops inside: arguments of its blocks, results."""
-    for inner in op.walk():
-        yield from inner.results
-        for region in inner.regions:
-            for block in region.blocks:
-                yield from block.arguments
 
 
 def slots_by_name(names: Mapping[int, str], problem: Problem) -> dict[str, int]:
@@ -179,7 +170,7 @@ def with_copies(names: Mapping[int, str], program: Program, copies: CopyLog | No
 
 def _living(program: Program) -> set[int]:
     """Return the ids of the values of a program."""
-    return {value.id for function in program.functions.values() for value in values_of(function)}
+    return {value.id for function in program.functions.values() for value in all_values(function)}
 
 
 def _name_of_user(user: Op, names: Mapping[int, str]) -> str:

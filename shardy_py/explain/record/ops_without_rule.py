@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shardy_py.explain.record.labels import FUNCTION, OpLabel
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE
+from shardy_py.explain.record.labels import OpLabel
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNCTION
 from shardy_py.propagation.problem import Problem
 
 OpWithoutRule = tuple[OpLabel, tuple[int, ...]]

@@ -12,11 +12,11 @@ from shardy_py.errors import ParseError
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.sharding.hlo import HloSharding, parse_hlo_sharding
 
 SHARDING = "mhlo.sharding"
 """The attribute of an op, an argument or a result of a function."""
-FUNCTION = "func.func"
 TARGET = "call_target_name"
 SHARDING_CALL = "Sharding"
 FULL_TO_SHARD = "SPMDFullToShardShape"

@@ -6,10 +6,8 @@ from shardy_py.frontends.gspmd.annotations import SHARDING, SHARDING_CALL, Annot
 from shardy_py.frontends.gspmd.meshes import Meshes
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_names import CONSTRAINT, SHARDING_GROUP
 from shardy_py.sharding.hlo import HloSharding
-
-GROUP = "sdy.sharding_group"
-CONSTRAINT = "sdy.sharding_constraint"
 
 
 def read_sharding_calls(program: Program, annotations: Annotations, meshes: Meshes) -> None:
@@ -57,4 +55,4 @@ def replace_in_order(old: Value, new: Value, *, at: tuple[Op, int] | None = None
 def add_group_member(value: Value, number: int) -> None:
     """Make a value a member of a sharding group."""
     program = value.owning_op.program
-    value.insert_after(Op(program, GROUP, (value,), (), {"group_id": number}))
+    value.insert_after(Op(program, SHARDING_GROUP, (value,), (), {"group_id": number}))

@@ -7,7 +7,7 @@ from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Op
 from shardy_py.ir.op_clones import Mapping, clone_op
 from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.symbols import has_body
 
 

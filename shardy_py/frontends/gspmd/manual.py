@@ -20,13 +20,11 @@ from shardy_py.frontends.gspmd.regions import ShardRegion, check_borders, find_r
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import all_ops, outermost
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.symbols import functions_callees_first
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.hlo import HloSharding
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
-
-MANUAL = "sdy.manual_computation"
-RETURN = "sdy.return"
 
 
 def read_manual_computations(program: Program, annotations: Annotations, meshes: Meshes) -> None:
@@ -84,7 +82,7 @@ class _Reader:
         assert block is not None
         made = Op(
             self._program,
-            MANUAL,
+            MANUAL_COMPUTATION,
             [border.value for border in inputs],
             [op.results[0].type for op in region.exits],
             {
@@ -136,7 +134,7 @@ class _Reader:
                         inner.set_operand(number, inside)
         sources = [self._source(op) for op in region.exits]
         returned = [copies.get(value.id, value) for value in sources]
-        body.append(Op(self._program, RETURN, returned))
+        body.append(Op(self._program, REGION_RETURN, returned))
 
     def _inside(self, value: Value, user: Op, body: Block, copies: dict[int, Value]) -> Value:
         """Return what the body of a manual computation uses in the place of a value: a copy of a constant outside.

@@ -8,13 +8,13 @@ from attrs import define
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import MESH
 from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.hlo import HloSharding, derive_meshes, find_mesh, from_hlo_sharding, manual_axes_of
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
-MESH = "sdy.mesh"
 _COUNT = "mhlo.num_partitions"
 _EMPTY = "empty_mesh"
 

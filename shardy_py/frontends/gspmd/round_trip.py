@@ -11,11 +11,11 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError
-from shardy_py.frontends.gspmd.annotations import FUNCTION, SHARDING, TARGET, dictionaries
-from shardy_py.frontends.gspmd.custom_calls import CONSTRAINT, add_group_member, replace_in_order
-from shardy_py.frontends.gspmd.meshes import MESH
+from shardy_py.frontends.gspmd.annotations import SHARDING, TARGET, dictionaries
+from shardy_py.frontends.gspmd.custom_calls import add_group_member, replace_in_order
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MESH, RETURN
 from shardy_py.ir.shardings import SHARDING as SHARDY_SHARDING
 from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.sharding import grammar
@@ -30,7 +30,6 @@ _MESHES = "xla.sdy.meshes"
 _SHARDING = "xla.sdy.sharding"
 _RULE = "xla.sdy.sharding_rule"
 _GROUP_ID = "xla.sdy.sharding_group_id"
-_RETURN = "func.return"
 
 
 def is_round_trip(program: Program) -> bool:
@@ -163,7 +162,7 @@ def _read_result(op: Op, value: TensorShardingPerValue) -> None:
     """Put a sharding on the results of the function that return the value, and take the op away."""
     for user, number in op.results[0].uses:
         function = user.parent_op
-        if user.name == _RETURN and function is not None:
+        if user.name == RETURN and function is not None:
             items = list(dictionaries(function, "res_attrs") or ({},) * len(function.function_results))
             items[number] = {**items[number], SHARDY_SHARDING: value.shardings[0]}
             function.attributes["res_attrs"] = tuple(items)

@@ -9,11 +9,11 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.gspmd.annotations import TARGET
 from shardy_py.frontends.gspmd.custom_calls import replace_in_order
 from shardy_py.frontends.gspmd.inline import inline_call
-from shardy_py.frontends.gspmd.manual import MANUAL, RETURN
 from shardy_py.frontends.gspmd.round_trip import PREFIX, frontend_attributes, read_text
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_index import ops_named, outermost
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.symbols import functions_callees_first
 from shardy_py.ir.types import OpaqueType
 from shardy_py.sharding.tensor import TensorShardingPerValue
@@ -54,7 +54,7 @@ def _rebuilt(call: Op) -> Op:
     outputs = [] if join is None else _parts(join)
     made = Op(
         program,
-        MANUAL,
+        MANUAL_COMPUTATION,
         () if cut is None else cut.operands,
         [value.type for value in outputs],
         {
@@ -76,7 +76,7 @@ def _rebuilt(call: Op) -> Op:
         _erase(cut)
     block.remove(call)
     body.append(call)
-    body.append(Op(program, RETURN, call.results))
+    body.append(Op(program, REGION_RETURN, call.results))
     return call
 
 

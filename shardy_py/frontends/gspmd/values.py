@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.frontends.gspmd.annotations import FUNCTION, SHARDING, Annotations, annotated_ops, dictionaries
+from shardy_py.frontends.gspmd.annotations import SHARDING, Annotations, annotated_ops, dictionaries
 from shardy_py.frontends.gspmd.custom_calls import add_group_member
 from shardy_py.frontends.gspmd.meshes import Meshes
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.shardings import SHARDING as SHARDY_SHARDING
-from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.hlo import HloSharding
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue

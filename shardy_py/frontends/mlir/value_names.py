@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.ir.frontend import PrintedName
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.op_values import entry_arguments
 from shardy_py.sharding.lexer import unescape
 
 _NAME = re.compile(r'loc\("((?:[^"\\]|\\.)*)"(?:\(.*\))?\)', re.DOTALL)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, TensorFactorShardings
 from shardy_py.sharding.propagation_edges import EdgeValueRef
@@ -92,16 +93,9 @@ def _find_source(axes: Axes, factor: int, old: Sequence[TensorFactorShardings]) 
     """Return the first tensor that had all the axes along the factor."""
     for position, tensor in enumerate(old):
         entry = tensor.factors.get(factor)
-        if entry is not None and _is_prefix(axes, entry.axes):
+        if entry is not None and is_prefix(axes, entry.axes):
             return position
     return None
-
-
-def _is_prefix(first: Axes, second: Axes) -> bool:
-    if len(first) > len(second):
-        return False
-    last = len(first) - 1
-    return first[:last] == second[:last] and first[last].prefix_of(second[last])
 
 
 def edge_value_ref(position: int, num_operands: int) -> EdgeValueRef:

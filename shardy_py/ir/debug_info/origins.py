@@ -13,12 +13,11 @@ from attrs import define, field, frozen
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_names import CONSTRAINT, MANUAL_COMPUTATION
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import TensorSharding
 
 ORIGIN_NAME = "sdy.sharding_origin_name"
-CONSTRAINT = "sdy.sharding_constraint"
-MANUAL_COMPUTATION = "sdy.manual_computation"
 
 OriginKind = Literal["input", "output", "constraint", "mc_input", "mc_output"]
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user
+from shardy_py.ir.data_flow import edge_user
 from shardy_py.ir.debug_info.function_attributes import function_dictionaries, update_function
 from shardy_py.ir.debug_info.origins import (
-    CONSTRAINT,
-    MANUAL_COMPUTATION,
     ORIGIN_NAME,
     OriginTable,
     ShardingOrigin,
@@ -20,7 +18,9 @@ from shardy_py.ir.debug_info.origins import (
     renamed,
     returned_position,
 )
-from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION
+from shardy_py.ir.op_values import entry_block
 
 ORIGINS = "sdy.sharding_origins"
 
@@ -40,12 +40,8 @@ def save_origins(program: Program, table: OriginTable) -> None:
         _call_edges_self(op)
 
 
-def _entry_block(function: Op) -> Block | None:
-    return next((block for region in function.regions for block in region.blocks), None)
-
-
 def _save_function(function: Op, table: OriginTable) -> None:
-    block = _entry_block(function)
+    block = entry_block(function)
     if block is None:
         return
     arguments = {

@@ -6,7 +6,8 @@ from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import all_in_region
-from shardy_py.ir.symbols import CALL, SymbolTable, functions_callees_first, set_callee
+from shardy_py.ir.op_names import CALL
+from shardy_py.ir.symbols import SymbolTable, functions_callees_first, set_callee
 from shardy_py.targets.gspmd.texts import Context, Texts
 
 

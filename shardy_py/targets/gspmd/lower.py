@@ -8,17 +8,17 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.symbols import FUNCTION, SymbolTable
+from shardy_py.ir.op_names import FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
+from shardy_py.ir.symbols import SymbolTable
 from shardy_py.ir.types import Type, function_type
 from shardy_py.sharding.hlo import HloSharding
 from shardy_py.targets.gspmd.annotate import CUSTOM_CALL, SHARDING, SHARDING_CALL, drop_shardy_attributes, sharding_call
-from shardy_py.targets.gspmd.texts import MANUAL, Texts
+from shardy_py.targets.gspmd.texts import Texts
 from shardy_py.targets.reshard_ops import RESHARDS
 
 CONSTANT = "stablehlo.constant"
 FULL_TO_SHARD = "SPMDFullToShardShape"
 SHARD_TO_FULL = "SPMDShardToFullShape"
-_NAMED = "sdy.named_computation"
 _REMOVED = frozenset(("sdy.propagation_barrier", "sdy.sharding_group"))
 
 
@@ -41,9 +41,9 @@ def lower_shardy_ops(program: Program, texts: Texts) -> None:
             _replace(op, op.operands)
         elif op.name == "sdy.constant":
             _replace(op, _constant(op, texts))
-        elif op.name == MANUAL:
+        elif op.name == MANUAL_COMPUTATION:
             _lower_manual_computation(op, texts, symbols)
-        elif op.name == _NAMED:
+        elif op.name == NAMED_COMPUTATION:
             _inline(op)
         else:
             hint = "propagate the module first"

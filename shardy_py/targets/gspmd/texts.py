@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.hlo import HloSharding, to_hlo_sharding
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-
-MANUAL = "sdy.manual_computation"
-
 
 Context = tuple[str | Mesh, tuple[str, ...]]
 """The mesh and the manual axes around an op; no axes outside of manual computations."""
@@ -42,7 +40,7 @@ class Texts:
         if found is None:
             op = block.parent_op
             mesh, axes = (Mesh(), ()) if op is None else self.contexts.get(op) or self.around(op.parent)
-            if op is not None and op.name == MANUAL:
+            if op is not None and op.name == MANUAL_COMPUTATION:
                 own = mesh_of(op)
                 mesh, axes = mesh if own is None else own, (*axes, *op.attributes["manual_axes"].names)
             found = self._around[block] = mesh, axes

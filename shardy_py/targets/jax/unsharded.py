@@ -8,10 +8,9 @@ from typing import Any
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.targets.jax.compile import to_jax
 from shardy_py.targets.jax.compiled import CompiledModule
-
-MANUAL_COMPUTATION = "sdy.manual_computation"
 
 _IDENTITIES = frozenset(
     f"sdy.{name}"

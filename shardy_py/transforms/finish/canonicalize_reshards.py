@@ -12,11 +12,10 @@ from attrs import frozen
 from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
-
-_RESHARD = "sdy.reshard"
 
 
 @frozen
@@ -37,7 +36,7 @@ class CanonicalizeReshardsPass:
         if fold_constants(program, context.semantics, context.copies):
             erase_dead_ops(program, context.semantics)
             unify_constants(program, context.semantics, context.copies)
-        for op in ops_named(program, _RESHARD):
+        for op in ops_named(program, RESHARD):
             inner = _only_used_here(op)
             if inner is not None:
                 _merge(program, inner, op)
@@ -45,10 +44,10 @@ class CanonicalizeReshardsPass:
 
 def _only_used_here(op: Op) -> Op | None:
     """Return the reshard whose result only ``op``, another reshard, uses."""
-    if op.name != _RESHARD:
+    if op.name != RESHARD:
         return None
     inner = op.operands[0].defining_op
-    if inner is None or inner.name != _RESHARD or not inner.results[0].has_one_use:
+    if inner is None or inner.name != RESHARD or not inner.results[0].has_one_use:
         return None
     return inner
 

@@ -11,11 +11,11 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
 from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue, closed_dimension
 
-_MANUAL_COMPUTATION = "sdy.manual_computation"
 _SHARDINGS = ("in_shardings", "out_shardings")
 
 
@@ -37,7 +37,7 @@ class CloseShardingsPass:
             closed[id(sharding)] = found
         for value, sharding in table.items():
             table[value] = closed[id(sharding)]
-        for op in ops_named(program, _MANUAL_COMPUTATION):
+        for op in ops_named(program, MANUAL_COMPUTATION):
             _close_attributes(op)
 
 

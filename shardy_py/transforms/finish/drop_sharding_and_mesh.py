@@ -12,11 +12,10 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_names import FUNCTION, MESH
 from shardy_py.ir.passes import PassContext
 
 _SHARDING = "sdy.sharding"
-_MESH = "sdy.mesh"
-_FUNCTION = "func.func"
 
 
 @frozen
@@ -31,7 +30,7 @@ class DropShardingAndMeshPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Drop the shardings of all values, and the meshes."""
         for op in list(program.walk()):
-            if op.name == _MESH:
+            if op.name == MESH:
                 op.erase()
                 continue
             if _SHARDING in op.attributes:
@@ -42,7 +41,7 @@ class DropShardingAndMeshPass:
 
 def _values_with_that_attribute(op: Op, semantics: OpSemantics) -> Sequence[Value]:
     """Return the values whose shardings ``sdy.sharding`` holds, and no attribute of the op's own."""
-    if op.name == _FUNCTION:
+    if op.name == FUNCTION:
         arguments = [value for region in op.regions for block in region.blocks[:1] for value in block.arguments]
         return [*arguments, *op.function_results]
     data_flow = semantics.get_data_flow(op)

@@ -17,6 +17,7 @@ from shardy_py.ir.data_flow import edge_user, take_out_edge
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.move_region import move_region
 from shardy_py.ir.op_index import inner_first, ops_named
+from shardy_py.ir.op_names import NAMED_COMPUTATION
 from shardy_py.ir.parked_ops import bring_back, kept_for
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete, set_shardings
@@ -25,7 +26,6 @@ from shardy_py.ir.types import function_type
 from shardy_py.sharding.tensor import symbol
 from shardy_py.transforms.finish.sink_data_flow_edges import sink_shardings
 
-NAMED_COMPUTATION = "sdy.named_computation"
 _OF_THE_COMPUTATION = ("name", "in_shardings", "out_shardings", EXECUTION_THREAD)
 """Attributes that a call does not take over."""
 

@@ -15,8 +15,9 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
 from shardy_py.ir.op_index import names_with_trait, ops_named, place_of
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.sharding_walker import IN_SHARDINGS, MANUAL_COMPUTATION, OUT_SHARDINGS
+from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
@@ -30,8 +31,6 @@ from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Sit
 from shardy_py.transforms.finish.reshards.sharding_carriers import Visit, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
-
-_CALL = "func.call"
 
 
 @frozen
@@ -91,7 +90,7 @@ def _has_unreduced_axes(program: Program) -> bool:
 
 def _names_of_interest(program: Program, semantics: OpSemantics) -> set[str]:
     """Return the names of the ops that the minimal version looks at where nothing is unreduced."""
-    return {_CALL, *names_with_trait(program, semantics, Contraction, Concatenation)}
+    return {CALL, *names_with_trait(program, semantics, Contraction, Concatenation)}
 
 
 class _Planner:
@@ -155,7 +154,7 @@ class _Run:
             return
         if visit.data_flow is not None:
             reshard_data_flow(resharder, op, visit.data_flow, full=self._full)
-        elif op.name == _CALL:
+        elif op.name == CALL:
             reshard_call(resharder, op)
         elif not convert_reshard(resharder, op):
             self._reshard(op, visit.traits)

@@ -12,13 +12,12 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete, complete_unless_maximal, set_shardings
 from shardy_py.ir.symbols import SymbolTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-
-RESHARD = "sdy.reshard"
 
 
 @frozen

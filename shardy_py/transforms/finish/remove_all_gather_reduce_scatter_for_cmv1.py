@@ -11,10 +11,8 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import Contraction
+from shardy_py.ir.op_names import ALL_GATHER, REDUCE_SCATTER
 from shardy_py.ir.passes import PassContext
-
-_ALL_GATHER = "sdy.all_gather"
-_REDUCE_SCATTER = "sdy.reduce_scatter"
 
 
 @frozen
@@ -38,7 +36,7 @@ class RemoveAllGatherReduceScatterForCMV1Pass:
 def _gathers_before(dot: Op) -> list[Op]:
     """Return the all-gathers of a dot's operands that nothing else uses."""
     producers = [value.defining_op for value in dot.operands if value.has_one_use]
-    return [op for op in producers if op is not None and op.name == _ALL_GATHER]
+    return [op for op in producers if op is not None and op.name == ALL_GATHER]
 
 
 def _scatter_after(program: Program, dot: Op) -> list[Op]:
@@ -49,7 +47,7 @@ def _scatter_after(program: Program, dot: Op) -> list[Op]:
     (result,) = dot.results
     scatter = _only_user(result)
     sharding = program.sharding(result)
-    if scatter is None or scatter.name != _REDUCE_SCATTER or (sharding is not None and sharding.unreduced_axes):
+    if scatter is None or scatter.name != REDUCE_SCATTER or (sharding is not None and sharding.unreduced_axes):
         return []
     scattered = program.sharding(scatter.results[0])
     if scattered is not None:

@@ -12,9 +12,9 @@ from attrs import frozen
 
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.passes import PassContext
 
-_FUNCTION = "func.func"
 _DEBUG_INFO = (
     "sdy.propagation_edges",
     "sdy.block_arg_propagation_edges",
@@ -34,7 +34,7 @@ class RemovePropagationDebugInfoPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Remove the attributes of all ops."""
         for op in program.walk():
-            if op.name == _FUNCTION:
+            if op.name == FUNCTION:
                 _remove_from_dictionaries(op, "arg_attrs")
                 _remove_from_dictionaries(op, "res_attrs")
                 continue

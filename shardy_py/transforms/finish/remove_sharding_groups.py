@@ -11,9 +11,8 @@ from attrs import frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import SHARDING_GROUP
 from shardy_py.ir.passes import PassContext
-
-_SHARDING_GROUP = "sdy.sharding_group"
 
 
 @frozen
@@ -24,5 +23,5 @@ class RemoveShardingGroupsPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Erase the groups of all functions."""
-        for op in ops_named(program, _SHARDING_GROUP):
+        for op in ops_named(program, SHARDING_GROUP):
             op.erase()

@@ -14,14 +14,13 @@ from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import PropagationBarrier
 from shardy_py.ir.op_index import ops_named, place_of
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import mesh_of
 from shardy_py.ir.types import TensorType
-from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.collectives import Collective, plan_collectives
-
-RESHARD = "sdy.reshard"
 
 
 @frozen
@@ -150,10 +149,7 @@ class _Lowering:
         return first.mesh == second.mesh or self._mesh(first).equals(self._mesh(second), ignore_device_ids=True)
 
     def _mesh(self, sharding: TensorSharding) -> Mesh:
-        mesh = resolve_mesh(sharding.mesh, self.meshes)
-        if mesh is None:
-            raise VerificationError(Diagnostic("unknown-mesh", f"there is no mesh @{sharding.mesh}"))
-        return mesh
+        return mesh_of(sharding, self.meshes)
 
 
 def _incompatible(op: Op, source: TensorSharding, target: TensorSharding) -> Diagnostic:

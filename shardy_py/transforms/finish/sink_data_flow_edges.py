@@ -11,9 +11,10 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_user, take_out_edge
+from shardy_py.ir.data_flow import edge_user, take_out_edge
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import data_flow_ops, ops_named
+from shardy_py.ir.op_names import DATA_FLOW_EDGE
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh

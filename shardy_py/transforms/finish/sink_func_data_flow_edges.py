@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.ir.data_flow import FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import set_sharding
 from shardy_py.sharding.tensor import TensorSharding

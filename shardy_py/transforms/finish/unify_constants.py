@@ -10,10 +10,8 @@ from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.interfaces import ConstantLike, IsolatedFromAbove, OpSemantics, UnitedByMlir
 from shardy_py.ir.op_index import names_with_trait, ops_among
+from shardy_py.ir.op_names import CONSTANT
 from shardy_py.sharding.tensor import TensorSharding
-
-_KEPT_APART = "sdy.constant"
-"""Constants that were split per use; MLIR does not know that they are constants, so that they stay as they are."""
 
 
 def unify_constants(program: Program, semantics: OpSemantics, log: CopyLog | None = None) -> None:
@@ -31,7 +29,8 @@ def unify_constants(program: Program, semantics: OpSemantics, log: CopyLog | Non
 
 
 def _has_any(program: Program, semantics: OpSemantics) -> bool:
-    names = names_with_trait(program, semantics, ConstantLike) - {_KEPT_APART}
+    # Constants that were split per use stay as they are: MLIR does not know that they are constants.
+    names = names_with_trait(program, semantics, ConstantLike) - {CONSTANT}
     return any(ConstantLike in semantics.get_traits(op) for op in ops_among(program, names))
 
 
@@ -75,7 +74,7 @@ def _visit_isolated(program: Program, op: Op, semantics: OpSemantics, log: CopyL
 def _visit(program: Program, block: Block, scope: _Scope, semantics: OpSemantics) -> None:
     for op in list(block.ops):
         traits = semantics.get_traits(op)
-        if ConstantLike in traits and op.name != _KEPT_APART and not op.operands and len(op.results) == 1:
+        if ConstantLike in traits and op.name != CONSTANT and not op.operands and len(op.results) == 1:
             _unify(program, op, scope, _key(op, None if UnitedByMlir in traits else program.sharding(op.results[0])))
         elif IsolatedFromAbove in traits:
             _visit_isolated(program, op, semantics, scope.log)

@@ -14,16 +14,14 @@ from attrs import evolve, frozen
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import ops_among
+from shardy_py.ir.op_names import CALL, FUNCTION
+from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-
-_FUNCTION = "func.func"
-_CALL = "func.call"
 
 
 @frozen
@@ -40,7 +38,7 @@ class UpdateNonDivisibleInputOutputShardingsPass:
         even = _Even(program.meshes)
         table = program.shardings
         names = context.semantics.names_with_data_flow(program.op_names)
-        for op in ops_among(program, (_FUNCTION, _CALL, *names)):
+        for op in ops_among(program, (FUNCTION, CALL, *names)):
             for value in _inputs_and_outputs(op, context.semantics):
                 sharding = table.get(value.id)
                 if sharding is not None:
@@ -49,9 +47,9 @@ class UpdateNonDivisibleInputOutputShardingsPass:
 
 def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Sequence[Value]:
     values: Sequence[Value] = ()
-    if op.name == _FUNCTION:
+    if op.name == FUNCTION:
         values = (*entry_arguments(op), *op.function_results)
-    elif op.name == _CALL:
+    elif op.name == CALL:
         values = op.results
     data_flow = semantics.get_data_flow(op)
     if data_flow is None or not data_flow.should_keep_edge_owner_shardings_divisible(op):

@@ -26,11 +26,12 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.op_index import place_of
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
-from shardy_py.transforms.finish.reshards.insertion import RESHARD, Resharder
+from shardy_py.transforms.finish.reshards.insertion import Resharder
 from shardy_py.transforms.finish.reshards.sharding_carriers import visits_of
 
 _EXPLICIT = (RESHARD, "sdy.sharding_constraint")

@@ -11,11 +11,11 @@ from typing import ClassVar
 from attrs import frozen
 
 from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.data_flow import FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.symbols import has_body
 from shardy_py.ir.types import static_shape
 

@@ -10,11 +10,12 @@ from typing import ClassVar
 
 from attrs import evolve, frozen
 
-from shardy_py.ir.data_flow import DATA_FLOW_EDGE, edge_of_target, shardable_value
+from shardy_py.ir.data_flow import edge_of_target, shardable_value
 from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import inner_first, ops_named
+from shardy_py.ir.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.rule_attributes import keep_rule
 from shardy_py.ir.shardings import set_sharding
@@ -23,9 +24,6 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-
-CONSTRAINT = "sdy.sharding_constraint"
-MANUAL_COMPUTATION = "sdy.manual_computation"
 
 
 @frozen

@@ -28,6 +28,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.op_clones import Mapping, clone_function_recursively, clone_op
 from shardy_py.ir.op_index import all_in_region, names_with_trait, ops_among
+from shardy_py.ir.op_names import CALL, CONSTANT, NAMED_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import (
     SymbolTable,
@@ -39,10 +40,6 @@ from shardy_py.ir.symbols import (
 from shardy_py.ir.types import is_scalar
 from shardy_py.ir.use_order import order_uses
 
-CONSTANT = "sdy.constant"
-NAMED_COMPUTATION = "sdy.named_computation"
-SHARDING_GROUP = "sdy.sharding_group"
-CALL = "func.call"
 _SPECIAL = frozenset((CALL, NAMED_COMPUTATION, SHARDING_GROUP))
 
 

@@ -17,6 +17,7 @@ from shardy_py.ir.graph import Op, Program, Region
 from shardy_py.ir.move_region import move_region
 from shardy_py.ir.op_clones import clone_region
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import NAMED_COMPUTATION
 from shardy_py.ir.parked_ops import keep_for
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
@@ -30,7 +31,6 @@ from shardy_py.ir.symbols import (
 from shardy_py.sharding.tensor import TensorSharding, symbol
 from shardy_py.transforms.prepare.add_data_flow_edges import add_edges
 
-NAMED_COMPUTATION = "sdy.named_computation"
 _OF_THE_CALL = ("callee", "no_inline", "arg_attrs", "res_attrs", "sdy.sharding")
 """Attributes that mean something to a call only."""
 

@@ -13,11 +13,9 @@ from attrs import frozen
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
-
-SHARDING_GROUP = "sdy.sharding_group"
-MANUAL_COMPUTATION = "sdy.manual_computation"
 
 
 @frozen

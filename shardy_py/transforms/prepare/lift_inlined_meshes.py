@@ -12,13 +12,13 @@ from attrs import evolve, frozen
 from shardy_py.ir.attributes import DenseElements
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_among
+from shardy_py.ir.op_names import MESH
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import transform_shardings
 from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
-MESH = "sdy.mesh"
 EMPTY_MESH_NAME = "empty_mesh"
 PLAIN_MESH = "stablehlo.mesh"
 """The attribute that repeats a mesh in builtin attributes, for those who do not know the sdy dialect."""

@@ -13,11 +13,13 @@ from attrs import evolve, frozen
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.sharding_walker import IN_SHARDINGS, MANUAL_COMPUTATION, OUT_SHARDINGS, edit_manual_computation
+from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS, edit_manual_computation
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference, sort_and_merge
+from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
 
@@ -96,19 +98,6 @@ def _add_unused(
             continue
         replicated = sort_and_merge((*sharding.replicated_axes, *unused), mesh)
         yield evolve(sharding, mesh=reference, replicated_axes=replicated)
-
-
-def common_mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> str | Mesh | None:
-    """Return how the first sharding whose mesh is not empty refers to it, or None if the meshes differ."""
-    found: str | Mesh | None = None
-    mesh = Mesh()
-    for sharding in shardings:
-        other = _resolve(sharding.mesh, meshes)
-        if found is None or mesh.is_empty:
-            found, mesh = sharding.mesh, other
-        elif not other.is_empty and other != mesh:
-            return None
-    return found
 
 
 def _resolve(reference: str | Mesh, meshes: Mapping[str, Mesh]) -> Mesh:

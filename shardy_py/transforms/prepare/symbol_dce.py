@@ -9,12 +9,14 @@ from attrs import frozen
 
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.callgraph import callee_of, main_function
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops, remove_with_content
+from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.op_values import own_values
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.symbol_references import symbols_in
-from shardy_py.ir.symbols import FUNCTION, SYMBOL_NAME, calls_by_function
+from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_function
 
 VISIBILITY = "sym_visibility"
 
@@ -80,7 +82,7 @@ def _erase(program: Program, symbols: Collection[Op]) -> None:
     """Erase symbols; of functions, which use nothing from outside, the ops inside need not be taken apart."""
     table = program.shardings
     for op in remove_with_content(program, [symbol for symbol in symbols if symbol.name == FUNCTION]):
-        for value in (*op.results, *op.function_results, *_arguments(op)) if op.regions else op.results:
+        for value in own_values(op) if op.regions else op.results:
             table.pop(value.id, None)
     for symbol in symbols:
         if symbol.name != FUNCTION:
@@ -120,11 +122,7 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
 
 def _in_shardings(program: Program, root: Op) -> Iterator[str]:
     for op in root.walk():
-        for value in (*op.results, *op.function_results, *_arguments(op)):
+        for value in own_values(op):
             sharding = program.shardings.get(value.id)
             if sharding is not None and isinstance(sharding.mesh, str):
                 yield sharding.mesh
-
-
-def _arguments(op: Op) -> Iterator[Value]:
-    return (argument for region in op.regions for block in region.blocks for argument in block.arguments)

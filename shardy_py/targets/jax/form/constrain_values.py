@@ -10,14 +10,12 @@ from attrs import define, evolve, field, frozen
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import ConstantLike, OpSemantics
+from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
-CONSTRAINT = "sdy.sharding_constraint"
-MANUAL_COMPUTATION = "sdy.manual_computation"
-_FUNCTION = "func.func"
 _HOLDERS = (CONSTRAINT, "sdy.mesh")
 _CONSTANT_OPERANDS = frozenset(
     f"stablehlo.{name}"
@@ -194,7 +192,7 @@ class _Constrainer:
             carrier = shardable_value(value, self.semantics)
             sharding = None if carrier is None else self.program.shardings.get(carrier.id)
         # The results of an op with several have a sharding as soon as one of them has; it is empty, and closed by now.
-        if self.leave_open and sharding is not None and sharding.empty_axes and value.owning_op.name != _FUNCTION:
+        if self.leave_open and sharding is not None and sharding.empty_axes and value.owning_op.name != FUNCTION:
             sharding = None
         if sharding is None:
             return None if self.leave_open else self._replicate(value.type.rank)  # type: ignore[union-attr]

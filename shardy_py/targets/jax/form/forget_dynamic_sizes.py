@@ -10,10 +10,10 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Elementwise, OpSemantics
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import RETURN
 from shardy_py.ir.passes import PassContext
 
 _SET_SIZE = "stablehlo.set_dimension_size"
-_RETURN = "func.return"
 
 
 @frozen
@@ -52,7 +52,7 @@ def _other_user(op: Op, semantics: OpSemantics) -> Op | None:
             if user.id in seen or user.name == _SET_SIZE:
                 continue
             seen.add(user.id)
-            if user.name != _RETURN and not semantics.has_trait(user, Elementwise):
+            if user.name != RETURN and not semantics.has_trait(user, Elementwise):
                 return user
             waiting.append(user)
     return None

@@ -10,9 +10,10 @@ from attrs import evolve, frozen
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import CONSTRAINT
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import CLOSED, TensorSharding
-from shardy_py.targets.jax.form.constrain_values import CONSTRAINT, closed, has_dimensions
+from shardy_py.targets.jax.form.constrain_values import closed, has_dimensions
 
 _FFT = "stablehlo.fft"
 _SELECT_AND_SCATTER = "stablehlo.select_and_scatter"

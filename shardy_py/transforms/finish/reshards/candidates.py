@@ -11,7 +11,7 @@ from itertools import pairwise
 from attrs import define
 
 from shardy_py.sharding.axes import axes_size
-from shardy_py.sharding.axis_lists import is_strict_prefix, list_order_key, truncate_without_overlap
+from shardy_py.sharding.axis_lists import is_prefix, is_strict_prefix, list_order_key, truncate_without_overlap
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
@@ -88,7 +88,7 @@ def _all_candidates(projection: OpProjection, tensor_sizes: Sequence[int]) -> li
     for tensor, size in zip(projection.tensors, tensor_sizes, strict=True):
         for factor, entry in tensor.factors.items():
             for candidate in found.values():
-                if candidate.factor == factor and _starts_with(entry.axes, candidate.axes):
+                if candidate.factor == factor and is_prefix(candidate.axes, entry.axes):
                     candidate.source_size += size
     return list(found.values())
 
@@ -97,10 +97,6 @@ def _sources(projection: OpProjection) -> Iterable[tuple[int, Axes]]:
     for tensor in projection.tensors:
         for factor, entry in tensor.factors.items():
             yield factor, entry.axes
-
-
-def _starts_with(axes: Axes, start: Axes) -> bool:
-    return axes == start or is_strict_prefix(start, axes)
 
 
 def _dependencies(rule: OpShardingRule) -> dict[int, set[int]]:

@@ -7,19 +7,17 @@ from typing import Any
 
 from attrs import define
 
-from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_names import ALL_REDUCE, RESHARD
+from shardy_py.ir.shardings import mesh_of
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.collectives import AxisRefList, reduction_op_text
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
-from shardy_py.sharding.tensor import ReductionOp, TensorSharding, symbol
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.sharding_carriers import Survey
-
-RESHARD = "sdy.reshard"
-ALL_REDUCE = "sdy.all_reduce"
 
 
 @define
@@ -98,14 +96,7 @@ class Resharder:
         Raises:
             VerificationError: there is no mesh of its name.
         """
-        if isinstance(sharding.mesh, Mesh):
-            return sharding.mesh
-        mesh = self.meshes.get(sharding.mesh)
-        if mesh is None:
-            known = ", ".join(map(symbol, self.meshes)) or "none"
-            message = f"unknown mesh {symbol(sharding.mesh)} in sharding {sharding}"
-            raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
-        return mesh
+        return mesh_of(sharding, self.meshes)
 
     def set_result_sharding(self, value: Value, sharding: TensorSharding) -> None:
         """Give a result of an op a sharding.

@@ -13,12 +13,13 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpOperand
 from shardy_py.ir.op_index import place_of
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
 from shardy_py.sharding.collectives import AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
-from shardy_py.transforms.finish.reshards.insertion import RESHARD, Place, Resharder
+from shardy_py.transforms.finish.reshards.insertion import Place, Resharder
 
 Shardings = Sequence[TensorSharding | None]
 
