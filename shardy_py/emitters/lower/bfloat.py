@@ -28,10 +28,8 @@ def rounded(writer: FunctionWriter, value: str) -> str:
     return writer.new(f"trunc i32 {chosen} to i16")
 
 
-def rounded_double(writer: FunctionWriter, value: str) -> str:
-    """Return the bits of the nearest ``bf16`` of a ``f64``: the step through ``f32`` rounds to odd, so that no tie is
-    made.
-    """
+def rounded_to_odd(writer: FunctionWriter, value: str) -> str:
+    """Return a ``f64`` as ``f32``, to an odd number where it does not fit, so that rounding again makes no tie."""
     near = writer.new(f"fptrunc double {value} to float")
     back = writer.new(f"fpext float {near} to double")
     amount = writer.call("llvm.fabs.f64", "double", [("double", value)])
@@ -41,7 +39,7 @@ def rounded_double(writer: FunctionWriter, value: str) -> str:
     bits = writer.new(f"bitcast float {near} to i32")
     less = writer.new(f"sub i32 {bits}, {writer.new(f'zext i1 {is_beyond} to i32')}")
     odd = writer.new(f"or i32 {less}, {writer.new(f'zext i1 {is_inexact} to i32')}")
-    # An overflow of f32 is infinite in bf16, too.
+    # An overflow of f32 is infinite in the shorter type, too.
     infinite = writer.new(f"fcmp oeq double {amount_back}, 0x7FF0000000000000")
     chosen = writer.new(f"select i1 {infinite}, i32 {bits}, i32 {odd}")
-    return rounded(writer, writer.new(f"bitcast i32 {chosen} to float"))
+    return writer.new(f"bitcast i32 {chosen} to float")

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from xdsl.dialects import arith, builtin
+from xdsl.dialects import arith
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from shardy_py.emitters.elemental.scalars import FLOAT_PREDICATES
 from shardy_py.emitters.lower import bfloat
-from shardy_py.emitters.lower.writer import FunctionWriter, Handler, is_short, operands
+from shardy_py.emitters.lower.writer import FunctionWriter, Handler, is_short
 
 
 def computed(writer: FunctionWriter, value: SSAValue) -> str:
@@ -112,15 +112,16 @@ def extf(writer: FunctionWriter, op: Operation) -> None:
 def truncf(writer: FunctionWriter, op: Operation) -> None:
     """Return a float in a narrower type, to the nearest, halves to even."""
     source, result = op.operands[0], op.results[0]
+    value, type_ = writer.get(source), writer.type(source)
+    # The host's library need not have what takes f64 to 16 bits.
+    if type_ == "double" and writer.type(result) != "float" and not writer.target.is_device:
+        value, type_ = bfloat.rounded_to_odd(writer, value), "float"
     if not is_short(result, writer.target):
-        writer.let(result, f"fptrunc {writer.typed(source)} to {writer.type(result)}")
+        writer.let(result, f"fptrunc {type_} {value} to {writer.type(result)}")
         return
-    is_double = isinstance(source.type, builtin.Float64Type)
-    if not is_double and not isinstance(source.type, builtin.Float32Type):
-        value = writer.new(f"fpext {writer.typed(source)} to float")
-    else:
-        value = writer.get(source)
-    writer.bind(result, (bfloat.rounded_double if is_double else bfloat.rounded)(writer, value))
+    if type_ != "float":
+        value = writer.new(f"fpext {type_} {value} to float")
+    writer.bind(result, bfloat.rounded(writer, value))
 
 
 def bitcast(writer: FunctionWriter, op: Operation) -> None:
@@ -172,7 +173,6 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "arith.minnumf": intrinsic("minnum"),
         "arith.mulf": binary("fmul"),
         "arith.negf": negf,
-        "arith.remf": binary("frem"),
         "arith.sitofp": from_integer("sitofp"),
         "arith.subf": binary("fsub"),
         "arith.truncf": truncf,
@@ -183,4 +183,3 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "complex.re": part(0),
     }
 )
-__all__ = ["HANDLERS", "bind_rounded", "computed", "computed_type", "flags", "intrinsic", "operands"]

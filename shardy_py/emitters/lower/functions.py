@@ -9,7 +9,7 @@ from types import MappingProxyType
 from xdsl.dialects import builtin
 from xdsl.ir import Operation
 
-from shardy_py.emitters.lower.floats import bind_rounded, computed, computed_type, flags, intrinsic
+from shardy_py.emitters.lower.floats import binary, bind_rounded, computed, computed_type, flags, intrinsic
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler
 from shardy_py.errors import Diagnostic, UnsupportedError
 
@@ -29,7 +29,7 @@ _LIBRARY = {
         *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "exp", "exp2"),
         *("expm1", "log", "log10", "log1p", "log2", "round", "rsqrt", "sin", "sinh", "tan", "tanh"),
     )
-} | {"math.powf": "pow"}
+} | {"arith.remf": "fmod", "math.powf": "pow"}
 _INSTRUCTIONS = {"math.exp2": "ex2.approx.f", "math.log2": "lg2.approx.f"}
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 
@@ -84,6 +84,8 @@ def _by_instructions(writer: FunctionWriter, op: Operation, name: str) -> None:
     is_single = isinstance(op.results[0].type, builtin.Float32Type)
     if name == "math.round":
         intrinsic("round")(writer, op)
+    elif name == "arith.remf":
+        binary("frem")(writer, op)
     elif is_single and name == "math.exp":
         writer.bind(op.results[0], _exp(writer, writer.get(op.operands[0])))
     elif is_single and name == "math.exp2":

@@ -78,8 +78,14 @@ def expm1(x: Pair) -> Pair:
 
 
 def log(x: Pair) -> Pair:
-    """Return the logarithm."""
-    return amount(x).math("log"), angle(x)
+    """Return the logarithm; near the unit circle from ``|x|^2 - 1``, in which nothing is lost."""
+    size = amount(x)
+    real, imaginary = x[0].math("absf"), x[1].math("absf")
+    large, small = real.most(imaginary), real.least(imaginary)
+    square_less = (large - 1.0) * (large + 1.0) + small * small
+    near = square_less.math("log1p") * 0.5
+    is_near = (size - 1.0).math("absf").compare("olt", 0.4)
+    return near.where(is_near, size.math("log")), angle(x)
 
 
 def log1p(x: Pair) -> Pair:
@@ -115,8 +121,7 @@ def sign(x: Pair) -> Pair:
 
 def _hyperbolic(x: Term) -> Pair:
     """Return the hyperbolic sine and cosine."""
-    less = x.math("expm1")
-    whole = less + 1.0
+    whole, less = x.math("exp"), x.math("expm1")
     sine = (less + less / whole) * 0.5
     cosine = (whole + Term(x.of(1.0), x.before) / whole) * 0.5
     return sine, cosine
@@ -141,10 +146,13 @@ def tan(x: Pair) -> Pair:
 
 
 def tanh(x: Pair) -> Pair:
-    """Return the hyperbolic tangent: ``(tanh a + i tan b) / (1 + i tanh a tan b)``."""
-    flat, steep = x[0].math("tanh"), x[1].math("tan")
-    one = Term(flat.of(1.0), flat.before)
-    return div((flat, steep), (one, flat * steep))
+    """Return the hyperbolic tangent by Kahan's formula; it is 1 long before squares overflow."""
+    limit = 300.0 if str(x[0].type) == "f64" else 20.0
+    steep = x[1].math("tan")
+    sine, cosine = _hyperbolic(x[0].most(-limit).least(limit))
+    slope = steep * steep + 1.0
+    under = slope * sine * sine + 1.0
+    return slope * cosine * sine / under, steep / under
 
 
 def power(x: Pair, y: Pair) -> Pair:

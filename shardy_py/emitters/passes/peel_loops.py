@@ -37,7 +37,7 @@ class PeelLoops:
             trips *= interval.upper - interval.lower + 1
             if trips >= self.most_trips:
                 return
-            if interval.is_point or not _checks(loop.map, number):
+            if interval.is_point or not _checks(simplify(loop.map), number):
                 continue
             whole = _limited(loop.map, number, Interval(interval.lower, interval.upper - 1))
             if whole.is_known_empty or _checks(whole, number):

@@ -1,0 +1,83 @@
+"""PTX of kernels."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+
+import re
+from pathlib import Path
+
+from shardy_py.emitters import emit
+from shardy_py.emitters.lower.libdevice import FILE, find_libdevice
+from shardy_py.errors import OptionError, UnsupportedError
+from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
+
+FUNCTION = """
+func.func @main(%x: tensor<300x{type}>) -> tensor<300x{type}> {{
+  %0 = stablehlo.{op} %x : tensor<300x{type}>
+  return %0 : tensor<300x{type}>
+}}"""
+
+
+@pytest.fixture
+def no_libdevice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No libdevice is found on this machine."""
+    monkeypatch.setattr("shardy_py.emitters.lower.libdevice._candidates", list)
+    monkeypatch.delenv("SHARDY_LIBDEVICE", raising=False)
+
+
+def test_neighbours_are_moved_at_once() -> None:
+    """A large elementwise kernel has one load and one store, of four elements each."""
+    ptx = emit(fusion_of(NEGATE.format(shape="6x512x4096"))).ptx
+    assert re.findall(r"(?:ld|st)\.global\S*", ptx) == ["ld.global.nc.v4.b32", "st.global.v4.b32"]
+    assert ".reqntid 128, 1, 1" in ptx
+    assert ".visible .entry main(" in ptx
+
+
+@pytest.mark.parametrize(("device", "target"), [("a100", "sm_80"), ("h100", "sm_90")])
+def test_the_device_is_the_target(device: str, target: str) -> None:
+    """PTX is for the compute capability of the device."""
+    assert f".target {target}" in emit(fusion_of(NEGATE.format(shape="300")), device=device).ptx
+
+
+@pytest.mark.usefixtures("no_libdevice")
+@pytest.mark.parametrize(
+    ("op", "type_"),
+    [("tanh", "f32"), ("exponential", "f32"), ("rsqrt", "f32"), ("sqrt", "f64"), ("exponential", "bf16")],
+)
+def test_functions_by_instructions(op: str, type_: str) -> None:
+    """Without libdevice, functions that instructions compute need no call."""
+    ptx = emit(fusion_of(FUNCTION.format(op=op, type=type_))).ptx
+    assert "call" not in ptx
+    assert ".extern" not in ptx
+
+
+@pytest.mark.usefixtures("no_libdevice")
+def test_functions_that_need_libdevice() -> None:
+    """Without libdevice, another function is an error that says how to get it."""
+    with pytest.raises(UnsupportedError, match=r"math\.sin of f32 needs NVIDIA's libdevice") as caught:
+        assert emit(fusion_of(FUNCTION.format(op="sine", type="f32"))).llvm
+    assert "nvidia-cuda-nvcc-cu12" in caught.value.diagnostics[0].hint
+
+
+@pytest.mark.usefixtures("no_libdevice")
+def test_a_path_of_libdevice(tmp_path: Path) -> None:
+    """The path is a file or its folder; one without the file is an error."""
+    assert find_libdevice() is None
+    (tmp_path / FILE).write_bytes(b"")
+    assert find_libdevice(tmp_path) == find_libdevice(tmp_path / FILE) == tmp_path / FILE
+    with pytest.raises(OptionError, match="there is no file"):
+        find_libdevice(tmp_path / "elsewhere")
+
+
+@pytest.mark.skipif(find_libdevice() is None, reason="libdevice is not installed (nvidia-cuda-nvcc-cu12)")
+def test_functions_of_libdevice() -> None:
+    """With libdevice its functions are part of the kernel."""
+    kernel = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=9)))
+    assert "@__nv_logf" in kernel.llvm
+    assert ".extern" not in kernel.ptx
+    assert "__nv_" not in kernel.ptx

@@ -1,0 +1,78 @@
+"""Tensors as pointers."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
+
+import numpy as np
+
+from shardy_py.emitters.passes.lower_tensors import LowerTensors
+from shardy_py.errors import UnsupportedError
+from tests.unit.emitters.module_texts import after, function, run
+
+NESTED = """func.func @main(%x: tensor<8xf32> {xla.invariant}, %o: tensor<8xf32>) -> tensor<8xf32>
+    attributes {xla.entry} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %eight = arith.constant 8 : index
+  %four = arith.constant 4 : index
+  %nothing = arith.constant 0.0 : f32
+  %k = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
+  %r, %sum = scf.for %i = %zero to %eight step %one iter_args(%t = %o, %s = %nothing) -> (tensor<8xf32>, f32) {
+    %v = tensor.extract %x[%i] : tensor<8xf32>
+    %f = tensor.extract %k[%i] : tensor<8xf32>
+    %n = arith.addf %s, %v : f32
+    %c = arith.cmpi slt, %i, %four : index
+    %u = scf.if %c -> (tensor<8xf32>) {
+      %w = tensor.insert %n into %t[%i] : tensor<8xf32>
+      scf.yield %w : tensor<8xf32>
+    } else {
+      %w = tensor.insert %f into %t[%i] : tensor<8xf32>
+      scf.yield %w : tensor<8xf32>
+    }
+    scf.yield %u, %n : tensor<8xf32>, f32
+  }
+  func.return %r : tensor<8xf32>
+}"""
+
+
+def test_loops_and_branches_carry_scalars_only() -> None:
+    """Tensors that loops and branches carried are gone, the scalars stay, and the kernel writes what it wrote."""
+    lowered = after(NESTED, LowerTensors())
+    assert "tensor<" not in lowered.replace("dense<", "").split("llvm.mlir.global")[0]
+    assert "iter_args(%s = %nothing) -> (f32)" in lowered
+    assert lowered.count("llvm.store") == 2
+    x = np.arange(8, dtype=np.float32)
+    expected = np.concatenate([np.cumsum(x)[:4], np.arange(5, 9)])
+    np.testing.assert_array_equal(run(NESTED, x), expected)
+    np.testing.assert_array_equal(run(lowered, x), expected)
+
+
+def test_loads_of_what_nobody_writes_are_marked() -> None:
+    """Loads from arguments that nobody writes, and from constants, say so."""
+    loads = [line for line in after(NESTED, LowerTensors()).splitlines() if "llvm.load" in line]
+    assert len(loads) == 2
+    assert all("invariant" in line for line in loads)
+
+
+def test_vectors_know_their_alignment() -> None:
+    """A vector of four f32 stands at a multiple of sixteen bytes."""
+    text = function(
+        """%z = arith.constant 0.0 : f32
+    %v = vector.transfer_read %x[%i], %z {in_bounds = [true]} : tensor<64xf32>, vector<4xf32>
+    %r = vector.transfer_write %v, %o[%i] {in_bounds = [true]} : vector<4xf32>, tensor<64xf32>"""
+    )
+    found = after(text, LowerTensors())
+    assert found.count("alignment = 16") == 2
+
+
+def test_shared_memory_is_refused() -> None:
+    """Memory that threads share is an error that names the op."""
+    text = function("""%s = xla_gpu.allocate_shared : tensor<64xf32>
+    %r = xla_gpu.sync_threads %o : tensor<64xf32>""")
+    with pytest.raises(UnsupportedError, match="threads share"):
+        after(text, LowerTensors())
