@@ -1,0 +1,53 @@
+"""Indexing maps of common kinds of ops, from shapes: which element of an operand an element of a result reads.
+
+Each function is for one kind and one operand; a dialect puts them together for its ops. ``output_to_input`` maps have
+the result's dimensions, ``input_to_output`` maps (where they exist) the operand's.
+"""
+
+from shardy_py.indexing.op_maps.moving import (
+    broadcast,
+    broadcast_to_output,
+    concatenate,
+    concatenate_to_output,
+    identity,
+    pad,
+    reverse,
+    scalar,
+    slice_,
+    slice_to_output,
+    transpose,
+    transpose_to_output,
+)
+from shardy_py.indexing.op_maps.places import bitcast, compose_raw, delinearized, linearized, reshape, strides_of
+from shardy_py.indexing.op_maps.reading import dynamic_slice, dynamic_update, gather
+from shardy_py.indexing.op_maps.reducing import DotDimensions, Window, dot, reduce, reduce_to_output, reduce_window
+
+__all__ = [
+    "DotDimensions",
+    "Window",
+    "bitcast",
+    "broadcast",
+    "broadcast_to_output",
+    "compose_raw",
+    "concatenate",
+    "concatenate_to_output",
+    "delinearized",
+    "dot",
+    "dynamic_slice",
+    "dynamic_update",
+    "gather",
+    "identity",
+    "linearized",
+    "pad",
+    "reduce",
+    "reduce_to_output",
+    "reduce_window",
+    "reshape",
+    "reverse",
+    "scalar",
+    "slice_",
+    "slice_to_output",
+    "strides_of",
+    "transpose",
+    "transpose_to_output",
+]
