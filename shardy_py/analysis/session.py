@@ -18,6 +18,7 @@ from shardy_py.api.keywords import method_takes, narrow
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import ProgramOptions, SessionArguments, Strategy
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input
+from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.arguments import checked, shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.record.given_names import GivenNames
@@ -82,6 +83,7 @@ class Session:
     _finisher: Finisher
     copies: CopyLog | None = None
     names: GivenNames | None = None
+    _op_names: frozenset[str] = frozenset()
 
     @classmethod
     @method_takes(SessionArguments)
@@ -97,6 +99,7 @@ class Session:
         program, main, registry = read.program, read.main, read.registry
         left_out = give_shardings(read, given)
         verify_manual_axes(program)
+        op_names = frozenset(program.op_names)
         names = GivenNames.of(program, main) if given.keep_names else None
         if given.on_given is not None:
             given.on_given(program, main)
@@ -118,7 +121,7 @@ class Session:
             finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))
         told = (*context.warnings, *program.plugin_problems.values())
         options = narrow(given, ProgramOptions)
-        return cls(program, find_main(program), problem, registry, options, told, finisher, copies, names)
+        return cls(program, find_main(program), problem, registry, options, told, finisher, copies, names, op_names)
 
     @property
     def strategy(self) -> Strategy:
@@ -159,6 +162,32 @@ class Session:
     def schedule(self, schedule: ScheduleLike | None = None) -> Schedule | None:
         """Return the schedule that a solve uses; None where the strategy has no levels."""
         return self._options(schedule, None).schedule
+
+    @checked
+    def unknown_op_names(
+        self, *schedules: ScheduleLike, op_priorities: OpPriorities | None = None
+    ) -> tuple[Diagnostic, ...]:
+        """Return a warning for each name in schedules that is of no op, neither of the program nor of a dialect.
+
+        Args:
+            schedules: The schedules, as for `solve`.
+            op_priorities: Ops that come before them.
+
+        Raises:
+            OptionError: there is no such schedule, or the strategy has no levels.
+        """
+        found = (
+            warning
+            for schedule in schedules or (None,)
+            for warning in unknown_op_names(
+                self._options(schedule, op_priorities).schedule,
+                schedule=schedule,
+                op_priorities=op_priorities,
+                op_names=self._op_names,
+                registry=self.registry,
+            )
+        )
+        return tuple(dict.fromkeys(found))
 
     def _options(self, schedule: ScheduleLike | None, op_priorities: OpPriorities | None) -> PropagationOptions:
         return engine_options(self.options, self.registry, schedule=schedule, op_priorities=op_priorities)

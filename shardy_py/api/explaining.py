@@ -1,8 +1,12 @@
-"""Explanations of the values of a result, by the names of its text or of the module it came from."""
+"""Explanations of a traced run, in the names of its result's text or of the module it came from."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import define
 
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.errors import Diagnostic, OptionError
@@ -13,12 +17,12 @@ from shardy_py.explain.answer.unsettled import find_unsettled
 from shardy_py.explain.record.aliases import native_names
 from shardy_py.explain.record.labels import Labels, program_names
 from shardy_py.explain.record.trace import Trace
-from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.op_values import all_values
+from shardy_py.plugins import Registry
 
 if TYPE_CHECKING:
-    from shardy_py.api.result import Result
     from shardy_py.explain.answer.op_explanation import OpExplanation
     from shardy_py.explain.answer.unsettled import NotSettled
     from shardy_py.explain.answer.value_explanation import ValueExplanation
@@ -26,53 +30,83 @@ if TYPE_CHECKING:
 Names = Literal["result", "input"]
 
 
-def explain_result(result: Result, value: Any, dim: int | None, *, names: Names) -> ValueExplanation:
-    """Return why a value is sharded as it is; see `Result.explain`."""
-    trace = trace_of(result)
-    labels = trace.labels if names == "input" else result_labels(result)
-    subject = _of_value(result, trace, labels, value) or _of_key(result, trace, labels, value)
-    return explain_value(trace, labels, subject, dim)
+@define(frozen=True, slots=False, eq=False)
+class Explainer:
+    """Explanations of one traced run.
 
-
-def explain_result_op(result: Result, op: str, *, names: Names) -> OpExplanation:
-    """Return what propagated through an op; see `Result.explain_op`."""
-    trace = trace_of(result)
-    labels = trace.labels if names == "input" else result_labels(result)
-    return explain_op(trace, labels, find_step(labels, op))
-
-
-def unsettled_places(result: Result, *, names: Names) -> tuple[NotSettled, ...]:
-    """Return what one more visit of an op would bring; see `Result.not_settled`."""
-    trace = trace_of(result)
-    labels = trace.labels if names == "input" or not trace.final_visits.unsettled else result_labels(result)
-    return tuple(find_unsettled(trace, labels))
-
-
-def trace_of(result: Result) -> Trace:
-    """Return the trace of a result.
-
-    Raises:
-        OptionError: there is none.
+    Args:
+        program: The propagated program.
+        main: Its main function.
+        registry: The definitions of ops.
+        trace: The trace of the run.
+        find_value: Returns the value of the program that a native value stands for.
     """
-    if result.trace is None:
-        raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
-    return result.trace
 
+    program: Program
+    main: Op
+    registry: Registry
+    trace: Trace
+    find_value: Callable[[Any], Value]
 
-def result_labels(result: Result) -> Labels:
-    """Return labels by the names in the text of a result."""
-    trace = trace_of(result)
-    names = program_names(result.program, result.main, native_names(result.program)[0])
-    living = {value.id: value for function in result.program.functions.values() for value in _all_values(function)}
-    slots: dict[str, int] = {}
-    others: set[str] = set()
-    for value_id, name in names.items():
-        slot = _slot(result.program, trace, living[value_id])
+    def explain(self, value: Any, dim: int | None, *, names: Names) -> ValueExplanation:
+        """Return the explanation of a tensor, for one dimension or for all."""
+        labels = self._labels(names)
+        subject = self._subject_of_value(labels, value) or self._subject_of_key(labels, value)
+        return explain_value(self.trace, labels, subject, dim)
+
+    def explain_op(self, op: str, *, names: Names) -> OpExplanation:
+        """Return the explanation of an op: its updates and refusals."""
+        labels = self._labels(names)
+        return explain_op(self.trace, labels, find_step(labels, op))
+
+    def unsettled(self, *, names: Names) -> tuple[NotSettled, ...]:
+        """Return the axes that one more visit of an op would bring."""
+        trace = self.trace
+        labels = self._labels(names) if trace.final_visits.unsettled else trace.labels
+        return tuple(find_unsettled(trace, labels))
+
+    def _labels(self, names: Names) -> Labels:
+        return self.trace.labels if names == "input" else self._result_labels
+
+    @cached_property
+    def _result_labels(self) -> Labels:
+        """Labels by the names in the text of the result."""
+        names = program_names(self.program, self.main, native_names(self.program)[0])
+        living = {value.id: value for function in self.program.functions.values() for value in _all_values(function)}
+        slots: dict[str, int] = {}
+        others: set[str] = set()
+        for value_id, name in names.items():
+            slot = _slot(self.program, self.trace, living[value_id])
+            if slot is None:
+                others.add(name)
+            else:
+                slots[name] = slot
+        return self.trace.labels.renamed(slots, frozenset(others))
+
+    def _subject_of_value(self, labels: Labels, key: Any) -> Subject | None:
+        """Return the tensor of a value of the program or of the native module; None for other keys."""
+        if isinstance(key, (int, str)):
+            return None
+        value = self.find_value(key)
+        slot = _slot(self.program, self.trace, value)
         if slot is None:
-            others.add(name)
-        else:
-            slots[name] = slot
-    return trace.labels.renamed(slots, frozenset(others))
+            raise OptionError(Diagnostic("unknown-value", f"propagation did not see {value!r}"))
+        return Subject(slot, labels.value(slot), value, sharding_of(self.program, value, self.registry))
+
+    def _subject_of_key(self, labels: Labels, key: int | str) -> Subject:
+        trace = self.trace
+        slot = find_slot(labels, key)
+        value = trace.problem.slot_values[slot]
+        name = labels.value(slot)
+        if isinstance(key, str):
+            asked = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
+                one for one, at in labels.slots.items() if at == slot
+            }
+            # A value of the same edge keeps the name that was asked for.
+            name = next(iter(sorted(asked - {labels.printed(slot)})), name)
+        living = _living(self.program, slot, trace)
+        final = None if living is None else sharding_of(self.program, living, self.registry)
+        return Subject(slot, name, living or value, final)
 
 
 def _all_values(function: Any) -> list[Value]:
@@ -104,32 +138,6 @@ def _returned(program: Program, value: Value) -> Value | None:
     callee = op if op.name == FUNCTION else program.functions.get(op.attributes["callee"].name)
     block = next((block for region in callee.regions for block in region.blocks), None) if callee else None
     return block.last.operands[value.index] if block and block.last else None
-
-
-def _of_value(result: Result, trace: Trace, labels: Labels, key: Any) -> Subject | None:
-    """Return the tensor of a value of the program or of the native module; None for other keys."""
-    if isinstance(key, (int, str)):
-        return None
-    value = result.value(key)
-    slot = _slot(result.program, trace, value)
-    if slot is None:
-        raise OptionError(Diagnostic("unknown-value", f"propagation did not see {value!r}"))
-    return Subject(slot, labels.value(slot), value, sharding_of(result.program, value, result.registry))
-
-
-def _of_key(result: Result, trace: Trace, labels: Labels, key: int | str) -> Subject:
-    slot = find_slot(labels, key)
-    value = trace.problem.slot_values[slot]
-    name = labels.value(slot)
-    if isinstance(key, str):
-        asked = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
-            one for one, at in labels.slots.items() if at == slot
-        }
-        # A value of the same edge keeps the name that was asked for.
-        name = next(iter(sorted(asked - {labels.printed(slot)})), name)
-    living = _living(result.program, slot, trace)
-    final = None if living is None else sharding_of(result.program, living, result.registry)
-    return Subject(slot, name, living or value, final)
 
 
 def _living(program: Program, slot: int, trace: Trace) -> Value | None:

@@ -68,7 +68,7 @@ def propagate(given: PropagateArguments) -> Result:
         engine.schedule,
         schedule=given.schedule,
         op_priorities=given.op_priorities,
-        program=program,
+        op_names=program.op_names,
         registry=registry,
     )
     copies = CopyLog(registry) if given.record_copies or given.trace else None

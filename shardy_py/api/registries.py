@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from shardy_py.api.check_plugins import check_blocked, check_given, check_names, check_plugins
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.installed import installed_registry
+from shardy_py.plugins.installed import given_registry, installed_registry
 
 
 def load_registry(
@@ -31,8 +31,6 @@ def load_registry(
     given, not_wanted = check_given(plugins), check_names(blocked)
     if not given and not not_wanted:
         return check_plugins(installed_registry(options=options, skip_broken=not strict_plugins), strict=strict_plugins)
-    registry = Registry.from_entry_points(
-        plugins=given, blocked=not_wanted, options=options, skip_broken=not strict_plugins
-    )
+    registry = given_registry(given, blocked=not_wanted, options=options, skip_broken=not strict_plugins)
     check_blocked(registry, not_wanted)
     return check_plugins(registry, strict=strict_plugins)

@@ -13,7 +13,7 @@ from shardy_py.api.main_function import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
-from shardy_py.errors import Diagnostic
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.constant_copies import ConstantCopy
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -25,6 +25,7 @@ from shardy_py.sharding.tensor import TensorSharding
 if TYPE_CHECKING:
     import networkx as nx
 
+    from shardy_py.api.explaining import Explainer
     from shardy_py.api.memory import MemoryReport
     from shardy_py.explain.answer.op_explanation import OpExplanation
     from shardy_py.explain.answer.unsettled import NotSettled
@@ -184,9 +185,7 @@ class Result:
         Raises:
             OptionError: there is no such value or dimension, or the run was not traced.
         """
-        from shardy_py.api.explaining import explain_result
-
-        return explain_result(self, value, dim, names=names)
+        return self.explainer.explain(value, dim, names=names)
 
     @property
     def not_settled(self) -> tuple[NotSettled, ...]:
@@ -198,9 +197,7 @@ class Result:
         Raises:
             OptionError: the run was not traced.
         """
-        from shardy_py.api.explaining import unsettled_places
-
-        return unsettled_places(self, names="result")
+        return self.explainer.unsettled(names="result")
 
     @checked
     def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
@@ -214,9 +211,20 @@ class Result:
         Raises:
             OptionError: there is no such op, or it has no rule, or the run was not traced.
         """
-        from shardy_py.api.explaining import explain_result_op
+        return self.explainer.explain_op(op, names=names)
 
-        return explain_result_op(self, op, names=names)
+    @cached_property
+    def explainer(self) -> Explainer:
+        """The explainer of the run.
+
+        Raises:
+            OptionError: the run was not traced.
+        """
+        from shardy_py.api.explaining import Explainer
+
+        if self.trace is None:
+            raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
+        return Explainer(self.program, self.main, self.registry, self.trace, self.value)
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:

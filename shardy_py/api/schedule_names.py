@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from shardy_py.errors import Diagnostic, did_you_mean
-from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import TRAITS
 from shardy_py.plugins import Registry
 from shardy_py.schedule.builtin import BUILTIN
@@ -19,23 +18,23 @@ def unknown_op_names(
     *,
     schedule: ScheduleLike | None,
     op_priorities: OpPriorities | None,
-    program: Program,
+    op_names: Iterable[str],
     registry: Registry,
 ) -> Iterator[Diagnostic]:
     """Yield a warning for each name and glob that speaks of no op, neither of the program nor of a dialect.
 
     Args:
         levels: The schedule that runs.
-        schedule: What the caller gave; the built-in ones are not looked at.
-        op_priorities: The same.
-        program: The program.
-        registry: Knows the ops of dialects.
+        schedule: The schedule as the caller gave it; the names of built-in ones are not checked.
+        op_priorities: The op priorities as the caller gave them.
+        op_names: The names of the ops of the program.
+        registry: The definitions of ops.
     """
     if levels is None:
         return
     is_own = schedule is not None and not (isinstance(schedule, str) and schedule in BUILTIN)
     given = levels.levels if is_own else levels.levels[: len(op_priorities or ())]
-    known = {*registry.ops, *program.op_names} if given else set()
+    known = {*registry.ops, *op_names} if given else set()
     for name in dict.fromkeys(_names_in(given)):
         if name in known or any(fnmatchcase(other, name) for other in known):
             continue

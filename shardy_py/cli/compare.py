@@ -12,6 +12,7 @@ from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.api.keywords import keywords
 from shardy_py.cli.cost import parse_axis_links
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -86,8 +87,7 @@ def check_plot(plot: str | None) -> None:
 
 def write_comparison(comparison: Comparison, *, json_file: str | None, plot: str | None) -> None:
     """Write a comparison to the files that were asked for, and its warnings to stderr."""
-    for warning in comparison.warnings:
-        click.echo(warning.show("warning"), err=True)
+    print_warnings(comparison.warnings)
     if plot is not None:
         write_atomically(plot, draw_comparison(comparison, plot_format(plot)))
     if json_file == STDOUT:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from shardy_py.analysis.machine.toml import get_machine
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -30,9 +31,9 @@ def run_cost(
     found = get_machine(machine)
     links = parse_axis_links(axes)
     session = GivenProgram.of(**session_options).open()
-    for warning in session.warnings:
-        click.echo(warning.show("warning"), err=True)
+    print_warnings(session.warnings)
     chosen = None if schedule is None else schedule_argument(schedule)
+    print_warnings(() if chosen is None else session.unknown_op_names(chosen))
     cost = session.evaluate(chosen, found, axes=links, layout=layout).cost
     if as_json:
         click.echo(cost_json(cost, transfers=transfers))

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from shardy_py.analysis.explain_reshard import ReshardExplainer
-from shardy_py.api.explaining import unsettled_places
 from shardy_py.api.keywords import keywords
+from shardy_py.api.result import Result
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -44,7 +45,7 @@ def run_explain(
     program = GivenProgram.of(**session_options)
     order = None if schedule is None else schedule_argument(schedule)
     if unsettled:
-        places = unsettled_places(program.propagate(schedule=order, trace=True), names=names)
+        places = _run(program, order).explainer.unsettled(names=names)
         lines_of_places = "\n".join(map(str, places)) or "everything is settled"
         click.echo(explanations_json(places) if as_json else lines_of_places)
         return
@@ -68,13 +69,21 @@ def run_explain(
 
 
 def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:
-    return ReshardExplainer(**keywords(program.input), **program.options.run_options(), schedule=schedule)
+    explainer = ReshardExplainer(**keywords(program.input), **program.options.run_options(), schedule=schedule)
+    print_warnings(() if schedule is None else explainer.session.unknown_op_names(schedule))
+    return explainer
+
+
+def _run(program: GivenProgram, schedule: Any) -> Result:
+    result = program.propagate(schedule=schedule, trace=True)
+    print_warnings(result.warnings)
+    return result
 
 
 def _explain_run(
     program: GivenProgram, schedule: Any, *, value: str | None, dim: int | None, op: str | None, names: Any
 ) -> ValueExplanation | OpExplanation:
-    result = program.propagate(schedule=schedule, trace=True)
+    result = _run(program, schedule)
     if value is not None:
         return result.explain(value, dim, names=names)
     assert op is not None, "one of both was asked for"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
+from shardy_py.cli.diagnostics import print_warnings
 
 if TYPE_CHECKING:
     from shardy_py.api.result import Result
@@ -22,6 +22,5 @@ def form_text(result: Result, target: str | None) -> str:
         return str(result.for_xla())
     warnings: list[Diagnostic] = []
     module = result.for_gspmd(warnings=warnings)
-    for warning in warnings:
-        click.echo(warning.show("warning"), err=True)
+    print_warnings(warnings)
     return str(module)

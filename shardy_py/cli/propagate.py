@@ -11,6 +11,7 @@ import click
 
 from shardy_py.api.memory import MemoryReport, report_memory
 from shardy_py.api.result import Result
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.forms import form_text
 from shardy_py.cli.schedule import schedule_argument
@@ -52,8 +53,7 @@ def run_propagate(
         order = None if schedule is None else schedule_argument(schedule)
         result = program.propagate(schedule=order, on_stage=on_stage, **more)
         text = form_text(result, target)
-    for warning in result.warnings:
-        click.echo(warning.show("warning"), err=True)
+    print_warnings(result.warnings)
     memory = None if layout is None else report_memory(result.program, result.main, layout)
     if graph is not None:
         write_atomically(graph, graph_text(result.to_networkx(), graph))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import click
-
 from shardy_py.analysis.sweep.program_source import SessionOptions
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.errors import RuleWarning
 from shardy_py.plugins import Registry
 from shardy_py.plugins.plugin_files import plugin_files
@@ -27,8 +26,7 @@ def make_registry(options: SessionOptions, *, warn: bool = True) -> Registry:
         # What Python warns of is among the problems, too.
         warnings.simplefilter("ignore", RuleWarning)
         registry = options.load_registry()
-    for problem in registry.problems if warn else ():
-        click.echo(problem.show("warning"), err=True)
+    print_warnings(registry.problems if warn else ())
     return registry
 
 

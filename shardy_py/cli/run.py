@@ -13,6 +13,7 @@ import click
 from attrs import frozen
 
 from shardy_py.api.running import RunReport
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -102,8 +103,7 @@ def run_run(
         raise answer.error
     report = answer.report
     assert report is not None
-    for warning in answer.warnings:
-        click.echo(warning.show("warning"), err=True)
+    print_warnings(answer.warnings)
     if outputs is not None:
         write_atomically(outputs, answer.outputs)
     if as_json:

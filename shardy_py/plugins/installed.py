@@ -1,4 +1,4 @@
-"""The registry of the installed plugins: built once per process, and again when the installed distributions change."""
+"""Registries of installed plugins: built once per process, and again when distributions or plugins change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Hashable
 from functools import lru_cache
 from stat import S_ISDIR
 
+from attrs import frozen
+
+from shardy_py.errors import PluginError
 from shardy_py.ir.interfaces import RuleOptions
 from shardy_py.plugins.registry import DEFAULT_OPTIONS, Registry
 
@@ -28,6 +31,55 @@ def installed_registry(*, options: RuleOptions = DEFAULT_OPTIONS, skip_broken: b
     return _build(installed_distributions(), options, skip_broken)
 
 
+def given_registry(
+    plugins: tuple[object, ...],
+    *,
+    blocked: tuple[str, ...] = (),
+    options: RuleOptions = DEFAULT_OPTIONS,
+    skip_broken: bool = False,
+) -> Registry:
+    """Return `Registry.from_entry_points` of the installed plugins and of others, one object while all are the same.
+
+    The other plugins are asked each time, as an op may have been added to one of their dialects.
+
+    Args:
+        plugins: More plugins besides the installed ones.
+        blocked: Names of plugins that are not imported.
+        options: The rule options besides the op.
+        skip_broken: Whether problems of plugins are recorded instead of raised.
+
+    Raises:
+        PluginError: a plugin is broken, or two define the same op.
+    """
+    from shardy_py.plugins.manager import contributions
+
+    try:
+        contributed = contributions(plugins)
+    except PluginError:
+        # Built without the cache, it says so in the way that the caller wants.
+        return Registry.from_entry_points(plugins=plugins, blocked=blocked, options=options, skip_broken=skip_broken)
+    given = _Given(plugins, contributed)
+    return _build_given(installed_distributions(), given, blocked, options, skip_broken)
+
+
+@frozen(eq=False)
+class _Given:
+    """Plugins with their contributions; equal where all are the same objects."""
+
+    plugins: tuple[object, ...]
+    contributed: tuple[object, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Given) and self._ids == other._ids
+
+    def __hash__(self) -> int:
+        return hash(self._ids)
+
+    @property
+    def _ids(self) -> tuple[int, ...]:
+        return tuple(map(id, (*self.plugins, *self.contributed)))
+
+
 def installed_distributions() -> Hashable:
     """Return a value that changes when a distribution is installed, removed or replaced.
 
@@ -39,6 +91,13 @@ def installed_distributions() -> Hashable:
 @lru_cache(maxsize=8)
 def _build(distributions: Hashable, options: RuleOptions, skip_broken: bool) -> Registry:
     return Registry.from_entry_points(options=options, skip_broken=skip_broken)
+
+
+@lru_cache(maxsize=8)
+def _build_given(
+    distributions: Hashable, given: _Given, blocked: tuple[str, ...], options: RuleOptions, skip_broken: bool
+) -> Registry:
+    return Registry.from_entry_points(plugins=given.plugins, blocked=blocked, options=options, skip_broken=skip_broken)
 
 
 def _entry(path: str) -> Hashable:

@@ -113,6 +113,21 @@ def load_plugins(
     return loaded
 
 
+def contributions(plugins: Iterable[object]) -> tuple[object, ...]:
+    """Return all objects that plugins contribute now: definitions, passes, frontends and priorities.
+
+    Raises:
+        PluginError: a plugin has unknown hooks, or a hook fails or returns something else.
+    """
+    found: list[object] = []
+    for plugin in plugins:
+        answers = _ask(Candidate(_name(plugin), "", partial(_same, plugin)))
+        for dialect in answers.dialects:
+            found += (dialect, *dialect.definitions, *dialect.types)
+        found += (plugin, *answers.passes, *answers.frontends, *answers.priorities)
+    return tuple(found)
+
+
 def create_manager() -> pluggy.PluginManager:
     """Return a plugin manager that knows the hooks and no plugin."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)

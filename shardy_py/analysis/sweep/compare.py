@@ -8,6 +8,7 @@ from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.arguments import CompareArguments
 from shardy_py.analysis.sweep.comparison import Comparison, choose_measure, make_comparison
 from shardy_py.analysis.sweep.evaluator import Setting
+from shardy_py.analysis.sweep.named_schedules import schedule_of
 from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.analysis.sweep.sweep import Sweep, open_program
 from shardy_py.api.keywords import takes
@@ -25,10 +26,12 @@ def compare_schedules(given: CompareArguments) -> Comparison:
     """
     measure = choose_measure(given.sorted_by, given.machine)
     session, make_source = open_program(given, given.options)
-    chosen = choose_schedules(session, given.schedules, random=given.random, seed=given.seed)
+    schedules = None if given.schedules is None else tuple(given.schedules)
+    chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed)
+    unknown = session.unknown_op_names(*map(schedule_of, schedules)) if schedules else ()
     machine = None if given.machine is None else get_machine(given.machine)
     sweep = Sweep(session, Setting(chosen[0], machine, given.axes, given.layout), make_source)
     with nullcontext() if given.store is None else sweep.open_store(given.store) as opened:
         outcomes = sweep.run(chosen, jobs=given.jobs, store=opened, progress=given.progress)
-    warnings = () if opened is None else opened.problems
-    return make_comparison(outcomes, first=chosen[0].name, sorted_by=measure, warnings=warnings)
+    problems = () if opened is None else opened.problems
+    return make_comparison(outcomes, first=chosen[0].name, sorted_by=measure, warnings=(*unknown, *problems))

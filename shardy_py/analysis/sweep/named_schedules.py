@@ -37,6 +37,11 @@ class NamedSchedule:
         return format_schedule(self.schedule)
 
 
+def schedule_of(item: ScheduleLike | NamedSchedule) -> ScheduleLike:
+    """Return a schedule without its name."""
+    return item.schedule if isinstance(item, NamedSchedule) else item
+
+
 def named_schedules(
     schedules: Iterable[ScheduleLike | NamedSchedule], registry: Registry | None = None
 ) -> tuple[NamedSchedule, ...]:

@@ -98,6 +98,28 @@ def test_threads_share_the_registry() -> None:
     assert len(texts) == 1
 
 
+def test_a_registry_with_given_plugins_is_built_once() -> None:
+    """The registry stays the same object until a plugin contributes something else, or another one is blocked."""
+    toy = sdy.Dialect("given")
+    toy.op("given.neg", rule="i -> i")
+
+    class Given:
+        @sdy.hookimpl
+        def shardy_register_dialects(self) -> list[sdy.Dialect]:
+            return [toy]
+
+    plugin = Given()
+    first = load_registry(options=RuleOptions(), plugins=[plugin])
+    assert load_registry(options=RuleOptions(), plugins=[plugin]) is first
+    assert load_registry(options=RuleOptions(), plugins=[plugin], blocked=["linalg"]) is not first
+    toy.op("given.abs", rule="i -> i")
+    second = load_registry(options=RuleOptions(), plugins=[plugin])
+    assert "given.abs" in second.ops
+    assert load_registry(options=RuleOptions(), plugins=[plugin]) is second
+    blocked = load_registry(options=RuleOptions(), blocked=["linalg"])
+    assert load_registry(options=RuleOptions(), blocked=["linalg"]) is blocked
+
+
 def test_given_plugins_are_asked_each_time() -> None:
     """A plugin that is given is never part of the registry of others."""
     toy = sdy.Dialect("given")
