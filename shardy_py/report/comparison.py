@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from attrs import evolve
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.analysis.sweep.outcomes import Row, outcome_data
+from shardy_py.report.terminal import fits, make_table, open_console
 from shardy_py.report.text import format_bytes, format_seconds
 
-_FILE_WIDTH = 200
+_PIPE_WIDTH = 200
+_HEADINGS = ("schedule", "time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
+_CHANGED = "tensors\nchanged"
+_WORDS = ("schedule",)
 _NAMES = 5
 
 
@@ -30,13 +33,14 @@ def print_comparison(comparison: Comparison, *, limit: int | None = None, file: 
         limit: The most different lines; the first schedule always has one.
         file: Where to print, by default stdout.
     """
-    console = Console(file=file)
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
+    console = open_console(file, pipe_width=_PIPE_WIDTH)
     groups = _alike(comparison)
     shown = _shown(groups, comparison.first, limit)
     if shown:
-        console.print(_table(comparison, shown))
+        tables = _tables(console, comparison, shown)
+        tables[-1].caption = f"* {comparison.first}, with which the others are compared"
+        for table in tables:
+            console.print(table)
     if len(shown) < len(groups):
         rest = sum(map(len, groups)) - sum(map(len, shown))
         console.print(f"{rest} schedules more, with {len(groups) - len(shown)} other results", highlight=False)
@@ -74,22 +78,28 @@ def _shown(groups: list[list[Row]], first: str, limit: int | None) -> list[list[
     return [*groups[: limit - len(needed)], *needed]
 
 
-def _table(comparison: Comparison, groups: Sequence[Sequence[Row]]) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        title=f"{len(comparison.rows)} schedules by {comparison.sorted_by}, the best first",
-        title_justify="left",
-        caption=f"* {comparison.first}, with which the others are compared",
-        caption_justify="left",
-    )
-    table.add_column("schedule", overflow="fold")
+def _tables(console: Console, comparison: Comparison, groups: Sequence[Sequence[Row]]) -> list[Table]:
+    """Return one table, and where the console is too narrow for it, the collectives in a second one."""
     kinds = sorted({item.kind for row in comparison.rows for item in row.collectives})
-    headings = ("time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
-    for heading in (*headings, *(kind.replace("_", "\n") for kind in kinds), "tensors\nchanged"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for group in groups:
-        table.add_row(Text(_names(group, comparison.first)), *map(Text, _numbers(group[0], kinds)))
-    return table
+    counts = [kind.replace("_", "\n") for kind in kinds]
+    title = f"{len(comparison.rows)} schedules by {comparison.sorted_by}, the best first"
+    names = [_names(group, comparison.first) for group in groups]
+    first = [group[0] for group in groups]
+    pairs = list(zip(names, first, strict=True))
+    rows = [(name, *_numbers(row), *_counts(row, kinds), _changed(row)) for name, row in pairs]
+    whole = make_table(console, title, (*_HEADINGS, *counts, _CHANGED), [rows], words=_WORDS)
+    if not kinds or fits(whole, console):
+        return [whole]
+    numbers = [(name, *_numbers(row), _changed(row)) for name, row in pairs]
+    collectives = [(name, *_counts(row, kinds)) for name, row in pairs]
+    return [
+        make_table(console, title, (*_HEADINGS, _CHANGED), [numbers], words=_WORDS),
+        make_table(console, "collectives in the program", ("schedule", *counts), [collectives], words=_WORDS),
+    ]
+
+
+def _changed(row: Row) -> str:
+    return str(row.values_changed)
 
 
 def _names(group: Sequence[Row], first: str) -> str:
@@ -99,17 +109,19 @@ def _names(group: Sequence[Row], first: str) -> str:
     return "\n".join([*names, *([f"{len(group) - len(shown)} more"] if len(shown) < len(group) else ())])
 
 
-def _numbers(row: Row, kinds: Sequence[str]) -> list[str]:
-    counts = {item.kind: item.count for item in row.collectives}
+def _numbers(row: Row) -> list[str]:
     return [
         _seconds(row.seconds),
         _seconds(row.communication_seconds),
         format_bytes(round(row.communication_bytes)),
         format_bytes(round(row.peak_bytes)),
         "-" if row.balance is None else f"{row.balance:.0%}",
-        *(str(counts.get(kind, 0)) for kind in kinds),
-        str(row.values_changed),
     ]
+
+
+def _counts(row: Row, kinds: Sequence[str]) -> list[str]:
+    counts = {item.kind: item.count for item in row.collectives}
+    return [str(counts.get(kind, 0)) for kind in kinds]
 
 
 def _seconds(seconds: float | None) -> str:

@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import IO, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from shardy_py.ir.constant_copies import ConstantCopy
+from shardy_py.report.terminal import make_table, open_console
 
 
 def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
@@ -36,21 +32,18 @@ def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
 
 def print_copies(copies: Sequence[ConstantCopy], *, file: IO[str] | None = None) -> None:
     """Print each op that was copied per use with the reason, and a line for each copy."""
-    console = Console(file=file)
+    console = open_console(file)
     if not copies:
         console.print("No constant was copied per use.")
         return
-    table = Table(box=box.SIMPLE_HEAD, title="Copies per use", title_justify="left")
-    for title in ("op, and who got a copy", "where", "why, and the sharding", "in the end"):
-        table.add_column(title, no_wrap=title == "in the end", overflow="fold")
+    headings = ("op, and its users", "where", "reason, and the sharding", "in the end")
+    rows: list[Sequence[str]] = []
     for _, group in groupby(copies, key=lambda item: item.original):
         own = list(group)
         left = sum(item.outcome == "kept" for item in own)
         head = (f"{own[0].op} {own[0].type}", own[0].location, own[0].reason.value, f"{left} of {len(own)} kept")
-        table.add_row(*map(Text, head))
-        for item in own:
-            table.add_row(*map(Text, _row(item)))
-    console.print(table)
+        rows.extend((head, *map(_row, own)))
+    console.print(make_table(console, "Copies per use", headings, [rows], words=headings))
 
 
 def _row(item: ConstantCopy) -> tuple[str, str, str, str]:

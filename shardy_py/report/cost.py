@@ -6,15 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import IO
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from shardy_py.analysis.cost import Cost, Quantity
+from shardy_py.report.terminal import make_table, open_console
 from shardy_py.report.text import format_bytes, format_count, format_seconds
 
-_FILE_WIDTH = 160
+_PIPE_WIDTH = 160
 _WORDS = ("what", "kind", "tensor", "axes", "how")
 _LABELS = {
     "seconds": "estimated time",
@@ -39,20 +37,17 @@ def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> Non
         top: How many of the longest transfers to print.
         file: Where to; stdout by default.
     """
-    console = Console(file=file)
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
+    console = open_console(file, pipe_width=_PIPE_WIDTH)
     where = cost.machine or "no machine"
-    console.print(
-        _table(f"Cost on one of {cost.devices} devices, {where}", ("what", "value", "how"), _quantity_rows(cost))
-    )
+    title = f"Cost on one of {cost.devices} devices, {where}"
+    console.print(make_table(console, title, ("what", "value", "how"), [_quantity_rows(cost)], words=_WORDS))
     if cost.transfers:
-        console.print(
-            _table("Transfers by kind", ("kind", "in the program", "runs", "bytes", "time"), _kind_rows(cost))
-        )
+        headings: tuple[str, ...] = ("kind", "in the program", "runs", "bytes", "time")
+        console.print(make_table(console, "Transfers by kind", headings, [_kind_rows(cost)], words=_WORDS))
     if cost.transfers and top:
         headings = ("kind", "tensor", "axes", "devices", "runs", "bytes each", "time in all")
-        console.print(_table("Transfers that take longest", headings, _transfer_rows(cost, top)))
+        rows = _transfer_rows(cost, top)
+        console.print(make_table(console, "Transfers that take longest", headings, [rows], words=_WORDS))
     for note in cost.notes:
         console.print(Text(f"note: {note}"))
 
@@ -92,12 +87,3 @@ def _transfer_rows(cost: Cost, top: int) -> Iterable[Sequence[str]]:
 
 def _seconds(seconds: float | None) -> str:
     return "" if seconds is None else format_seconds(seconds)
-
-
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in _WORDS else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table

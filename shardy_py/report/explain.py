@@ -83,20 +83,16 @@ def _moved_lines(value: str, moved: MovedDimension) -> Iterator[str]:
 
 def print_reshard(explanation: ReshardExplanation, *, file: IO[str] | None = None) -> None:
     """Print the explanation of a communication, and a table of trials that would remove it."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=file)
+    from shardy_py.report.terminal import make_table, open_console
+
+    console = open_console(file)
     console.print(Text(format_reshard(explanation)), soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, title="What another annotation would change", title_justify="left")
-    for column in ("annotation", "removes it", "communication", "tensors changed"):
-        table.add_column(column, overflow="fold")
-    for trial in explanation.trials:
-        table.add_row(*map(Text, _cells(trial)))
+    headings = ("annotation", "removes it", "communication", "tensors changed")
     if explanation.trials:
-        console.print(table)
+        rows = map(_cells, explanation.trials)
+        console.print(make_table(console, "What another annotation would change", headings, [rows], words=headings))
 
 
 def _cells(trial: Trial) -> tuple[str, str, str, str]:

@@ -5,39 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import IO, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from shardy_py.api.memory import MemoryReport, TensorMemory
+from shardy_py.report.terminal import make_table, open_console
 from shardy_py.report.text import format_bytes
 
 _SHOWN = 10
-_FILE_WIDTH = 120
+_PIPE_WIDTH = 120
+_HEADINGS = ("tensor", "shard", "logical", "shard bytes", "padded bytes", "waste", "memory")
+_WORDS = ("tensor", "shard", "memory")
 
 
 def print_memory(report: MemoryReport, *, file: IO[str] | None = None) -> None:
     """Print the largest inputs and outputs with their bytes on one device, and what all of them take."""
-    table = Table(box=box.SIMPLE_HEAD, title=f"Memory on one device, layout {report.policy}", title_justify="left")
-    table.add_column("tensor")
-    table.add_column("shard", overflow="fold")
-    for heading in ("logical", "shard bytes", "padded bytes", "waste"):
-        table.add_column(heading, justify="right")
-    table.add_column("memory")
     tensors = sorted((*report.arguments, *report.results), key=lambda item: -item.padded_bytes)
-    for item in tensors[:_SHOWN]:
-        table.add_row(*_cells(item.name, str(item.shape), [item]), Text(item.memory_space))
+    rows = [(*_cells(item.name, str(item.shape), [item]), item.memory_space) for item in tensors[:_SHOWN]]
     if len(tensors) > _SHOWN:
         rest = tensors[_SHOWN:]
-        table.add_row(*_cells(f"{len(rest)} others", "", rest), Text(""))
-    table.add_section()
-    table.add_row(*_cells("arguments", "", report.arguments), Text(""))
-    table.add_row(*_cells("results", "", report.results), Text(""))
-    console = Console(file=file)
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
-    console.print(table)
+        rows.append((*_cells(f"{len(rest)} others", "", rest), ""))
+    sums = [(*_cells("arguments", "", report.arguments), ""), (*_cells("results", "", report.results), "")]
+    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    title = f"Memory on one device, layout {report.policy}"
+    console.print(make_table(console, title, _HEADINGS, [rows, sums], words=_WORDS))
     arguments, results = (sum(item.padded_bytes for item in group) for group in (report.arguments, report.results))
     console.print(f"padded bytes per device: arguments {arguments}, results {results}", highlight=False)
     if report.unknown:
@@ -68,11 +56,11 @@ def _tensor_data(item: TensorMemory) -> dict[str, Any]:
     }
 
 
-def _cells(name: str, shape: str, items: Sequence[TensorMemory]) -> tuple[Text, ...]:
+def _cells(name: str, shape: str, items: Sequence[TensorMemory]) -> tuple[str, ...]:
     logical, shard, padded = (
         sum(item.logical_bytes for item in items),
         sum(item.shard_bytes for item in items),
         sum(item.padded_bytes for item in items),
     )
     waste = f"{(padded - shard) / padded:.1%}" if padded else "0.0%"
-    return tuple(map(Text, (name, shape, *map(format_bytes, (logical, shard, padded)), waste)))
+    return name, shape, *map(format_bytes, (logical, shard, padded)), waste

@@ -8,30 +8,22 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from attrs import asdict
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from shardy_py.api.running import ResultLine, RunReport
+from shardy_py.report.terminal import make_table, open_console
 
-_FILE_WIDTH = 160
+_PIPE_WIDTH = 160
+_HEADINGS = ("result", "type", "sharding", "largest", "not finite")
+_COMPARED = ("difference", "relative", "tolerance", "other NaNs", "")
+_WORDS = ("result", "type", "sharding")
 
 
 def print_run(report: RunReport, *, file: IO[str] | None = None) -> None:
     """Print the results of a run, with their differences where there was a comparison."""
-    console = Console(file=file)
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
-    table = Table(box=box.SIMPLE_HEAD, title=_title(report), title_justify="left")
-    for heading in ("result", "type", "sharding", "largest", "not finite"):
-        table.add_column(heading, justify="left" if heading in ("result", "type", "sharding") else "right")
-    if report.compared_with:
-        for heading in ("difference", "relative", "tolerance", "other NaNs", ""):
-            table.add_column(heading, justify="right")
-    for line in report.results:
-        table.add_row(*map(Text, _cells(line)))
-    console.print(table)
+    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    headings = (*_HEADINGS, *(_COMPARED if report.compared_with else ()))
+    console.print(make_table(console, _title(report), headings, [map(_cells, report.results)], words=_WORDS))
     console.print(Text(_verdict(report)))
     for note in report.notes:
         console.print(Text(f"note: {note}"))
