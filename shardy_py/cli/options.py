@@ -12,6 +12,8 @@ from shardy_py.api.keywords import help_of
 from shardy_py.api.options import STRATEGIES, Options, ProgramOptions
 
 Command = Callable[..., Any]
+LAYOUTS = ("tpu-v5e", "row-major")
+MEASURES = ("time", "bytes", "memory")
 SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
 

@@ -1,4 +1,4 @@
-"""The command of ``shardy`` that explains."""
+"""``shardy explain`` and its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command of ``shardy`` about what a program costs."""
+"""``shardy cost`` and its options."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The commands of ``shardy``, one file each: its options, and a function that imports the work when it runs."""
