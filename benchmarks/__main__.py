@@ -23,7 +23,7 @@ from shardy_py.frontends.mlir import parse_module
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, and write what was asked for; return 1 where results are not those of the C++ passes."""
+    """Measure, print, and write the requested outputs; return 1 where results are not those of the C++ passes."""
     parser = _parser()
     options = parser.parse_args(arguments)
     settings = Settings(min_ops=options.min_ops, memory=options.memory, again=options.again)

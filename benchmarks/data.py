@@ -34,8 +34,8 @@ def report(
         items: The programs.
         starts: The times until something happens.
         targets: The targets.
-        settings: What was measured.
-        fixed: What a program of one op takes.
+        settings: The settings of the measurement.
+        fixed: The fixed costs of a program of one op.
         date: When, as the caller says it.
     """
     return {

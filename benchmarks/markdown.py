@@ -16,7 +16,7 @@ _TARGETS = ("target", "at most", "measured", "verdict")
 
 
 def tables(data: dict[str, Any]) -> str:
-    """Return where and when it was measured, the programs, and the targets."""
+    """Return the circumstances of the measurement, the table of programs, and the targets."""
     machine, versions = data["machine"], data["versions"]
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     place = f"{data['date']}, {machine['processor']}, {machine['cores']} cores, {packages}."

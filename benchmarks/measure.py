@@ -61,8 +61,8 @@ class Measurement:
         reference: Those of the C++ passes.
         unverified: One run of the C++ passes without MLIR's verifier between them, for orientation.
         difference: Where both results first differ, or "" for equal ones.
-        memory: What either side adds to memory.
-        again: What solving took, and solving again.
+        memory: The additional memory of either side.
+        again: The times of solving, and of solving again.
     """
 
     name: str
@@ -183,7 +183,7 @@ def count_ops(module: Any) -> int:
 
 
 def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
-    """Run ours and return what it took, and how the result differs from theirs."""
+    """Run ours; return its times and the difference of its result from theirs."""
     run = run_ours(ours)
     comparison = compare(print_module(theirs), print_module(ours))
     return run, "" if comparison.equal else str(comparison)

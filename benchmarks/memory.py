@@ -43,7 +43,7 @@ class Memory:
 
 
 class FailedRunError(Exception):
-    """A process in which one side ran has failed; says why."""
+    """Failure of a process in which one side ran, with its reason."""
 
 
 def measure_memory(bytecode: bytes) -> Memory:
@@ -71,7 +71,7 @@ def _in_child(side: Side, path: Path) -> int:
 
 
 def added_memory(side: Side, path: Path) -> int:
-    """Return what one run adds to the memory of this process, at most, in bytes."""
+    """Return the peak memory that one run adds to this process, in bytes."""
     from shardy_py.frontends.mlir import parse_module
     from shardy_py.frontends.mlir.context import make_context
 
@@ -87,7 +87,7 @@ def added_memory(side: Side, path: Path) -> int:
 
 
 def _trim() -> None:
-    """Give freed memory back, where the C library knows how to."""
+    """Give freed memory back, where the C library can."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -13,7 +13,7 @@ _HEIGHT, _LEFT = 0.38, 0.2
 
 
 def draw(items: Sequence[Measurement], path: Path) -> None:
-    """Write the picture; the suffix of the path says in which format."""
+    """Write the picture, in the format of the path's suffix."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 1.5 + 0.5 * len(items)), layout="constrained")

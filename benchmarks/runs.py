@@ -1,4 +1,4 @@
-"""One run of either side on a module in memory; what is timed is said here and nowhere else.
+"""One run of either side on a module in memory; the timed part is defined here only.
 
 Ours is `shardy_py.propagate` on an ``ir.Module``: from the native module to the op graph, all passes, and back into the
 same native module. The reference is ``PassManager.run`` with ``sdy-propagation-pipeline``, as it comes: with MLIR's
@@ -64,14 +64,14 @@ def copy_module(bytecode: bytes, context: Any) -> Any:
 
 
 def run_ours(module: Any) -> Run:
-    """Propagate in a module and return what it took."""
+    """Propagate in a module and return the times."""
     registry = reference_registry()
     clock = _Clock()
     return _timed(lambda: sdy.propagate(module, registry=registry, on_stage=clock.stage, on_pass=clock.end_pass), clock)
 
 
 def run_reference(module: Any, *, verify: bool = True) -> Run:
-    """Run the C++ passes over a module and return what they took.
+    """Run the C++ passes over a module and return the times.
 
     Args:
         module: The module.
@@ -86,7 +86,7 @@ def run_reference(module: Any, *, verify: bool = True) -> Run:
 
 
 class _Clock:
-    """Notes when stages start and passes end."""
+    """Clock of stages and passes."""
 
     def __init__(self) -> None:
         self.starts: list[tuple[str, float]] = []
@@ -107,7 +107,7 @@ class _Clock:
         self._last = now
 
     def stage_seconds(self, begin: float, end: float) -> dict[str, float]:
-        """Return how long each stage took; what comes before the first one counts as its own."""
+        """Return the seconds of each stage; the time before the first one counts as its own."""
         times = [begin, *(time for _, time in self.starts[1:]), end]
         return {stage: times[index + 1] - times[index] for index, (stage, _) in enumerate(self.starts)}
 

@@ -22,7 +22,7 @@ class Starts:
 
     Args:
         import_seconds: ``import shardy_py``, once the interpreter runs.
-        propagate_seconds: ``from shardy_py import propagate``, likewise, which imports the engine and all passes.
+        propagate_seconds: ``from shardy_py import propagate``, which imports the engine and all passes.
         help_seconds: ``shardy --help``, from start to end.
         interpreter_seconds: Of that, an interpreter that does nothing.
     """
@@ -45,12 +45,12 @@ def measure_starts(*, runs: int) -> Starts:
 
 
 def _statement(statement: str) -> float:
-    """Return how long a statement took in a fresh interpreter."""
+    """Return the seconds of a statement in a fresh interpreter."""
     return float(_process(_TIMED.format(statement))[1])
 
 
 def _process(code: str) -> tuple[float, str]:
-    """Return how long an interpreter took for a program, and what that printed."""
+    """Return the seconds that an interpreter took for a program, and its output."""
     begin = perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return perf_counter() - begin, done.stdout

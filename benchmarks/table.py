@@ -58,7 +58,7 @@ def row(item: Measurement | Skipped) -> str:
 
 
 def passes(item: Measurement, *, least: float = 0.005) -> str:
-    """Return what each pass took, longest first.
+    """Return the times of the passes, the longest first.
 
     Args:
         item: The measurement.

@@ -1,4 +1,4 @@
-"""The targets, and whether they are met."""
+"""Targets of the benchmarks, with their verdicts."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Target:
     """One line of the table of targets.
 
     Args:
-        what: What is compared.
+        what: The quantity that is compared.
         limit: At most this.
-        measured: What was measured; None if nothing was.
+        measured: The measured value; None if there is none.
         unit: Of both; "" for a ratio.
         note: Which program it is about, where that is not said.
     """
@@ -47,7 +47,7 @@ class Target:
 
 
 def targets(items: Sequence[Measurement], starts: Starts | None, fixed: FixedCosts | None = None) -> list[Target]:
-    """Return all targets with what was measured."""
+    """Return all targets with the measured values."""
     made = {item.name: item for item in items if not item.is_file}
     small, large = made.get("gpt-32"), made.get("gpt-128")
     distinct, huge = made.get("distinct"), made.get(HUGE.name)

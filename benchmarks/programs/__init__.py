@@ -12,7 +12,7 @@ class Program:
     """A program to measure.
 
     Args:
-        name: What tables call it.
+        name: The name in tables.
         make: Returns its text.
         is_file: Whether it was given as a file, and not made here.
     """

@@ -1,4 +1,4 @@
-"""A program in which no two ops are alike: what is remembered of one op helps with no other.
+"""A program without two equal ops, so that no memoised outcome serves twice.
 
 It is a chain of blocks, each with a size that no other block has; within a block each op has a name or types of its
 own. No op has a region, whose ops would be alike. Only arguments carry shardings: the rows of the input over ``data``,

@@ -37,7 +37,7 @@ def lower_text(
     """Return the module of a function, as ``jax.jit`` lowers it for CPUs.
 
     Args:
-        function: What to lower.
+        function: The function to lower.
         arguments: Trees of (shape, PartitionSpec), one per argument.
         integers: The numbers of the arguments that are integers; the others are floats, all of 32 bits.
         mesh: The mesh of the shardings.

@@ -1,4 +1,4 @@
-"""Program to problem: every thing that propagates becomes a step."""
+"""Compilation of a program to a problem: each op, edge and barrier that propagates becomes a step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compile_program(program: Program, semantics: OpSemantics, *, conservative: b
 
     Args:
         program: The program; it is not changed.
-        semantics: What the dialects say about the ops.
+        semantics: The traits, rules and data flow of the ops.
         conservative: Whether ops may not introduce sub-axes.
 
     Raises:
@@ -56,7 +56,7 @@ def compile_program(program: Program, semantics: OpSemantics, *, conservative: b
 
 
 def compile_checked(program: Program, semantics: OpSemantics, *, conservative: bool = False) -> Problem:
-    """Return the problem of a program whose types are known to be such as can be sharded; see `compile_program`.
+    """Return the problem of a program whose types were checked; see `compile_program`.
 
     Raises:
         UnsupportedError: several functions without one named ``main``.
@@ -70,7 +70,7 @@ _ELSEWHERE = frozenset((FUNCTION, "sdy.mesh", DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDG
 
 
 class _Plan:
-    """What the steps of all ops about which the same is known have in common.
+    """Common properties of the steps of ops with the same facts.
 
     Attributes:
         traits: The traits of the ops.
@@ -98,7 +98,7 @@ class _Plan:
 
 
 class _Compiler:
-    """Builds one problem."""
+    """Compiler of one program."""
 
     def __init__(self, program: Program, semantics: OpSemantics, *, conservative: bool) -> None:
         self.program = program
@@ -173,7 +173,7 @@ class _Compiler:
         return plan
 
     def _make_group(self, op: Op, plan: _Plan) -> int:
-        """Return the step group of an op, and let its plan know it."""
+        """Return the step group of an op, and keep it in its plan."""
         assert plan.rule is not None, "only asked for ops with a rule"
         multi_use, is_elementwise = has_multi_use(op), Elementwise in plan.traits
         rule_id = self.problem.outcomes.intern_rule(plan.rule)
@@ -250,7 +250,7 @@ class _Compiler:
         return found
 
     def _func_edge_sources(self, op: Op) -> Iterator[Value]:
-        """Return what flows into a function argument from its calls, or into a call result from the callee.
+        """Yield the values that flow into a function argument from its calls, or into a call result from the callee.
 
         Mirrors basic_propagation.cc::PropagateFuncDataFlowEdgeOp.
         """
@@ -272,7 +272,7 @@ class _Compiler:
         return calls_by_callee(self.program)
 
     def _add_start(self) -> None:
-        """Set the ids of the shardings the program starts with."""
+        """Set the ids of the initial shardings."""
         intern, slot_of, values = self.problem.table.intern, self.slots.of_value.get, self.slots.values
         placed = [(slot_of(value, NO_SLOT), value, sharding) for value, sharding in self.program.shardings.items()]
         placed = [(slot, value, sharding) for slot, value, sharding in placed if slot >= 0 and values[slot].id == value]

@@ -1,4 +1,4 @@
-"""Ops nobody uses: the reference's rewrite driver erases them while it propagates.
+"""Erasure of ops without uses during propagation, as the reference's rewrite driver does it.
 
 They still matter until they are gone: they carry shardings, and they count as uses of their operands. So the first
 fixpoint of a solve erases them one by one, exactly when the reference would.
@@ -17,7 +17,7 @@ from shardy_py.ir.interfaces import OpSemantics
 
 @define
 class RemovalPlan:
-    """What erasing ops needs to know, by op id.
+    """Ops to erase, with the users of their values.
 
     Attributes:
         ops: The ops that end up erased, without those inside another one, in program order.
@@ -53,7 +53,7 @@ def plan_removal(ops: list[Op], removable: list[Op], step_of: Mapping[int, int])
 
 
 class Removal:
-    """The state of erasing during one solve."""
+    """State of the erasure during one solve."""
 
     def __init__(self, plan: RemovalPlan) -> None:
         self.plan = plan
@@ -107,12 +107,12 @@ class Removal:
 
 @define(frozen=True)
 class Erasure:
-    """What erasing one op changed, as steps.
+    """Steps that the erasure of one op concerns.
 
     Attributes:
-        gone: Those erased.
-        put_back: Those to visit again, in order.
-        touched: Those that use a value which now has one use only.
+        gone: The steps of the erased ops.
+        put_back: The steps to visit again, in order.
+        touched: The steps that use a value which now has one use only.
     """
 
     gone: list[int]

@@ -178,7 +178,7 @@ class _PutBack:
         return True
 
     def _add_beyond(self, user: Op, number: int, steps: dict[int, None], seen: set[int]) -> None:
-        """Follow a use into a callee, or out of it to the callers.
+        """Add the steps behind a use by a call, by a return, or by another terminator.
 
         Mirrors basic_propagation.cc::notifyUsersModified.
         """

@@ -34,11 +34,11 @@ STRATEGIES: dict[StrategyName, Strategies] = {
 
 @frozen
 class PropagationOptions:
-    """How to propagate.
+    """Options of propagation.
 
     Args:
-        schedule: The op priorities; None for every op at once.
-        strategy: Which factor propagation each level runs.
+        schedule: The schedule; None for every op at once.
+        strategy: The factor propagation of each level.
         user_priorities: Whether priorities on dimension shardings count.
         conservative: Whether ops may not introduce sub-axes or uneven shards.
         keep_sharding_rules: Whether rules stay on the ops as ``sdy.sharding_rule``.
@@ -53,10 +53,10 @@ class PropagationOptions:
 
 DEFAULT_OPTIONS = PropagationOptions()
 Snapshot = Callable[[int], None]
-"""Gets a user priority that is done, while the program shows the shardings reached with it."""
+"""Receiver of a user priority that is done, while the program shows the shardings reached with it."""
 
 StageCallback = Callable[[str], None]
-"""Called with the name of each stage as it starts."""
+"""Receiver of the name of each stage as it starts."""
 
 
 def propagate_program(
@@ -75,13 +75,13 @@ def propagate_program(
 
     Mirrors basic_propagation.cc::runOnOperation.
 
-    Ops nobody uses are erased, as the reference does.
+    Ops without uses are erased, as the reference does.
 
     Args:
         program: The program.
-        semantics: What the dialects say about the ops.
+        semantics: The traits, rules and data flow of the ops.
         options: How to propagate.
-        warnings: Receives what is worth knowing but no error.
+        warnings: Receives the warnings.
         observer: Gets every accepted update as it happens.
         snapshot: Called after every user priority but the last.
         log: Gets every visit.
@@ -139,9 +139,9 @@ def make_problem(
 
     Args:
         program: The program.
-        semantics: What the dialects say about the ops.
+        semantics: The traits, rules and data flow of the ops.
         conservative: Whether ops may not introduce sub-axes or uneven shards.
-        warnings: Receives what is worth knowing but no error.
+        warnings: Receives the warnings.
         check_arguments: Whether arguments of blocks, too, must have a type that can be sharded; the reference leaves
             the others without a sharding.
 
@@ -157,7 +157,7 @@ def make_problem(
 
 @contextmanager
 def _shown(program: Program, solution: Solution) -> Iterator[None]:
-    """Let a program look like the reference's between two user priorities: all rules on the ops, unused ops gone."""
+    """Apply a solution for the time of a snapshot, as the reference: all rules on the ops, unused ops erased."""
     before = dict(program.shardings)
     apply_solution(program, solution)
     settle_rules(program, solution.problem, keep=True)

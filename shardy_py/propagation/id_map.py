@@ -1,4 +1,4 @@
-"""Numbers by the id of a value or an op."""
+"""Map from ids of values or ops to numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ABSENT = -1
 
 
 class IdMap(Mapping[int, int]):
-    """A mapping from ids, which a program gives out one after the other, to numbers that are not negative.
+    """Mapping from ids, which a program gives out in order, to numbers that are not negative.
 
     It takes a third of the memory of a dictionary.
 

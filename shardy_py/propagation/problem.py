@@ -1,4 +1,4 @@
-"""The compiled form of a program: steps over integer slots, ready to be solved any number of times."""
+"""Compiled form of a program: steps over integer slots, which can be solved any number of times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_RULE = -1
 
 @define(frozen=True)
 class StepGroup:
-    """Steps that behave alike under every schedule without predicates.
+    """Description of the steps that behave alike under every schedule without predicates.
 
     Attributes:
         name: The op's name.
@@ -49,12 +49,12 @@ class StepGroup:
 
 ShardingsOf = Callable[[Sequence[int]], tuple[int, ...]]
 Transform = tuple[Callable[[TensorSharding], TensorSharding], Callable[[TensorSharding], TensorSharding]]
-"""How the sharding of an edge's target looks from the sources, and back."""
+"""Maps from the sharding of an edge's target to that seen from the sources, and back."""
 
 
 @define
 class Problem:
-    """All that solving needs, as flat lists indexed by step or slot.
+    """Steps and slots of a program, as flat lists indexed by step or slot.
 
     Attributes:
         outcomes: Classes of rules, interned shardings, memoised outcomes.
@@ -72,7 +72,7 @@ class Problem:
         dependents: Slot to the steps that see a change of it.
         shardings_of: Step to the function that picks the shardings of its slots out of those of all slots.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
-        removal: Which steps belong to ops without uses, or None where there are none.
+        removal: The ops without uses, or None where there are none.
         slot_of: Value id to slot, for every value that can be sharded; several values may share one.
     """
 
@@ -128,7 +128,7 @@ class Problem:
 
 
 def _of_few(slots: tuple[int, ...]) -> ShardingsOf:
-    """Return what picks the shardings of at most one slot."""
+    """Return the function that picks the shardings of at most one slot."""
     return lambda shardings: tuple([shardings[slot] for slot in slots])
 
 

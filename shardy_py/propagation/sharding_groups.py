@@ -23,7 +23,7 @@ def sync_sharding_groups(program: Program, semantics: OpSemantics, warnings: lis
 
     Args:
         program: The program; its table, and in a conflict its ops, are changed.
-        semantics: What the dialects say about the ops.
+        semantics: The traits, rules and data flow of the ops.
         warnings: Receives one warning per conflict.
     """
     members: dict[int, list[Op]] = {}

@@ -1,4 +1,4 @@
-"""Slots: one number per place that holds a sharding.
+"""Slots: integers for the values whose shardings propagate.
 
 Values that an edge ties together share one slot (the edge's); values that cannot be sharded have none.
 """
@@ -53,7 +53,7 @@ class Slots:
 
 
 class EdgeInfo(NamedTuple):
-    """What an ``sdy.data_flow_edge`` belongs to."""
+    """Op and value that an ``sdy.data_flow_edge`` belongs to."""
 
     owner_op: Op
     owner: Value

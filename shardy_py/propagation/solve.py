@@ -1,4 +1,4 @@
-"""The priority hierarchy as nested loops: user priorities > op-priority levels > strategies > fixpoint."""
+"""Priority hierarchy as nested loops: user priorities > levels of the schedule > strategies > fixpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardy_py.schedule.default import Schedule, Vector
 Strategies = tuple[Strategy, ...]
 AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)
 AfterPriority = Callable[[int, Sequence[int]], None]
-"""Gets a user priority that is done, but is not the last, and the sharding id of every slot."""
+"""Receiver of a user priority that is done, but is not the last, and of the sharding id of every slot."""
 
 
 @define(frozen=True)
@@ -47,12 +47,12 @@ def solve(
 
     Args:
         problem: The compiled program; it is not changed and may be solved again.
-        schedule: The op priorities; None for every op in both directions at once.
+        schedule: The schedule; None for every op in both directions at once.
         strategies: The factor propagation strategies, in the order in which each level runs them.
         user_priorities: Whether priorities on dimension shardings count; if not they are carried along.
         observer: Gets every accepted update as it happens.
         after_priority: Called after every user priority but the last.
-        log: Gets every visit, whether or not it changes anything.
+        log: Receives every visit, also those that change nothing.
     """
     recorder = None if observer is None and log is None else Recorder(problem, observer, log)
     solver = _Solver(problem, schedule, strategies, recorder)
@@ -83,12 +83,12 @@ def apply_round(problem: Problem, current: list[int], one: PriorityRound) -> Non
 
 
 class _Solver:
-    """The state of one solve.
+    """State of one solve.
 
-    What a visit does depends on the directions and the shardings that the step sees. So a level need not visit a step
-    that it gives no other directions than the level before, unless one of its shardings changed since its last visit.
-    All other visits come in the order in which they would if each level began with a visit of every step, as in the
-    reference.
+    The outcome of a visit depends on the directions and the shardings that the step sees only. So a level need not
+    visit a step to which it gives no other directions than the level before, unless one of its shardings changed since
+    its last visit. All other visits come in the order in which they would if each level began with a visit of every
+    step, as in the reference.
     """
 
     def __init__(
@@ -204,10 +204,10 @@ class _Solver:
                     again.extend(problem.dependents.all_of(slot))
 
     def _assign(self, slot: int, sharding_id: int) -> list[int]:
-        """Set a slot; results that had no sharding beside it become open, as one attribute holds them all.
+        """Set a slot, and open the other results of its op that have no sharding: one attribute holds them all.
 
         Returns:
-            The steps that see how the other results changed; the worklist is not told of them.
+            The steps that see a change of the other results; they are not put back on the worklist.
         """
         current = self.current
         was_missing = current[slot] == NO_SHARDING
@@ -287,7 +287,7 @@ class _Solver:
         Args:
             slot: The slot.
             new: Its sharding.
-            tied_new: What the step computed, without the manual axes that the target adds; groups get that.
+            tied_new: The sharding for its group: that of the step, without the manual axes that the target adds.
             step: The step that is visited.
             work: The worklist.
         """
@@ -382,7 +382,7 @@ class _Worklist:
                     self.stack.append(step)
 
     def touch(self, steps: Iterable[int], active: bytearray, again: list[int]) -> None:
-        """Let steps see a change for which they are not put back: in their first turn, or at the next level."""
+        """Mark steps that see a change and are not put back: they wait for their first turn, or for the next level."""
         for step in steps:
             again.append(step)
             if step >= self.cursor:

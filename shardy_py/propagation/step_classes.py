@@ -1,4 +1,4 @@
-"""Steps that do the same with the same shardings at every level of a schedule, and what each level allows them."""
+"""Classes of steps with equal outcomes for equal shardings, and their directions at each level of a schedule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StepClasses:
     """The classes of a problem under a schedule.
 
     A class is a step group, unless the schedule has predicates: these look at every op, and may divide a group.
-    Classes with the same profile are allowed the same at every level.
+    Classes with the same profile have the same directions at every level.
 
     Attributes:
         of_step: Step to class.
@@ -49,7 +49,7 @@ class StepClasses:
 
     @property
     def num_levels(self) -> int:
-        """How many levels there are."""
+        """The number of levels."""
         return 1 if self._schedule is None else len(self._schedule.levels)
 
     def directions(self, group: int, vector: Vector) -> Directions:
@@ -85,7 +85,7 @@ class StepClasses:
         self.of_step[step] = step_class
 
     def regroup(self, alive: Sequence[int]) -> None:
-        """Find the members of all classes again, after some steps moved and others are gone."""
+        """Rebuild the members of all classes, after some steps moved and others were erased."""
         self.members = [[] for _ in self.groups]
         for step, step_class in enumerate(self.of_step):
             if alive[step]:

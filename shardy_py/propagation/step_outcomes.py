@@ -1,7 +1,7 @@
-"""Shardings and rules as small integers, and what one step makes of its shardings, computed once.
+"""Outcomes of steps, each computed once.
 
-What a visit of a step does depends on its rule, directions, strategy and shardings only. A program repeats the same
-few hundred combinations over and over, so the outcome is kept under that key.
+The outcome of a visit depends on the rule, directions, strategy and shardings of the step only. A program repeats the
+same few hundred combinations over and over, so outcomes are kept under that key.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def factor_kinds(rule: OpShardingRule) -> tuple[int, ...]:
 
 
 class StepMemo(dict[tuple[int, ...], Outcome]):
-    """The outcomes of all steps with a class of rules and everything else alike, by their shardings.
+    """Outcomes of all steps with one class of rules and one `MemoKey`, by their shardings.
 
     A missing outcome is computed at once: a look-up costs nothing but the one in the dictionary.
     """
@@ -95,7 +95,7 @@ class StepMemo(dict[tuple[int, ...], Outcome]):
 
 @define(frozen=True)
 class MemoKey:
-    """What the outcome of a step depends on besides the class of its rule and its shardings.
+    """Key of the outcomes of a step, besides the class of its rule and its shardings.
 
     Attributes:
         directions: One direction per factor, blocked factors included.
@@ -111,7 +111,7 @@ class MemoKey:
 
 
 class _Nothing(dict[tuple[int, ...], Outcome]):
-    """The outcomes of steps along no factor of which shardings may go."""
+    """Empty outcomes, of steps without a direction along any factor."""
 
     def __missing__(self, ids: tuple[int, ...]) -> Outcome:
         return ()
@@ -121,7 +121,7 @@ NOTHING: dict[tuple[int, ...], Outcome] = _Nothing()
 
 
 class _WholeAxisRules(dict[int, WholeAxisRule | None]):
-    """The whole_axis_rules of classes of rules; a missing one is made at once."""
+    """Per-class fast forms of rules; a missing one is made at once."""
 
     __slots__ = ("_rules",)
 
@@ -134,7 +134,7 @@ class _WholeAxisRules(dict[int, WholeAxisRule | None]):
 
 
 class StepOutcomes:
-    """The outcomes of steps, computed on demand and kept.
+    """Outcomes of steps, computed on demand and kept.
 
     Attributes:
         table: The interned shardings.
@@ -177,14 +177,14 @@ class StepOutcomes:
         is_elementwise: bool = False,
         conservative: bool = False,
     ) -> StepMemo:
-        """Return what visits change, by shardings.
+        """Return the outcomes of visits, by shardings.
 
         Args:
             rule_id: The class of the rule.
-            directions: See `MemoKey`; so are the others.
-            strategy: See there.
-            is_elementwise: See there.
-            conservative: See there.
+            directions: The direction of every factor.
+            strategy: Basic or aggressive.
+            is_elementwise: Whether the op counts as elementwise.
+            conservative: Whether sub-axes may not be introduced.
         """
         key = (rule_id, directions, strategy is Strategy.BASIC, is_elementwise, conservative)
         found = self._memos.get(key)
@@ -203,21 +203,21 @@ class StepOutcomes:
         is_elementwise: bool = False,
         conservative: bool = False,
     ) -> Outcome:
-        """Return what a visit changes; see `memo`.
+        """Return the outcome of a visit.
 
         Args:
-            rule_id: See there.
-            directions: See there.
-            strategy: See there.
+            rule_id: The class of the rule.
+            directions: The direction of every factor.
+            strategy: Basic or aggressive.
             ids: The shardings of operands and results.
-            is_elementwise: See there.
-            conservative: See there.
+            is_elementwise: Whether the op counts as elementwise.
+            conservative: Whether sub-axes may not be introduced.
         """
         memo = self.memo(rule_id, directions, strategy, is_elementwise=is_elementwise, conservative=conservative)
         return memo[ids]
 
     def compute(self, rule_id: int, context: MemoKey, ids: tuple[int, ...]) -> Outcome:
-        """Return what a visit changes, computed anew.
+        """Compute the outcome of a visit.
 
         Mirrors basic_propagation.cc::propagateTensorShardings.
         """

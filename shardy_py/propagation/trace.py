@@ -1,8 +1,8 @@
-"""What a solve did, visit by visit, for whoever asks why.
+"""Log of a solve, visit by visit, and its accepted updates.
 
 A solve with a log notes every visit of a step and every synchronisation of a function result: what it saw and what it
 changed, as small integers. A solve with an observer reports those that changed shardings, the accepted updates, as they
-happen. What the factors looked like, and what was refused and why, is computed again when asked for. Without either
+happen. Factor shardings and refusals with their reasons are computed again when asked for. Without either
 nothing of this exists.
 """
 
@@ -95,7 +95,7 @@ DirectionsOf = Callable[[int, int, int], Directions]
 
 
 class Place(NamedTuple):
-    """Where in the hierarchy a visit happens."""
+    """Place of a visit in the priority hierarchy."""
 
     user_priority: int
     level: int
@@ -110,8 +110,8 @@ class Visit(NamedTuple):
         place: The index of the place in the log.
         group: The index of the step's group at that time; -1 for a function result.
         seen: The shardings as the step saw them.
-        changed: What changed, as the step's own tensors hold it.
-        outcome: The same as the step computed it, which is what sharding groups get.
+        changed: The outcome as the tensors of the step hold it.
+        outcome: The outcome as the step computed it, which sharding groups get.
     """
 
     step: int
@@ -140,7 +140,7 @@ class VisitLog:
 
 
 class Recorder:
-    """Notes what one solve does, for its observer and its log; exists only where there is one of them.
+    """Recorder of one solve for its observer and its log; exists only where there is one of them.
 
     Args:
         problem: The problem that is solved.
@@ -155,7 +155,7 @@ class Recorder:
         self.keeps_all = log is not None
 
     def enter(self, user_priority: int, level: int, strategy: Strategy) -> None:
-        """Note where in the hierarchy the following visits happen."""
+        """Note the place of the following visits in the hierarchy."""
         self.log.places.append(Place(user_priority, level, strategy))
 
     def record(
@@ -170,12 +170,12 @@ class Recorder:
         """Note a visit, before its outcome is applied.
 
         Args:
-            step: See `Visit`; so are the others.
-            group: See there.
-            seen: See there.
+            step: The step, see `Visit.step`.
+            group: The index of its group.
+            seen: The shardings as the step saw them.
             current: Slot to sharding.
-            changed: See there.
-            outcome: See there.
+            changed: The outcome as the tensors of the step hold it.
+            outcome: The outcome as the step computed it.
         """
         visit = Visit(step, len(self.log.places) - 1, group, seen, changed, outcome)
         if self.keeps_all:

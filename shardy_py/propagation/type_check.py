@@ -1,4 +1,4 @@
-"""Which types can be sharded."""
+"""Check of the types that can be sharded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""User priorities: which dimension shardings take part in which round."""
+"""User priorities: the rounds in which dimension shardings take part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardy_py.sharding.tensor import CLOSED, DimensionSharding, TensorSharding
 
 @frozen
 class PriorityRound:
-    """One user priority above 0 and what comes into play with it, as functions of the sharding reached so far."""
+    """One user priority above 0, with its dimension shardings as updates of the shardings reached so far."""
 
     priority: int
     updates: tuple[tuple[int, Callable[[TensorSharding], TensorSharding]], ...]
@@ -50,7 +50,7 @@ def start_priorities(problem: Problem, current: list[int]) -> list[PriorityRound
 def _enter(
     table: ShardingTable, sharding_id: int
 ) -> tuple[int, list[tuple[int, Callable[[TensorSharding], TensorSharding]]]]:
-    """Return the id of what a sharding is in the first round, and what comes into play later, by priority."""
+    """Return the id of a sharding in the first round, and its later updates by priority."""
     original = table.values[sharding_id]
     assert original is not None, "a slot without a sharding has nothing to enter"
     priorities = sorted({dim.priority_or_default for dim in original.dim_shardings} - {0})

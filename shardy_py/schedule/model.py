@@ -125,7 +125,7 @@ class Selector:
 
     @property
     def is_predicated(self) -> bool:
-        """Whether a function of the op narrows the choice."""
+        """True if a function of the op narrows the choice."""
         return self.predicate is not _always
 
     def matches_op(self, op: Op, traits: frozenset[Trait]) -> bool:
@@ -250,7 +250,7 @@ class Schedule:
 
     @cached_property
     def is_predicated(self) -> bool:
-        """Whether functions of ops narrow a choice."""
+        """True if functions of ops narrow a choice."""
         return any(entry.selector.is_predicated for _, entry in self.entries)
 
     @cached_property

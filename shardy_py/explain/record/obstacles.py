@@ -1,4 +1,4 @@
-"""Obstacles to an axis: what of a step keeps a tensor from taking it."""
+"""Obstacles to an axis: the parts of a step that keep a tensor from taking it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _after(
 
 
 class _Reporter:
-    """Lists what every tensor got and did not get of the axes of the others."""
+    """Reporter of the axes that every tensor got, and did not get, from the others."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class _Reporter:
         raise AssertionError("an axis that nothing stops is taken")
 
     def _completed(self, obstacle: Obstacle, factor: int) -> Obstacle:
-        """Add why the other factor was preferred, where it was; say what closed a factor, if not the user."""
+        """Return an obstacle with why another factor was preferred, or with the axes that closed a factor."""
         ranks = self.decisions.ranks
         if obstacle.reason is Reason.LOST and obstacle.factor is not None and not self._keeps(obstacle):
             detail = f"factor {factor_symbol(obstacle.factor)} was preferred, and could not keep it"

@@ -1,4 +1,4 @@
-"""What both factor propagation strategies share: compatible axes, and conflicts within and across factors."""
+"""Common parts of both factor propagation strategies: compatible axes, and conflicts within and across factors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Strategy(Enum):
 
 @frozen
 class StepContext:
-    """What a factor propagation needs to know of a step besides its shardings.
+    """Properties of a step for factor propagation, besides its shardings.
 
     Args:
         factor_sizes: The size of every factor.
@@ -212,7 +212,7 @@ def prefix_within_factor(
     factor_size: int,
     mesh: Mesh,
 ) -> AxisRef | None:
-    """Return the largest prefix of ``axis`` that the tensor can take along a factor after what it takes already.
+    """Return the largest prefix of ``axis`` that the tensor can take along a factor, behind the axes before it.
 
     Mirrors basic_factor_propagation.cc::compatiblePrefixNoConflictsWithinFactor.
 
@@ -257,7 +257,7 @@ def truncate_by_conflicts(
 
     Args:
         axes: The axes, major first.
-        remove_conflicts: Maps an axis and the product of the sizes before it to what of it can stay.
+        remove_conflicts: Maps an axis and the product of the sizes before it to the prefix that can stay.
         context: The step.
     """
     prev_sharded_size = 1
@@ -272,7 +272,7 @@ def truncate_by_conflicts(
 
 
 def expand(tensor: TensorFactorShardings, factor: int, axes: Axes) -> bool:
-    """Give a tensor longer axes along a factor; return whether it took them.
+    """Expand the axes of a tensor along a factor; return whether they became longer.
 
     Mirrors sharding_projection.cc::expandShardingAxes.
     """
@@ -284,4 +284,4 @@ def expand(tensor: TensorFactorShardings, factor: int, axes: Axes) -> bool:
 
 
 Updates = Sequence[bool]
-"""Which tensors of a step changed, operands then results."""
+"""Per-tensor flags of a step, operands then results: whether the tensor changed."""

@@ -225,7 +225,7 @@ def _give(
     wanted: Iterable[tuple[int, Names]],
     limits: Iterable[int],
 ) -> None:
-    """Let a tensor take what it can of the axes along factors.
+    """Expand a tensor by the axes that it can take along factors.
 
     Args:
         rule: The rule.
