@@ -6,21 +6,9 @@ import pytest
 
 from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.ir.builder import Builder
-from shardy_py.ir.types import OpaqueType, tensor
-from shardy_py.propagation import (
-    DEFAULT,
-    FLAT,
-    Direction,
-    Entry,
-    Level,
-    Schedule,
-    Selector,
-    compile_program,
-    propagate_program,
-    solve,
-)
+from shardy_py.ir.types import tensor
 from shardy_py.sharding import Mesh
-from tests.unit.propagation.toy import propagate, texts, toy_registry
+from tests.unit.propagation.toy import propagate, texts
 
 T = tensor(8, 8)
 
@@ -87,18 +75,6 @@ def test_conservative_propagation_introduces_no_sub_axes() -> None:
     assert texts(b, [x]) == [None]
 
 
-def test_user_priorities_decide_before_sizes() -> None:
-    """The operand with the more urgent priority wins although the other one is larger."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [tensor(8, 16), tensor(16, 32)]) as (x, y):
-        b.shard(x, '[{"a"}p1, {?}]')
-        b.shard(y, '[{?}, {"a"}p2]')
-        z = b.op("toy.matmul", [x, y], [tensor(8, 32)])
-        b.return_(z)
-    propagate(b)
-    assert texts(b, [x, y, z]) == ['[{"a"}, {?}]', '[{?}, {"a"}]', '[{"a", ?}, {?}]']
-
-
 @pytest.mark.parametrize(
     ("direction", "expected"),
     [
@@ -119,36 +95,6 @@ def test_a_barrier_lets_through_its_direction_only(direction: int, expected: lis
         b.return_(after)
     propagate(b)
     assert texts(b, [x, middle, after]) == expected
-
-
-def test_members_of_a_group_change_together() -> None:
-    """An axis that reaches one member of a sharding group reaches all, and goes on from there."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [T, T]) as (x, y):
-        b.shard(x, '[{"a", ?}, {?}]')
-        p = b.op("toy.effect", [x], [T])
-        q = b.op("toy.effect", [y], [T])
-        b.emit("sdy.sharding_group", [p], attributes={"group_id": 0})
-        b.emit("sdy.sharding_group", [q], attributes={"group_id": 0})
-        b.return_(p, q)
-    propagate(b)
-    assert texts(b, [p, q, y]) == ['[{"a", ?}, {?}]'] * 3
-
-
-def test_a_conflict_in_a_group_becomes_open_constraints() -> None:
-    """Members with different shardings get one constraint each, and a warning is given."""
-    b = Builder(mesh=Mesh.of(a=2, b=2))
-    with b.function("main", [T, T]) as (x, y):
-        b.shard(x, '[{"a"}, {}]')
-        b.shard(y, '[{"b"}, {}]')
-        b.emit("sdy.sharding_group", [x], attributes={"group_id": 0})
-        b.emit("sdy.sharding_group", [y], attributes={"group_id": 0})
-        b.return_(x, y)
-    warnings = []
-    propagate_program(b.program, toy_registry(), warnings=warnings)
-    constraints = [op for op in b.program.walk() if op.name == "sdy.sharding_constraint"]
-    assert {op.operands[0] for op in constraints} == {x, y}
-    assert [warning.code for warning in warnings] == ["sharding-group-conflict"]
 
 
 def test_an_edge_joins_what_flows_into_a_loop_and_out_of_it() -> None:
@@ -201,73 +147,6 @@ def test_the_other_results_of_a_sharded_op_become_open() -> None:
     assert texts(b, [first, second]) == ['[{"a", ?}]', "[{?}]"]
 
 
-def test_a_problem_can_be_solved_again_with_another_schedule() -> None:
-    """Orderings that let different ops go first decide a conflict differently, from one compiled problem."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [T, T, T]) as (x, y, w):
-        b.shard(x, '[{"a", ?}, {?}]')
-        b.shard(y, '[{?}, {"a", ?}]')
-        z = b.op("toy.neg", [x], [T])
-        s = b.op("toy.move", [y], [T])
-        t = b.op("toy.effect", [w], [T])
-        b.op("toy.add", [z, t], [T])
-        out = b.op("toy.add", [t, s], [T])
-        b.return_(z, out)
-    problem = compile_program(b.program, toy_registry())
-
-    def order(*names: str) -> Schedule:
-        return Schedule(tuple(Level(name, (Entry(Selector(names=(name,))),)) for name in names))
-
-    slot = problem.slot_values.index(out)
-    found = {}
-    for name, schedule in {"default": DEFAULT, "flat": FLAT, "move": order("toy.move", "toy.add")}.items():
-        solution = solve(problem, schedule=schedule)
-        again = solve(problem, schedule=schedule)
-        assert solution.shardings == again.shardings
-        found[name] = problem.table.values[solution.shardings[slot]]
-    assert str(found["move"]) == '<@mesh, [{?}, {"a", ?}]>'
-    assert found["default"] is not None
-    assert found["flat"] is not None
-
-
-def test_directions_of_a_level_are_added_to_those_before() -> None:
-    """Forward at one level and backward at the next make both."""
-    b = Builder(mesh=Mesh.of(a=2, b=2))
-    with b.function("main", [T]) as (x,):
-        b.shard(x, '[{"a", ?}, {?}]')
-        y = b.op("toy.effect", [x], [T])
-        b.return_(y, shardings=['[{?}, {"b", ?}]'])
-    everything = Selector()
-    forward_only = Schedule((Level("forward", (Entry(everything, Direction.FORWARD),)),))
-    problem = compile_program(b.program, toy_registry())
-    solution = solve(problem, schedule=forward_only)
-    assert str(problem.table.values[solution.shardings[problem.slot_values.index(x)]]) == '<@mesh, [{"a", ?}, {?}]>'
-    both = Schedule((*forward_only.levels, Level("backward", (Entry(everything, Direction.BACKWARD),))))
-    solution = solve(problem, schedule=both)
-    assert (
-        str(problem.table.values[solution.shardings[problem.slot_values.index(x)]]) == '<@mesh, [{"a", ?}, {"b", ?}]>'
-    )
-
-
-@pytest.mark.parametrize(
-    ("type_", "fragment"),
-    [
-        (tensor(None, 8), "static shape"),
-        (OpaqueType("tuple<tensor<8xf32>>"), "tuples"),
-        (OpaqueType("tensor<*xf32>"), "ranked tensors"),
-    ],
-)
-def test_types_that_cannot_be_sharded_are_refused(type_: object, fragment: str) -> None:
-    """Dynamic shapes, unranked tensors and tuples are errors that name the op."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [T]) as (x,):
-        b.op("toy.odd", [x], [type_])
-        b.return_(x)
-    with pytest.raises(UnsupportedError, match=fragment) as caught:
-        propagate(b)
-    assert caught.value.diagnostics[0].op == "toy.odd"
-
-
 def test_several_functions_need_a_main() -> None:
     """Without a function named main the entry is unknown."""
     b = Builder(mesh=Mesh.of(a=2))
@@ -308,22 +187,3 @@ def test_an_unused_op_inside_an_unused_op_goes_first() -> None:
     propagate(b)
     assert texts(b, [x]) == [None]
     assert [op.name for op in b.program.walk()][2:] == ["func.return"]
-
-
-@pytest.mark.parametrize("sharded", ["initial", "other member"])
-def test_a_loop_argument_follows_its_group_but_does_not_lead_it(sharded: str) -> None:
-    """The argument shares its slot with the result of the loop; the group knows only the argument."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [T, T]) as (x, y):
-        member = b.op("toy.effect", [y], [T])
-        with b.region_op("toy.loop", [x], [T]) as loop, b.region(loop, [T]) as (carried,):
-            b.emit("sdy.sharding_group", [carried], attributes={"group_id": 0})
-            b.emit("toy.yield", [carried])
-        edge = b.op("sdy.data_flow_edge", [loop.result], [T])
-        b.emit("sdy.sharding_group", [member], attributes={"group_id": 0})
-        b.return_(edge, member)
-        b.shard(x if sharded == "initial" else y, '[{"a", ?}, {?}]')
-    propagate(b)
-    expected = None if sharded == "initial" else '[{"a", ?}, {?}]'
-    assert texts(b, [member]) == [expected]
-    assert texts(b, [edge]) == ['[{"a", ?}, {?}]']

@@ -1,127 +1,13 @@
-"""Schedules by name, as TOML, and out of what users and plugins say."""
+"""Schedules that have names."""
 
 from __future__ import annotations
 
 import pytest
 
-from shardy_py.errors import OptionError, PluginError
-from shardy_py.ir.interfaces import Elementwise, Trait
-from shardy_py.schedule.builtin import NAMED, builtin_schedule
-from shardy_py.schedule.default import DEFAULT, FLAT
-from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Schedule, Selector
-from shardy_py.schedule.op_priorities import order_ops, with_plugin_priorities
-from shardy_py.schedule.toml import format_schedule, parse_schedule, read_schedule
-from shardy_py.sharding.rule import FactorKind
-
-
-@pytest.mark.parametrize("name", sorted(NAMED))
-def test_built_in_orderings_survive_toml(name: str) -> None:
-    """A schedule written as TOML and read back is the same value."""
-    schedule = builtin_schedule(name)
-    assert parse_schedule(format_schedule(schedule)) == schedule
-
-
-def test_a_file_may_settle() -> None:
-    """It does where it says so, or where what follows does and it says nothing else."""
-    assert not parse_schedule('[[level]]\nentries = ["toy.add"]').settles
-    assert parse_schedule('settles = true\n[[level]]\nentries = ["toy.add"]').settles
-    assert parse_schedule('then = "settled"') == builtin_schedule("settled")
-    assert parse_schedule('then = "settled"\nsettles = false') == DEFAULT
-    with pytest.raises(OptionError, match="settles is 'yes'"):
-        parse_schedule('settles = "yes"')
-
-
-def test_what_comes_first_settles_with_the_rest() -> None:
-    """Levels of users and plugins keep that the rest settles; it is printed."""
-    schedule = order_ops([["toy.add"]], rest=builtin_schedule("settled"))
-    assert schedule.settles
-    assert str(schedule).endswith("the last level again, until nothing changes")
-    priority = OpPriority(0, Entry(Selector(names=("toy.add",))))
-    assert with_plugin_priorities(builtin_schedule("settled"), [priority]).settles
-
-
-def test_everything_a_schedule_can_say_survives_toml() -> None:
-    """Names, exclusions, kinds, uses, directions and odd characters are kept."""
-    selector = Selector(
-        names=('a"\\\x7f\n.*', "é.f"),
-        traits=(Elementwise, Trait("mine")),
-        excluded_traits=(Trait("x"),),
-        excluded_names=("a.b",),
-        factor_kinds=(FactorKind.REDUCTION, FactorKind.PASS_THROUGH),
-        uses="multiple",
-    )
-    directions = (Direction.FORWARD, Direction.BACKWARD, Direction.NONE, Direction.BOTH)
-    schedule = Schedule((Level("l\t1", tuple(Entry(selector, item) for item in directions)),))
-    assert parse_schedule(format_schedule(schedule), more_traits=("mine", "x")) == schedule
-
-
-def test_a_file_names_known_traits_only() -> None:
-    """A trait that nobody gives is an error with the closest known one and all others."""
-    text = '[[level]]\nentries = [{traits = ["Elementwise", "ElementWise"], except-traits = ["Broadcats"]}]'
-    with pytest.raises(OptionError) as caught:
-        parse_schedule(text)
-    first, second = caught.value.diagnostics
-    assert first.message == "level 0, entry 0: traits: there is no trait 'ElementWise'"
-    assert first.hint.startswith("did you mean Elementwise? the known traits are AsSdyConstant, ")
-    assert "did you mean Broadcast?" in second.hint
-    assert parse_schedule(text, more_traits=("ElementWise", "Broadcats")).levels[0].entries
-
-
-def test_a_function_is_no_data() -> None:
-    """A schedule with a predicate cannot be written."""
-    schedule = order_ops([[lambda op: op.name == "a.b"]])
-    with pytest.raises(OptionError, match="cannot be written as TOML"):
-        format_schedule(schedule)
-
-
-def test_a_file_may_list_names_only() -> None:
-    """Levels that are written come first; the rest follows as by default, as another schedule, or not at all."""
-    text = '{}[[level]]\nentries = ["toy.add", "toy.m*"]\n'
-    level = Level("level 0", (Entry(Selector(names=("toy.add",))), Entry(Selector(names=("toy.m*",)))))
-    assert parse_schedule(text.format("")) == Schedule((level, *DEFAULT.levels))
-    assert parse_schedule(text.format("then = 'flat'\n")) == Schedule((level, *FLAT.levels))
-    assert parse_schedule(text.format("then = 'nothing'\n")) == Schedule((level,))
-    assert parse_schedule(text.format(""), rest=FLAT) == Schedule((level, *FLAT.levels))
-
-
-@pytest.mark.parametrize(
-    ("text", "messages"),
-    [
-        ("[[level", ["this is not TOML: Expected ']]' at the end of an array declaration (at end of document)"]),
-        ("levels = 3", ["unknown key 'levels'"]),
-        ("level = 3", ["level is not a list of tables"]),
-        ("then = 'nothing'", ["the schedule has no level"]),
-        ("then = 'later'", ["then is 'later'"]),
-        ("[[level]]\nname = 3", ["level 0: name is 3, not a text", "level 0: there are no entries"]),
-        (
-            "[[level]]\nentries = [3, {op = 'a'}]",
-            ["level 0, entry 0: 3 is neither", "level 0, entry 1: unknown key 'op'"],
-        ),
-        ("[[level]]\nentries = [{names = 'a'}]", ["level 0, entry 0: names is 'a', not a list of texts"]),
-        (
-            "[[level]]\nentries = [{uses = 'one', direction = 1, factors = ['sum']}]",
-            [
-                "level 0, entry 0: factors is 'sum'",
-                "level 0, entry 0: uses is 'one'",
-                "level 0, entry 0: direction is 1",
-            ],
-        ),
-    ],
-)
-def test_all_mistakes_in_a_file_are_listed(text: str, messages: list[str]) -> None:
-    """Each problem says where it is."""
-    with pytest.raises(OptionError) as caught:
-        parse_schedule(text, source="s.toml")
-    found = [item.message for item in caught.value.diagnostics]
-    assert len(found) == len(messages)
-    assert all(message.startswith(start) for message, start in zip(found, messages, strict=True)), found
-    assert {item.location for item in caught.value.diagnostics} == {"s.toml"}
-
-
-def test_a_file_that_is_not_there_is_an_option_error() -> None:
-    """The error names the file and the schedules that need none."""
-    with pytest.raises(OptionError, match="elementwise-first"):
-        read_schedule("no such file.toml")
+from shardy_py.errors import OptionError
+from shardy_py.ir.graph import Op, Program
+from shardy_py.schedule.builtin import BUILTIN, NAMED, builtin_schedule
+from shardy_py.schedule.default import DEFAULT, kind_directions, matching_entries
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
@@ -130,38 +16,16 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         builtin_schedule("defualt")
 
 
-def test_listed_ops_come_first() -> None:
-    """Each list is a level of its own before the levels of the rest."""
-    entry = Entry(Selector(names=("toy.f",)), Direction.FORWARD)
-    level = Level("mine", (entry,))
-    schedule = order_ops([["toy.add", Elementwise], [entry, Selector(uses="single")], level], rest=FLAT)
-    assert schedule.levels == (
-        Level("given level 0", (Entry(Selector(names=("toy.add",), traits=(Elementwise,))),)),
-        Level("given level 1", (entry, Entry(Selector(uses="single")))),
-        level,
-        *FLAT.levels,
-    )
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_in_the_end_every_factor_propagates(name: str) -> None:
+    """Whatever comes first, the last level gives every kind of factor of any op a direction."""
+    schedule = builtin_schedule(name)
+    chosen = matching_entries(schedule, Op(Program(), "no.such_op"), frozenset())
+    for multi_use in (False, True):
+        assert all(kind_directions(schedule, chosen, len(schedule.levels) - 1, multi_use=multi_use).values())
 
 
-@pytest.mark.parametrize("given", ["toy.add", 3, [3]])
-def test_anything_else_is_refused(given: object) -> None:
-    """A level is a list of things that choose ops."""
-    with pytest.raises(OptionError, match="op_priorities"):
-        order_ops([given])  # type: ignore[list-item]
-
-
-def test_a_plugin_replaces_what_the_default_says_of_its_ops() -> None:
-    """The named ops leave all levels but the last and enter the plugin's."""
-    entry = Entry(Selector(names=("toy.late",)))
-    schedule = with_plugin_priorities(DEFAULT, [OpPriority(2, entry)])
-    assert schedule.levels[-1] == DEFAULT.levels[-1]
-    assert schedule.levels[2].entries[-1] == entry
-    for level in schedule.levels[:-1]:
-        assert all("toy.late" in item.selector.excluded_names for item in level.entries if item != entry)
-    assert with_plugin_priorities(DEFAULT, []) is DEFAULT
-
-
-def test_a_level_the_default_does_not_have_is_refused() -> None:
-    """A priority past the last level is an error of the plugin."""
-    with pytest.raises(PluginError, match="there is no level 9"):
-        with_plugin_priorities(DEFAULT, [OpPriority(9, Entry(Selector(names=("toy.f",))))])
+def test_comparisons_begin_with_the_default() -> None:
+    """The first of the built-in schedules is what the others are compared with."""
+    assert next(iter(BUILTIN.values())) is DEFAULT
+    assert BUILTIN.items() <= NAMED.items()

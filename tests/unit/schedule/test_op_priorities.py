@@ -1,0 +1,58 @@
+"""Schedules made of op priorities, of users and of plugins."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_py.errors import OptionError, PluginError
+from shardy_py.ir.interfaces import Elementwise
+from shardy_py.schedule.builtin import builtin_schedule
+from shardy_py.schedule.default import DEFAULT, FLAT
+from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Selector
+from shardy_py.schedule.op_priorities import order_ops, with_plugin_priorities
+
+
+def test_what_comes_first_settles_with_the_rest() -> None:
+    """Levels of users and plugins keep that the rest settles; it is printed."""
+    schedule = order_ops([["toy.add"]], rest=builtin_schedule("settled"))
+    assert schedule.settles
+    assert str(schedule).endswith("the last level again, until nothing changes")
+    priority = OpPriority(0, Entry(Selector(names=("toy.add",))))
+    assert with_plugin_priorities(builtin_schedule("settled"), [priority]).settles
+
+
+def test_listed_ops_come_first() -> None:
+    """Each list is a level of its own before the levels of the rest."""
+    entry = Entry(Selector(names=("toy.f",)), Direction.FORWARD)
+    level = Level("mine", (entry,))
+    schedule = order_ops([["toy.add", Elementwise], [entry, Selector(uses="single")], level], rest=FLAT)
+    assert schedule.levels == (
+        Level("given level 0", (Entry(Selector(names=("toy.add",), traits=(Elementwise,))),)),
+        Level("given level 1", (entry, Entry(Selector(uses="single")))),
+        level,
+        *FLAT.levels,
+    )
+
+
+@pytest.mark.parametrize("given", ["toy.add", 3, [3]])
+def test_anything_else_is_refused(given: object) -> None:
+    """A level is a list of things that choose ops."""
+    with pytest.raises(OptionError, match="op_priorities"):
+        order_ops([given])  # type: ignore[list-item]
+
+
+def test_a_plugin_replaces_what_the_default_says_of_its_ops() -> None:
+    """The named ops leave all levels but the last and enter the plugin's."""
+    entry = Entry(Selector(names=("toy.late",)))
+    schedule = with_plugin_priorities(DEFAULT, [OpPriority(2, entry)])
+    assert schedule.levels[-1] == DEFAULT.levels[-1]
+    assert schedule.levels[2].entries[-1] == entry
+    for level in schedule.levels[:-1]:
+        assert all("toy.late" in item.selector.excluded_names for item in level.entries if item != entry)
+    assert with_plugin_priorities(DEFAULT, []) is DEFAULT
+
+
+def test_a_level_the_default_does_not_have_is_refused() -> None:
+    """A priority past the last level is an error of the plugin."""
+    with pytest.raises(PluginError, match="there is no level 9"):
+        with_plugin_priorities(DEFAULT, [OpPriority(9, Entry(Selector(names=("toy.f",))))])
