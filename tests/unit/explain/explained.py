@@ -41,3 +41,14 @@ def way(result: Result, value: str, dim: int, axis: str) -> list[str]:
     (dimension,) = result.explain(value, dim, names="input").dimensions
     (chain,) = [one for one in dimension.present if one.axis == axis]
     return [f"{move.value} dim {move.dimension}" for move in chain.moves] + [chain.origin.annotation]
+
+
+NAMED = f"""func.func @main(%arg0: tensor<8x16xf32> {sharded('[{"a"}, {?}]')} loc("params['w']"),
+    %arg1: tensor<16x4xf32> {sharded('[{"b"}, {"a"}]')}) -> (tensor<8x4xf32> {{jax.result_info = "result['y']"}}) {{
+  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
+      : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32> loc("model.py":12:3)
+  %1 = stablehlo.negate %0 : tensor<8x4xf32> loc("model.py":1:3)
+  %2 = stablehlo.negate %1 : tensor<8x4xf32> loc("model.py":120:3)
+  return %2 : tensor<8x4xf32>
+}}"""
+"""A program with names of the user's and places."""
