@@ -104,3 +104,11 @@ def test_the_api_has_every_public_name(site: dict[str, _Assets]) -> None:
 def test_blocks_look_like_blocks(site: dict[str, _Assets]) -> None:
     """No fence of a block and no link to a file of the repository is left in the text of a page."""
     assert [name for name, page in site.items() if re.search(r"```|\]\(", "".join(page.text))] == []
+
+
+@pytest.mark.slow
+def test_the_api_has_the_keywords_of_functions_that_take_values(site: dict[str, _Assets]) -> None:
+    """The page shows the arguments that a caller gives, with their defaults and their help."""
+    text = "".join(site["reference/python/index.html"].text)
+    assert "conservative=False" in re.sub(r"\s", "", text)
+    assert "Leave out factors that could be sharded unevenly." in text
