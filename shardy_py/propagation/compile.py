@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from operator import itemgetter
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.attributes import RawAttribute
@@ -20,23 +19,24 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.op_index import all_ops, ops_named
-from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, RETURN
+from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
 from shardy_py.ir.op_values import entry_block
 from shardy_py.ir.symbols import calls_by_callee
-from shardy_py.ir.types import TensorType, is_scalar, static_shape
+from shardy_py.ir.types import is_scalar, static_shape
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
 from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.id_map import IdMap
+from shardy_py.propagation.initial_shardings import initial_shardings, sibling_results
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, edge_transform
-from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
+from shardy_py.propagation.sharding_groups import members_by_group
+from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, slots_of
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.type_check import check_types
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import identity_rule
-from shardy_py.sharding.tensor import TensorSharding
 
 
 def compile_program(program: Program, semantics: OpSemantics, *, conservative: bool = False) -> Problem:
@@ -65,7 +65,7 @@ def compile_checked(program: Program, semantics: OpSemantics, *, conservative: b
     return _Compiler(program, semantics, conservative=conservative).run()
 
 
-_ELSEWHERE = frozenset((FUNCTION, "sdy.mesh", DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
+_ELSEWHERE = frozenset((FUNCTION, MESH, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
 """Ops whose steps, if they have any, do not come from a rule of their own."""
 
 
@@ -122,8 +122,8 @@ class _Compiler:
         candidates = removable_ops(unused, self.semantics)
         self._add_steps(frozenset([op.id for op in candidates]))
         self.problem.removal = plan_removal(unused, candidates, self.step_of)
-        self._add_siblings()
-        self._add_start()
+        self.problem.siblings.update(sibling_results(self.slots))
+        self.problem.initial = initial_shardings(self.program, self.problem)
         if main is not None:
             self._add_function_results(main)
         self.problem.dependents = Dependents(
@@ -150,7 +150,7 @@ class _Compiler:
                     group = plan.groups[has_multi_use(op)]
                     if group is None:
                         group = self._make_group(op, plan)
-                    rows.append((op, slots_of(op, slot_of), plan.rule, group))
+                    rows.append((op, slots_of(op.operands, op.results, slot_of), plan.rule, group))
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
@@ -215,8 +215,7 @@ class _Compiler:
         group = plan.groups[multi_use]
         if group is None:
             group = self._make_group(op, plan)
-        slot_of = self.slots.of_value.numbers
-        slots = tuple([slot_of[value.id] for value in (*sources, result)])
+        slots = slots_of(sources, (result,), self.slots.of_value)
         self._rows.append((op, slots, plan.rule, group))
         return len(self._rows) - 1
 
@@ -271,64 +270,9 @@ class _Compiler:
     def _callers(self) -> dict[str, list[Op]]:
         return calls_by_callee(self.program)
 
-    def _add_start(self) -> None:
-        """Set the ids of the initial shardings."""
-        intern, slot_of, values = self.problem.table.intern, self.slots.of_value.get, self.slots.values
-        placed = [(slot_of(value, NO_SLOT), value, sharding) for value, sharding in self.program.shardings.items()]
-        placed = [(slot, value, sharding) for slot, value, sharding in placed if slot >= 0 and values[slot].id == value]
-        self.problem.initial = initial = [NO_SHARDING] * (len(values) + 1)
-        for slot, _, sharding in sorted(placed, key=itemgetter(0)):
-            initial[slot] = intern(sharding)
-            self._check_sharding(values[slot], sharding)
-        self._open_siblings()
-
-    def _open_siblings(self) -> None:
-        """Open the results of which only others have a sharding: one attribute holds those of all results."""
-        initial = self.problem.initial
-        for slot, siblings in self.problem.siblings.items():
-            if initial[slot] == 0:
-                continue
-            for other, rank in siblings:
-                if initial[other] == 0:
-                    initial[other] = self.problem.table.fully_open_like(initial[slot], rank)
-
-    def _check_sharding(self, value: Value, sharding: TensorSharding) -> None:
-        mesh = self.problem.table.mesh_of(sharding)
-        rank = value.type.rank if isinstance(value.type, TensorType) else 0
-        if not mesh.is_maximal and sharding.rank != rank:
-            op = value.owning_op
-            raise UnsupportedError(
-                Diagnostic(
-                    "rank-mismatch",
-                    f"sharding {sharding} has rank {sharding.rank}, the value has type {value.type}",
-                    op.location,
-                    op.name,
-                    "give one dimension sharding per dimension",
-                )
-            )
-
-    def _add_siblings(self) -> None:
-        """Note the other results of ops with several: one sharded result makes the others open."""
-        siblings = {}
-        for op in self.slots.with_several_results:
-            for value in op.results:
-                slot = self.slots.get(value)
-                if slot != NO_SLOT and self.slots.values[slot] is value:
-                    siblings[slot] = tuple(self._siblings_of(op, value))
-        self.problem.siblings.update(sorted(siblings.items()))
-
-    def _siblings_of(self, op: Op, value: Value) -> Iterator[tuple[int, int]]:
-        for other in op.results:
-            slot = self.slots.get(other)
-            if other is not value and slot != NO_SLOT and self.slots.values[slot] is other:
-                yield slot, other.type.rank if isinstance(other.type, TensorType) else 0
-
     def _add_groups(self) -> None:
         """Tie the slots of sharding groups together."""
-        members: dict[int, list[Value]] = {}
-        for op in ops_named(self.program, "sdy.sharding_group"):
-            members.setdefault(int(op.attributes["group_id"]), []).append(op.operands[0])
-        for values in members.values():
+        for values in members_by_group(self.program).values():
             placed = [(value, self.slots.get(value)) for value in values]
             placed = [(value, slot) for value, slot in placed if slot != NO_SLOT]
             ties = [(value, (slot, self.problem.dependents.of_value(value))) for value, slot in placed]

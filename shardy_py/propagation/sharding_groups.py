@@ -8,7 +8,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import SHARDING_GROUP
+from shardy_py.ir.op_names import CONSTRAINT, SHARDING_GROUP
 from shardy_py.ir.shardings import set_sharding
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots
 from shardy_py.sharding.tensor import OPEN, TensorSharding
@@ -26,14 +26,20 @@ def sync_sharding_groups(program: Program, semantics: OpSemantics, warnings: lis
         semantics: The traits, rules and data flow of the ops.
         warnings: Receives one warning per conflict.
     """
-    members: dict[int, list[Op]] = {}
-    for op in ops_named(program, SHARDING_GROUP):
-        members.setdefault(int(op.attributes["group_id"]), []).append(op)
+    members = members_by_group(program)
     if not members:
         return
     slots = assign_slots(program, semantics)
     for group_id in sorted(members):
-        _sync_group(program, slots, group_id, [op.operands[0] for op in members[group_id]], warnings)
+        _sync_group(program, slots, group_id, members[group_id], warnings)
+
+
+def members_by_group(program: Program) -> dict[int, list[Value]]:
+    """Return the members of each sharding group by its id, in program order."""
+    members: dict[int, list[Value]] = {}
+    for op in ops_named(program, SHARDING_GROUP):
+        members.setdefault(int(op.attributes["group_id"]), []).append(op.operands[0])
+    return members
 
 
 def _sync_group(program: Program, slots: Slots, group_id: int, values: list[Value], warnings: list[Diagnostic]) -> None:
@@ -82,7 +88,7 @@ def _common_sharding(program: Program, slots: Slots, values: list[Value]) -> tup
 
 def _constrain(program: Program, value: Value, sharding: TensorSharding) -> None:
     """Insert a sharding constraint right after a value and let all its users use that."""
-    constraint = Op(program, "sdy.sharding_constraint", [value], [value.type], {"sharding": sharding})
+    constraint = Op(program, CONSTRAINT, [value], [value.type], {"sharding": sharding})
     value.insert_after(constraint)
     value.replace_all_uses_with(constraint.result, except_op=constraint)
     program.shardings[constraint.result.id] = sharding

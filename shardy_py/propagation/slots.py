@@ -5,6 +5,7 @@ Values that an edge ties together share one slot (the edge's); values that canno
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from attrs import define, field
@@ -13,6 +14,7 @@ from shardy_py.ir.data_flow import edge_user
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.op_values import entry_block
 from shardy_py.propagation.id_map import ABSENT, IdMap
 
@@ -60,14 +62,14 @@ class EdgeInfo(NamedTuple):
     data_flow: ShardableDataFlowOpInterface
 
 
-def slots_of(op: Op, slot_of: IdMap) -> tuple[int, ...]:
-    """Return the slots of operands, then results, of an op."""
+def slots_of(operands: Iterable[Value], results: Iterable[Value], slot_of: IdMap) -> tuple[int, ...]:
+    """Return the slots of a step: those of its operands, then of its results; `NO_SLOT` for values without one."""
     numbers = slot_of.numbers
     # A loop, as a comprehension would take twice as long for so few values.
     slots = []
-    for value in op.operands:
+    for value in operands:
         slots.append(numbers[value.id])
-    for value in op.results:
+    for value in results:
         slots.append(numbers[value.id])
     return tuple(slots)
 
@@ -80,7 +82,7 @@ def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
     flow_names = semantics.names_with_data_flow(program.op_names)
     for op in all_ops(program):
         results = op.results
-        if op.name == "func.func":
+        if op.name == FUNCTION:
             _add_function(op, slots)
             continue
         if op.name in flow_names:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import Broadcast, Elementwise, ForwardPassThrough, PassThrough, Trait
+from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector
 from shardy_py.sharding.rule import FactorKind
 
@@ -77,7 +78,7 @@ def kind_directions(
     return found
 
 
-EDGES = ("sdy.data_flow_edge", "sdy.func_data_flow_edge")
+EDGES = (DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE)
 
 _early = Selector(names=EDGES, traits=(Elementwise, PassThrough))
 _early_single = Selector(names=EDGES, traits=(Elementwise, PassThrough), uses="single")

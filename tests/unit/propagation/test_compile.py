@@ -78,17 +78,6 @@ def test_a_rule_must_fit_its_op() -> None:
     assert caught.value.diagnostics[0].op == "bare.f"
 
 
-def test_a_sharding_has_the_rank_of_its_value() -> None:
-    """A sharding of another rank is an error that names both."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [T]) as (x,):
-        b.program.shardings[x.id] = b.sharding('<@mesh, [{"a"}]>')
-        b.return_(x)
-    with pytest.raises(UnsupportedError, match="has rank 1") as caught:
-        compile_program(b.program, toy_registry())
-    assert caught.value.diagnostics[0].code == "rank-mismatch"
-
-
 def test_an_edge_of_nothing_is_an_error() -> None:
     """A data-flow edge belongs to an op with data flow."""
     b = Builder(mesh=Mesh.of(a=2))
@@ -97,29 +86,6 @@ def test_an_edge_of_nothing_is_an_error() -> None:
     with pytest.raises(UnsupportedError) as caught:
         compile_program(b.program, toy_registry())
     assert caught.value.diagnostics[0].code == "dangling-edge"
-
-
-def test_initial_shardings_are_those_of_the_table() -> None:
-    """Every slot starts with the sharding of its value; the entry behind the last one is of values without a slot."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [T]) as (x,):
-        b.shard(x, '[{"a"}, {?}]')
-        b.return_(b.op("toy.neg", [x], [T]))
-    problem = compile_program(b.program, toy_registry())
-    found = [problem.table.values[id_] for id_ in problem.initial]
-    assert found == [*(b.program.sharding(value) for value in problem.slot_values), None]
-
-
-def test_one_sharded_result_opens_the_others_at_the_start() -> None:
-    """One attribute holds the shardings of all results of an op."""
-    b = Builder(mesh=Mesh.of(a=2))
-    with b.function("main", [tensor(8)]) as (x,):
-        first, second = b.op("toy.two", [x], [tensor(8), tensor(8)])
-        b.shard(second, '[{"a"}]')
-        b.return_(first, second)
-    problem = compile_program(b.program, toy_registry())
-    initial = problem.initial[problem.slot_of[first.id]]
-    assert str(problem.table.values[initial]) == "<@mesh, [{?}]>"
 
 
 @pytest.mark.parametrize(

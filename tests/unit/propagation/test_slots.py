@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardy_py.ir.builder import Builder
 from shardy_py.ir.types import OpaqueType, tensor
-from shardy_py.propagation.slots import NO_SLOT, assign_slots, entry_block, slots_of
+from shardy_py.propagation.slots import NO_SLOT, assign_slots, slots_of
 from tests.unit.propagation.toy import toy_registry
 
 T = tensor(8, 8)
@@ -64,18 +64,7 @@ def test_the_slots_of_an_op_are_those_of_operands_then_results() -> None:
         y = b.op("toy.add", [x, x], [T])
         b.return_(y)
     slots = assign_slots(b.program, toy_registry())
-    assert slots_of(y.owning_op, slots.of_value) == (slots.get(x), slots.get(x), slots.get(y))
+    assert slots_of([x, x], [y], slots.of_value) == (slots.get(x), slots.get(x), slots.get(y))
     with b.function("other", [OpaqueType("!toy.token")]) as (token,):
         b.return_()
     assert slots.get(token) == NO_SLOT
-
-
-def test_a_declaration_has_no_body() -> None:
-    """The entry block is that of the first region, or None."""
-    b = Builder()
-    with b.function("main", [T]) as (x,):
-        b.return_(x)
-    (function,) = b.program.functions.values()
-    assert entry_block(function) is function.regions[0].block
-    function.regions[0].blocks.clear()
-    assert entry_block(function) is None
