@@ -221,7 +221,7 @@ class OpElement:
         """Return the element of a constant that the op holds."""
         found = literal_of(op)
         dtype = element_dtype(op.results[0])
-        if isinstance(found, complex):
+        if isinstance(found, (float, complex)):
             return self.constant(found, dtype)
         if found.is_splat() or not self.at:
             return self.constant(next(iter(found.iter_values())), dtype)  # type: ignore[arg-type]

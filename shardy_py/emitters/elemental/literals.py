@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from typing import Any
 
 from xdsl.context import Context
@@ -15,11 +16,14 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op
 
 _COMPLEX = re.compile(r"dense<\(\s*([^,()]+),\s*([^,()]+)\)>")
-_BITS = {"f16": "<e", "f32": "<f", "f64": "<d"}
+_ONE_NUMBER = re.compile(r'dense<[^\["(>]+>')
+_NUMBER = re.compile(r"0x[0-9A-Fa-f]+|-?\d[\d.]*(?:[eE][-+]?\d+)?")
+_BITS = {"bf16": 2, "f16": 2, "f32": 4, "f64": 8}
+_STRUCTS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
 
-def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | complex:
-    """Return the elements of a constant; one number for a complex one.
+def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | float | complex:
+    """Return the elements of a constant; one number where they are all alike or complex.
 
     Raises:
         UnsupportedError: the constant cannot be read.
@@ -33,8 +37,16 @@ def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | complex:
             raise _refused(op)
         part = dtype[len("complex<") : -1]
         return complex(_number(match[1], part), _number(match[2], part))
-    shape = "".join(f"{size}x" for size in value.shape)
     body = text[: text.rfind(">", 0, text.rfind(":")) + 1] if ":" in text else text
+    bits = re.findall(r"(?<![\"\w])0x[0-9A-Fa-f]+", body) if dtype in _BITS else ()
+    if _ONE_NUMBER.match(text) and bits:
+        return _number(bits[0], dtype)
+    # One number for all elements is not spread: there may be millions of them.
+    shape = "" if _ONE_NUMBER.match(text) else "".join(f"{size}x" for size in value.shape)
+    if bits:
+        numbers = [_number(item, dtype) for item in _NUMBER.findall(body)]
+        type_: Any = builtin.TensorType(scalar_type(dtype), value.shape)
+        return builtin.DenseIntOrFPElementsAttr.from_list(type_, numbers)
     if dtype == "i8" and value.type.element_type == "i1":  # type: ignore[union-attr]
         body = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", body))
     context = Context()
@@ -57,12 +69,12 @@ def _text(op: Op) -> str:
 
 def _number(text: str, dtype: str) -> float:
     """Return a number in MLIR's notation, which writes special floats by their bits."""
-    import struct
-
-    if text.strip().startswith("0x"):
-        bits = int(text, 16)
-        return float(struct.unpack(_BITS[dtype], bits.to_bytes(struct.calcsize(_BITS[dtype]), "little"))[0])
-    return float(text)
+    if not text.strip().startswith("0x"):
+        return float(text)
+    data = int(text, 16).to_bytes(_BITS[dtype], "little")
+    # The bits of a bf16 are the upper half of those of an f32.
+    wide = dtype == "bf16"
+    return float(struct.unpack("<f" if wide else _STRUCTS[dtype], b"\0\0" + data if wide else data)[0])
 
 
 def _refused(op: Op) -> UnsupportedError:

@@ -7,8 +7,10 @@ import pytest
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from shardy_py.emitters import emit, read_fusion
 from shardy_py.emitters.device import H100
 from shardy_py.emitters.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.emitters.elemental.functions import FunctionEmitter
@@ -17,6 +19,7 @@ from shardy_py.emitters.fusion.choose import choose
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.partition import partition
 from shardy_py.errors import ParseError, UnsupportedError
+from shardy_py.layout.dtypes import numpy_dtype
 from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
 
 
@@ -95,3 +98,32 @@ func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 }"""
     with pytest.raises(UnsupportedError, match="no-emission"):
         kernel(text)
+
+
+def test_constants_of_one_number() -> None:
+    """A constant that is one number for all of very many elements is a scalar, and is never spread."""
+    text = """
+func.func @main(%x: tensor<100000x100000xf32>) -> tensor<100000x100000xf32> {
+  %0 = stablehlo.constant dense<{number}> : tensor<100000x100000xf32>
+  %1 = stablehlo.add %x, %0 : tensor<100000x100000xf32>
+  return %1 : tensor<100000x100000xf32>
+}"""
+    assert "arith.constant 2.500000e+00 : f32" in print_kernel_module(kernel(text.replace("{number}", "2.5")))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "infinity"), [("f32", "0xFF800000"), ("bf16", "0xFF80"), ("f16", "0xFC00"), ("f64", "0xFFF0000000000000")]
+)
+def test_infinity(dtype: str, infinity: str) -> None:
+    """Numbers that MLIR writes as bits keep their bits, alone and among others."""
+    text = """
+func.func @main(%x: tensor<2xT>) -> tensor<2xT> {
+  %0 = stablehlo.constant dense<BITS> : tensor<2xT>
+  %1 = stablehlo.maximum %x, %0 : tensor<2xT>
+  return %1 : tensor<2xT>
+}""".replace("xT>", f"x{dtype}>")
+    x = np.array([-3e4, -np.inf]).astype(numpy_dtype(dtype))
+    (alone,) = emit(read_fusion(text.replace("BITS", infinity))).run(x)
+    (among,) = emit(read_fusion(text.replace("BITS", f"[-2.5, {infinity}]"))).run(x)
+    assert (alone == x).all()
+    assert among.astype(np.float64).tolist() == [-2.5, -np.inf]
