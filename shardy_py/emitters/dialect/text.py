@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import ParseError as XdslParseError
 from shardy_py.emitters.dialect import memory_ops, ops
 from shardy_py.emitters.dialect.arith_more import ARITH
 from shardy_py.emitters.dialect.attributes import IndexingMapAttr
+from shardy_py.emitters.dialect.float_bits import special_floats_as_bytes
 from shardy_py.emitters.dialect.gpu import GPU
 from shardy_py.errors import Diagnostic, ParseError
 
@@ -76,6 +77,7 @@ def parse_kernel_module(text: str) -> builtin.ModuleOp:
     Raises:
         ParseError: it is none.
     """
+    text = special_floats_as_bytes(text)
     text = _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
     try:
         return Parser(make_context(), text).parse_module()

@@ -11,6 +11,7 @@ from xdsl.dialects import builtin
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError as XdslParseError
 
+from shardy_py.emitters.dialect.float_bits import special_floats_as_bytes
 from shardy_py.emitters.dialect.types import element_dtype, scalar_type
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op
@@ -52,7 +53,8 @@ def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | float | complex:
     context = Context()
     context.load_dialect(builtin.Builtin)
     try:
-        attribute = Parser(context, f"{body} : tensor<{shape}{dtype}>").parse_attribute()
+        text = special_floats_as_bytes(f"{body} : tensor<{shape}{dtype}>")
+        attribute = Parser(context, text).parse_attribute()
     except (XdslParseError, ValueError) as error:
         raise _refused(op) from error
     if not isinstance(attribute, builtin.DenseIntOrFPElementsAttr):

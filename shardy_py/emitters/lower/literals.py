@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.dialects import builtin, llvm
 from xdsl.ir import Attribute
 
+from shardy_py.emitters.dialect.float_bits import float_bits
 from shardy_py.emitters.lower.target import Target
 from shardy_py.errors import Diagnostic, UnsupportedError
 
@@ -50,38 +51,16 @@ def type_text(type_: Attribute, target: Target, index_width: int) -> str:
     raise UnsupportedError(Diagnostic("llvm-type", f"LLVM has no type for {type_}"))
 
 
-def float_bits(value: float, type_: Attribute) -> int:
-    """Return the bits of a float of 16, 32 or 64 bits, rounded to the nearest."""
-    if isinstance(type_, builtin.Float64Type):
-        return int.from_bytes(struct.pack("<d", value), "little")
-    if isinstance(type_, builtin.Float16Type):
-        return int.from_bytes(struct.pack("<e", _finite(value, "<e")), "little")
-    bits = int.from_bytes(struct.pack("<f", _finite(value, "<f")), "little")
-    if not isinstance(type_, builtin.BFloat16Type):
-        return bits
-    if math.isnan(value):
-        return bits >> 16 | 0x40
-    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
-
-
-def _finite(value: float, format_: str) -> float:
-    try:
-        struct.pack(format_, value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-    return value
-
-
 def float_text(value: float, type_: Attribute, target: Target) -> str:
     """Return a float as text: by its bits, so that nothing is rounded twice."""
     if isinstance(type_, builtin.Float16Type):
-        return f"0xH{float_bits(value, type_):04X}"
+        return f"0xH{float_bits(value, str(type_)):04X}"
     if isinstance(type_, builtin.BFloat16Type):
-        bits = float_bits(value, type_)
+        bits = float_bits(value, str(type_))
         return f"0xR{bits:04X}" if target.has_bfloat else str(bits)
     if isinstance(type_, builtin.Float32Type):
-        (value,) = struct.unpack("<f", float_bits(value, type_).to_bytes(4, "little"))
-    return f"0x{float_bits(value, builtin.f64):016X}"
+        (value,) = struct.unpack("<f", float_bits(value, str(type_)).to_bytes(4, "little"))
+    return f"0x{float_bits(value, 'f64'):016X}"
 
 
 def scalar_text(value: Any, type_: Attribute, target: Target) -> str:

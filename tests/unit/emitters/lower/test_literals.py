@@ -8,32 +8,13 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
-import math
-
-import ml_dtypes
-import numpy as np
 from xdsl.dialects import builtin, llvm
 
-from shardy_py.emitters.lower.literals import constant_text, float_bits, float_text, type_text
+from shardy_py.emitters.lower.literals import constant_text, float_text, type_text
 from shardy_py.emitters.lower.target import HOST, nvptx
 from shardy_py.errors import UnsupportedError
 
 DEVICE = nvptx(has_libdevice=False)
-NUMBERS = (0.0, -0.0, 1.0, 0.1, -3.3, 65504.0, 1e-40, 1e30, math.inf, -math.inf)
-
-
-@pytest.mark.parametrize("value", NUMBERS)
-def test_bits_are_those_of_the_nearest_number(value: float) -> None:
-    """The bits of a float are those that numpy rounds to."""
-    with np.errstate(over="ignore"):
-        for type_, dtype in ((builtin.f32, np.float32), (builtin.f16, np.float16), (builtin.bf16, ml_dtypes.bfloat16)):
-            expected = np.array([value]).astype(dtype).view(f"u{np.dtype(dtype).itemsize}")[0]
-            assert float_bits(value, type_) == expected
-
-
-def test_nan_stays_nan() -> None:
-    """The bits of a NaN are those of one."""
-    assert np.isnan(np.array([float_bits(math.nan, builtin.bf16)], np.uint16).view(ml_dtypes.bfloat16)[0])
 
 
 def test_floats_are_written_by_their_bits() -> None:
