@@ -12,6 +12,7 @@ from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_names import CONSTRAINT, RESHARD
+from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.collectives import parse_reduction_op
 from shardy_py.sharding.tensor import TensorSharding
@@ -32,6 +33,8 @@ class Communication:
         where: Its purpose, readable.
         location: The place in the source of the op that it is for, or "".
         combiner: The function by which it makes one of partial results, "" for none.
+        final_uses: The ids of the ops that take the result behind all other communication, with the numbers of their
+            operands.
     """
 
     number: int
@@ -43,6 +46,7 @@ class Communication:
     where: str
     location: str = ""
     combiner: str = ""
+    final_uses: tuple[tuple[int, int], ...] = ()
 
     @property
     def key(self) -> tuple[str, int, tuple[tuple[int, int], ...]]:
@@ -65,6 +69,24 @@ def list_communications(session: Session, solution: Solution, labels: Labels) ->
 def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
     """Return the number of communications of each kind."""
     return dict(sorted(Counter(one.kind for one in communications).items()))
+
+
+def moved_slot(problem: Problem, value: Value) -> int:
+    """Return the slot of a value before all communication; -1 where propagation did not see it."""
+    while value.id not in problem.slot_of and value.defining_op is not None and value.defining_op.name in RESHARDS:
+        value = value.defining_op.operands[0]
+    return problem.slot_of.get(value.id, -1)
+
+
+def final_uses(value: Value) -> tuple[tuple[int, int], ...]:
+    """Return the uses of a value behind all communication, each as the id of an op and the number of its operand."""
+    found: list[tuple[int, int]] = []
+    for user, operand in value.uses:
+        if user.name in RESHARDS and user.results:
+            found.extend(final_uses(user.results[0]))
+        else:
+            found.append((user.id, operand))
+    return tuple(found)
 
 
 class _Lister:
@@ -94,13 +116,11 @@ class _Lister:
             tuple((user.id, operand) for user, operand in result.uses),
             *self._where(op, slot, after),
             combiner=_combiner(op),
+            final_uses=final_uses(result),
         )
 
     def _slot(self, value: Value) -> int:
-        slot_of = self._session.problem.slot_of
-        while value.id not in slot_of and value.defining_op is not None and value.defining_op.name in RESHARDS:
-            value = value.defining_op.operands[0]
-        return slot_of.get(value.id, -1)
+        return moved_slot(self._session.problem, value)
 
     def _where(self, op: Op, slot: int, after: TensorSharding | None) -> tuple[str, str]:
         """Return the purpose of a communication, and the place of the op that it is for."""

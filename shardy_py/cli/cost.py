@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from shardy_py.analysis.machine.toml import get_machine
+from shardy_py.analysis.named_transfers import name_transfers
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -30,11 +31,11 @@ def run_cost(
     """Print what a program costs on a machine."""
     found = get_machine(machine)
     links = parse_axis_links(axes)
-    session = GivenProgram.of(**session_options).open()
+    session = GivenProgram.of(**session_options).open(keep_names=True)
     print_warnings(session.warnings)
     chosen = None if schedule is None else schedule_argument(schedule)
     print_warnings(() if chosen is None else session.unknown_op_names(chosen))
-    cost = session.evaluate(chosen, found, axes=links, layout=layout).cost
+    cost = name_transfers(session, session.evaluate(chosen, found, axes=links, layout=layout))
     if as_json:
         click.echo(cost_json(cost, transfers=transfers))
     else:

@@ -8,7 +8,8 @@ from typing import IO
 
 from rich.text import Text
 
-from shardy_py.analysis.cost import Cost, Quantity
+from shardy_py.analysis.cost import Cost, Quantity, Transfer
+from shardy_py.explain.answer.places import at_place
 from shardy_py.report.terminal import make_table, open_console
 from shardy_py.report.text import format_bytes, format_count, format_seconds
 
@@ -45,9 +46,11 @@ def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> Non
         headings: tuple[str, ...] = ("kind", "in the program", "runs", "bytes", "time")
         console.print(make_table(console, "Transfers by kind", headings, [_kind_rows(cost)], words=_WORDS))
     if cost.transfers and top:
-        headings = ("kind", "tensor", "axes", "devices", "runs", "bytes each", "time in all")
+        headings = ("number", "kind", "tensor", "axes", "devices", "runs", "bytes each", "time in all")
         rows = _transfer_rows(cost, top)
         console.print(make_table(console, "Transfers that take longest", headings, [rows], words=_WORDS))
+        for line in _purposes(cost, top):
+            console.print(Text(f"  {line}"), soft_wrap=True)
     for note in cost.notes:
         console.print(Text(f"note: {note}"))
 
@@ -78,11 +81,25 @@ def _kind_rows(cost: Cost) -> Iterable[Sequence[str]]:
 
 
 def _transfer_rows(cost: Cost, top: int) -> Iterable[Sequence[str]]:
-    ordered = sorted(cost.transfers, key=lambda item: (-item.runs * (item.seconds or 0), -item.runs * item.bytes))
-    for item in ordered[:top]:
+    for item in _longest(cost, top):
         total = None if item.seconds is None else item.seconds * item.runs
         sent = format_bytes(item.bytes)
-        yield item.kind, item.tensor, item.axes, f"{item.devices}", f"{item.runs:g}", sent, _seconds(total)
+        number = str(item.number) if item.number >= 0 else ""
+        yield number, item.kind, item.tensor, item.axes, f"{item.devices}", f"{item.runs:g}", sent, _seconds(total)
+
+
+def _longest(cost: Cost, top: int) -> list[Transfer]:
+    return sorted(cost.transfers, key=lambda item: (-item.runs * (item.seconds or 0), -item.runs * item.bytes))[:top]
+
+
+def _purposes(cost: Cost, top: int) -> Iterable[str]:
+    """Yield a line per communication behind the longest transfers: its number, tensor, op and place."""
+    lines = {
+        item.number: f"{item.number}: {item.value}, {item.where}{at_place(item.location)}"
+        for item in _longest(cost, top)
+        if item.number >= 0
+    }
+    yield from lines.values()
 
 
 def _seconds(seconds: float | None) -> str:

@@ -45,6 +45,11 @@ class Transfer:
         bytes: The bytes that one device sends each time.
         seconds: How long it takes each time; None without a machine.
         how: How these were obtained.
+        number: The number of the communication that it comes from, which `ReshardExplainer.explain` takes; -1 where
+            it is not known (see `name_transfers`).
+        value: The name of the tensor that it moves, or "".
+        where: The purpose of the communication, or "".
+        location: The place in the source of the op that it is for, or "".
     """
 
     op_id: int
@@ -56,6 +61,10 @@ class Transfer:
     bytes: int
     seconds: float | None
     how: str
+    number: int = -1
+    value: str = ""
+    where: str = ""
+    location: str = ""
 
 
 @frozen

@@ -1,0 +1,60 @@
+"""Transfers of a cost with the numbers and places of the communications that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import evolve
+
+from shardy_py.analysis.communications import Communication, final_uses, list_communications, moved_slot
+from shardy_py.analysis.cost import Cost
+from shardy_py.analysis.session import Evaluation, Session
+from shardy_py.analysis.session_labels import session_labels
+from shardy_py.ir.graph import Op
+
+_REDUCING = ("all_reduce", "reduce_scatter")
+
+
+def name_transfers(session: Session, found: Evaluation) -> Cost:
+    """Return the cost of an evaluation whose transfers say what they are for.
+
+    A reshard may become several collectives, which all have its number; the collective that an all-reduce and a
+    reshard become has that of the all-reduce. The numbers are those of `ReshardExplainer.explain`.
+
+    Args:
+        session: The session; its names are best if it keeps them.
+        found: One of its evaluations.
+    """
+    labels = session_labels(session)
+    communications = list_communications(session, found.solution, labels)
+    ops = {op.id: op for op in found.program.walk()}
+    transfers = []
+    for transfer in found.cost.transfers:
+        one = _communication(ops[transfer.op_id], transfer.kind, communications, session)
+        if one is None:
+            transfers.append(transfer)
+            continue
+        value = labels.value(one.slot)
+        transfers.append(evolve(transfer, number=one.number, value=value, where=one.where, location=one.location))
+    return evolve(found.cost, transfers=tuple(transfers))
+
+
+def _communication(
+    op: Op, kind: str, communications: Sequence[Communication], session: Session
+) -> Communication | None:
+    """Return the communication that a transfer comes from: of the same tensor, for the same uses."""
+    if not op.operands or not op.results:
+        return None
+    slot, uses = moved_slot(session.problem, op.operands[0]), set(final_uses(op.results[0]))
+    found = list(_matching(communications, slot, uses))
+    is_reducing = kind in _REDUCING
+    alike = [one for one in found if one.kind.removeprefix("sdy.").startswith("all_reduce") == is_reducing]
+    return next(iter([*alike, *found]), None)
+
+
+def _matching(
+    communications: Iterable[Communication], slot: int, uses: set[tuple[int, int]]
+) -> Iterator[Communication]:
+    for one in communications:
+        if one.slot == slot and uses.intersection(one.final_uses):
+            yield one
