@@ -21,7 +21,7 @@ def read(module: Any, *, untrusted: bool = False, registry: Registry | None = No
         module: The module, in any form that `propagate` takes.
         untrusted: Whether its origin is unknown. Then MLIR's own parser, which some files crash, runs in a process of
             its own.
-        registry: Knows the frontends of plugins; by default the installed ones.
+        registry: The registry with the frontends of plugins; by default that of the installed ones.
 
     Raises:
         ShardyError: the module is not valid, or ends the process that parses it.

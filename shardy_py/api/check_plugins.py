@@ -1,4 +1,4 @@
-"""What plugins say of passes and levels, against those that there are; a plugin alone cannot know them."""
+"""Checks of the passes and levels that plugins name against those that exist; a plugin alone cannot know them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardy_py.transforms.pass_names import bundled_passes
 from shardy_py.transforms.plugin_passes import PLACES
 
 _RESERVED = frozenset(("h", "help", "o", "pass-pipeline", "split-input-file", "verify-diagnostics"))
-"""What flags of ``shardy-opt`` besides passes are named."""
+"""Names of the flags of ``shardy-opt`` besides passes."""
 
 
 def check_plugins(registry: Registry, *, strict: bool) -> Registry:
@@ -106,7 +106,7 @@ def check_given(plugins: Any) -> tuple[object, ...]:
 
 
 def _checked(info: PluginInfo, registry: Registry) -> PluginInfo:
-    """Return what became of a plugin, without the passes and priorities that cannot be."""
+    """Return the state of a plugin, without the passes and priorities that cannot be."""
     if not info.passes and not info.priorities:
         return info
     wrong_passes = {name: problem for name in info.passes for problem in _pass_problems(name, info, registry)}

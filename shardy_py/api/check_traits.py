@@ -1,4 +1,4 @@
-"""Whether ops are what the traits of plugins call them: constants without operands, terminators that end blocks."""
+"""Checks of ops against the traits of plugins: constants have no operands, terminators end blocks."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class MissingRule:
 
 @frozen
 class Coverage:
-    """How far the rules reach: in the program as it was given, before any pass.
+    """Coverage of a program by rules, as it was given, before any pass.
 
     Args:
         ops: How many ops could propagate: with several tensors that have dimensions; calls and terminators aside.
@@ -58,17 +58,17 @@ class Coverage:
 
     @property
     def covered(self) -> int:
-        """How many of `ops` have a rule or data-flow edges."""
+        """The number of `ops` with a rule or data-flow edges."""
         return self.ops - sum(item.count for item in self.missing)
 
     @property
     def is_complete(self) -> bool:
-        """Whether no rule is missing."""
+        """True where no rule is missing."""
         return not self.missing
 
 
 def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[str, list[Op]]]:
-    """Return how many ops could propagate, and those without a rule by name, in program order."""
+    """Return the number of ops that could propagate, and those without a rule by name, in program order."""
     total = 0
     uncovered: dict[str, list[Op]] = {}
     facts_of = semantics.facts_of(program)
@@ -222,7 +222,7 @@ def _missing(name: str, ops: list[Op]) -> MissingRule:
 
 
 def _count_unsharded(program: Program, ops: Iterable[Op], semantics: OpSemantics) -> int:
-    """Return how many values at these ops have no axis beside values that have one."""
+    """Return the number of values at these ops without an axis, beside values that have one."""
     unsharded: set[int] = set()
     for op in ops:
         values = [value for value in (*op.operands, *op.results) if _has_dims(value)]

@@ -131,7 +131,7 @@ def _slot(program: Program, trace: Trace, value: Value) -> int | None:
 
 
 def _returned(program: Program, value: Value) -> Value | None:
-    """Return what a function returns, for a result of it or of a call of it."""
+    """Return the value that a function returns, for a result of it or of a call of it."""
     op = value.defining_op
     if op is None or op.name not in (FUNCTION, "func.call"):
         return None

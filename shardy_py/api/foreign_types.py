@@ -18,7 +18,7 @@ def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:
 
     Args:
         program: The program; types keep their text.
-        registry: Knows the definitions.
+        registry: The definitions of types.
 
     Returns:
         A warning for each name of types that nobody defines: their values get no shardings.

@@ -64,7 +64,7 @@ def apply_out_shardings(program: Program, function: Op, out_shardings: OutShardi
 
 @frozen
 class _Kind:
-    """What is said of arguments, and what of results.
+    """Words and look-ups of arguments, or of results.
 
     Args:
         option: The name of the option.

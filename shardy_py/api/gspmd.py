@@ -10,7 +10,7 @@ from shardy_py.plugins import Registry
 
 
 def gspmd_module(module: Any, registry: Registry, warnings: list[Diagnostic] | None) -> Any:
-    """Return a module in the form for GSPMD; see `Result.for_gspmd`."""
+    """Return a module in the form for compilers that know GSPMD and not Shardy."""
     from shardy_py.targets.gspmd import for_gspmd
 
     program, found = for_gspmd(module, semantics=registry)

@@ -82,7 +82,7 @@ def help_of(class_: type) -> Mapping[str, str]:
 
 
 def _maker(value: Callable[..., _V], name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], _V]:
-    """Return what makes the value from the arguments of a call of the function of a name."""
+    """Return a function that makes the value from the arguments of a call of the function of a name."""
     class_: Any = value
     positional = [item.name for item in attrs.fields(class_) if not item.kw_only]
     checks: dict[str, Check] = {}

@@ -1,4 +1,4 @@
-"""What each tensor takes on one device, with the layout a policy gives to its shard."""
+"""Bytes of each tensor on one device, with the layout that a policy gives to its shard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardy_py.sharding.tensor import TensorSharding
 
 @frozen
 class TensorMemory:
-    """What one tensor takes on one device.
+    """Bytes of one tensor on one device.
 
     Args:
         name: The name of the argument or result: the user's own where it is known.
@@ -56,7 +56,7 @@ class TensorMemory:
 
 @frozen
 class MemoryReport:
-    """What the inputs and outputs of a program take on one device.
+    """Bytes of the inputs and outputs of a program on one device.
 
     Args:
         policy: The name of the layout policy.
@@ -108,7 +108,7 @@ def padded_tensor_bytes(
 
 
 def report_memory(program: Program, main: Op, policy: str | LayoutPolicy) -> MemoryReport:
-    """Return what the inputs and outputs of the main function take on one device.
+    """Return the bytes of the inputs and outputs of the main function on one device.
 
     Raises:
         OptionError: there is no policy of that name.

@@ -1,4 +1,4 @@
-"""What a propagation gives back."""
+"""The result of a propagation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Result:
         module: The annotated native module; the same object where one was given.
         program: The op graph, with the table of shardings.
         main: The main function.
-        registry: What was known about ops.
+        registry: The definitions of ops.
         surveyed: The ops without a rule in the program as it was given.
         warnings: What is worth knowing, but no error.
         trace: What propagated and what did not; None without ``trace``.
@@ -107,7 +107,7 @@ class Result:
 
         Args:
             devices: The devices, as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
-            leave_open: See `for_xla`.
+            leave_open: Whether tensors without a sharding are left to XLA's own propagation.
 
         Returns:
             What runs it: call it with one array per argument of the main function, it returns a list of arrays.
@@ -201,12 +201,12 @@ class Result:
 
     @checked
     def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
-        """Return what propagated through an op and what did not; ``str`` of it is readable.
+        """Return the updates and refusals at an op; ``str`` of it is readable.
 
         Args:
             op: The name of a result; the name of the op, with a number where there are several
                 (``"stablehlo.dot_general#2"``); or a part of its location (``"model.py:12"``).
-            names: See `explain`.
+            names: Whether names are those of the result's text or those of the given module, as MLIR prints it.
 
         Raises:
             OptionError: there is no such op, or it has no rule, or the run was not traced.
@@ -228,7 +228,7 @@ class Result:
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:
-        """Return what the inputs and outputs take on one device, with padding.
+        """Return the bytes of inputs and outputs on one device, with padding.
 
         Args:
             layout: The policy that chooses the layouts of the shards, or its name: ``tpu-v5e`` or ``row-major``.
@@ -252,7 +252,7 @@ class Result:
 
     @cached_property
     def summary(self) -> Summary:
-        """What the run did, in a few numbers."""
+        """A few numbers about the run."""
         return summarize(self.program, self.main, self.registry)
 
     @cached_property

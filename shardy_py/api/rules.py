@@ -38,7 +38,7 @@ def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]
 
     Args:
         module: As for `propagate`.
-        registry: What is known about ops; by default that of the installed plugins.
+        registry: The definitions of ops; by default that of the installed plugins.
 
     Raises:
         ShardyError: the input is not valid, or a plugin is broken.

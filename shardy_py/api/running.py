@@ -44,7 +44,7 @@ class ResultLine:
 
 @frozen
 class RunReport:
-    """What a run gave.
+    """The outcome of a run.
 
     Args:
         devices: How many devices it ran on.
@@ -66,7 +66,7 @@ class RunReport:
 
     @property
     def is_within(self) -> bool:
-        """Whether all differences are within their tolerances."""
+        """True where all differences are within their tolerances."""
         return all(item.difference is None or item.difference.is_within for item in self.results)
 
 

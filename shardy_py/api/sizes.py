@@ -1,4 +1,4 @@
-"""How many bytes of a tensor lie on one device."""
+"""Bytes of a tensor on one device."""
 
 from __future__ import annotations
 

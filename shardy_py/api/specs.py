@@ -90,7 +90,7 @@ def _is_named_sharding(spec: Any) -> bool:
 
 
 def _entries(spec: Any) -> Any:
-    """Return what a PartitionSpec holds; anything else as it is.
+    """Return the entries of a PartitionSpec; anything else as it is.
 
     Iterating over one fails where it has unreduced axes. The attribute is public since jax 0.10.
     """

@@ -38,7 +38,7 @@ class _Factor:
 
     @property
     def is_reduction(self) -> bool:
-        """Whether only operands have it."""
+        """True where only operands have it."""
         return all(dim is None for dim in self.result_dims)
 
 

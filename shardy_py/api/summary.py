@@ -1,4 +1,4 @@
-"""What a run did, in a few numbers."""
+"""A few numbers about a run."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def write_verified(program: Program, semantics: Registry, name: str) -> Any:
 
     Args:
         program: The program, with its shardings in its attributes.
-        semantics: What is known about ops; says whether there are passes of plugins.
+        semantics: The definitions of ops, and the passes of plugins.
         name: What locations call the source of the module.
 
     Raises:

@@ -18,12 +18,12 @@ STDIN = "-"
 
 
 def read_input(file: str, *, untrusted: bool = False, registry: Registry | None = None) -> Any:
-    """Return what a frontend reads: the path, or the bytes of stdin.
+    """Return the source for a frontend: the path, or the bytes of stdin.
 
     Args:
         file: The name of the file, or a dash.
         untrusted: Whether MLIR's parser runs in a process of its own.
-        registry: Knows the frontends of plugins.
+        registry: The registry with the frontends of plugins.
 
     Raises:
         OptionError: stdin cannot be read.

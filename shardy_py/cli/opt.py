@@ -55,7 +55,7 @@ _SWITCHES = {
 
 @frozen
 class Command:
-    """What a command line asks for."""
+    """A parsed command line."""
 
     passes: tuple[Pass, ...] = ()
     file: str = "-"
@@ -123,7 +123,7 @@ def _usage(message: str) -> OptionError:
 
 
 def parse_arguments(arguments: Sequence[str]) -> Command:
-    """Return what a command line asks for.
+    """Return a parsed command line.
 
     Raises:
         OptionError: an unknown flag or pass, a missing or wrong value.

@@ -26,7 +26,7 @@ RANDOM = "random"
 
 @frozen
 class RunRequest:
-    """What the other process is to do.
+    """A request to the other process.
 
     Args:
         program: The program, and how it is propagated.
@@ -53,7 +53,7 @@ class RunRequest:
 
 @frozen
 class RunAnswer:
-    """What the other process has done.
+    """An answer of the other process.
 
     Args:
         report: What the run gave; None where there is an error.
@@ -114,7 +114,7 @@ def run_run(
 
 
 def run_in_child(request: RunRequest, *, timeout: float) -> RunAnswer:
-    """Return what another process makes of a request.
+    """Return the answer of another process to a request.
 
     Raises:
         UnsupportedError: the process ended without an answer, or took too long.

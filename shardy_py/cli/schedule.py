@@ -26,5 +26,5 @@ def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **regi
 
 
 def schedule_argument(text: str) -> ScheduleLike:
-    """Return what a command line means: the name of a built-in schedule, or else a file."""
+    """Return the schedule of a command line: the name of a built-in one, or else a file."""
     return text if text in NAMED else Path(text)

@@ -1,4 +1,4 @@
-"""What the commands that evaluate many schedules share: processes or clusters, a progress bar, stopping."""
+"""Processes and clusters, a progress bar and an orderly stop, for the commands that evaluate many schedules."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def joblib_backend(name: str | None, dask_address: str | None) -> Iterator[None]
 
 
 def default_jobs(backend: str | None) -> int | None:
-    """Return how many processes run where nothing is said: one per core, or what the backend has."""
+    """Return the default number of processes: one per core, or that of the backend."""
     if backend is not None:
         return None
     return -1 if find_spec("joblib") is not None else 1

@@ -147,7 +147,7 @@ def _nothing(answer: Any, op: Any) -> None:
 
 
 def _problems(program: Program) -> list[Diagnostic]:
-    """Return what is wrong with a program, even with one whose parts are not of the types that they should be."""
+    """Return the problems of a program, even of one whose parts are not of the types that they should be."""
     try:
         return list(_false_parts(program)) or list(diagnose(program))
     except Exception as error:

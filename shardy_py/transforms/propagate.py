@@ -29,7 +29,7 @@ _ANY_OPTIONS = "sdy-propagate"
 
 @frozen
 class PropagationPass(ABC):
-    """What the propagation passes share.
+    """Common options and the run of the propagation passes.
 
     Args:
         keep_sharding_rules: Whether rules stay on the ops.
@@ -72,7 +72,7 @@ class PropagationPass(ABC):
             recorder.save()
 
     def _snapshot(self, program: Program, context: PassContext) -> Snapshot | None:
-        """Return what writes a snapshot after a user priority, if snapshots are wanted."""
+        """Return the function that writes a snapshot after a user priority, if snapshots are wanted."""
         return None
 
 
