@@ -128,6 +128,53 @@ KINDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
 }
 
 
+XDSL = """\
+builtin.module {
+  "sdy.mesh"() {sym_name = "mesh", mesh = #sdy.mesh<["a"=2, "b"=4]>} : () -> ()
+  func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {?}]>}) -> tensor<8x4xf32> {
+    %c = arith.constant dense<1.0> : tensor<8x4xf32>
+    %0 = arith.addf %x, %c : tensor<8x4xf32>
+    %1 = "sdy.sharding_constraint"(%0) {sharding = #sdy.sharding<@mesh, [{?}, {"b"}]>} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    func.return %1 : tensor<8x4xf32>
+  }
+}
+"""  # noqa: E501
+
+HLO = """\
+HloModule m, entry_computation_layout={(f32[4,8]{0,1:T(8,128)}, s32[])->f32[8]{0}}
+
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %s = f32[] add(%a, %b)
+}
+
+ENTRY %main (p0: f32[4,8], p1: s32[]) -> f32[8] {
+  %p0 = f32[4,8]{0,1:T(8,128)} parameter(0), sharding={devices=[2,1]<=[2]}, metadata={op_name="x"}
+  %p1 = s32[] parameter(1)
+  %c = f32[] constant(0)
+  ROOT %r = f32[8]{0} reduce(%p0, %c), dimensions={0}, to_apply=%add
+}
+"""
+
+
+def _xdsl_module(text: str) -> object:
+    from shardy_py.frontends.xdsl import parse_module
+
+    return sdy.propagate(parse_module(text)).text
+
+
+def _hlo_module(text: str) -> object:
+    return sdy.propagate(f"HloModule {text}", {"x": 2}).text
+
+
+MODULES: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "xdsl": (_xdsl_module, XDSL, "xdsl"),
+    "hlo": (_hlo_module, HLO.removeprefix("HloModule "), "jaxlib"),
+}
+"""The reader of modules of a kind, one such module, and the library of the reader."""
+
+
 def mutated(text: str, random_: random.Random, corpus: list[str]) -> str:
     """Return a text with pieces left out, doubled, put in, exchanged, or numbers replaced."""
     for _ in range(random_.choice([1, 1, 2, 4])):
@@ -191,3 +238,46 @@ def test_numbers_and_tables_of_toml() -> None:
         parse_schedule("a = " + "[" * 5000, source="s.toml")
     with pytest.raises(ShardyError, match="not a text"):
         parse_schedule(None)  # type: ignore[arg-type]
+
+
+def check_modules(kind: str, count: int) -> None:
+    """Propagate broken modules of a kind; whatever is no error of this package comes out."""
+    read, module, library = MODULES[kind]
+    pytest.importorskip(library)
+    assert read(module)
+    random_ = random.Random(kind)
+    for _ in range(count):
+        with suppress(ShardyError):
+            read(mutated(module, random_, [module]))
+
+
+@pytest.mark.parametrize(("kind", "count"), [("xdsl", 200), ("hlo", 6)])
+def test_broken_modules(kind: str, count: int) -> None:
+    """Broken modules of xDSL and of HLO; each of HLO takes a process of its own, so there are few."""
+    check_modules(kind, count)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize(("kind", "share"), [("xdsl", 10), ("hlo", 1)])
+def test_many_broken_modules(kind: str, share: int) -> None:
+    """Thousands of broken modules of xDSL and hundreds of HLO; SHARDY_FUZZ_PROGRAMS sets other numbers."""
+    check_modules(kind, share * int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "400")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('[{"a"}, {?}]', '[{"a}, {?}]', "a string does not end in its line"),
+        ('"b"=4', '"b"=0', "axis size"),
+        ("dense<1.0>", f"dense<{'9' * 5000}.0>", "more than 2000 digits"),
+        ('[{?}, {"b"}]', '[{?}, {"b" "b"}]', "sharding holds #sdy.sharding"),
+        ("builtin.module {", "builtin.module {" * 600, "nested more than"),
+        ("@main", "@\udcff", "no valid Unicode"),
+    ],
+)
+def test_broken_xdsl_modules_say_what_is_wrong(old: str, new: str, reason: str) -> None:
+    """Texts on which xDSL would hang, or that it lets through, are errors with a reason."""
+    pytest.importorskip("xdsl")
+    assert old in XDSL
+    with pytest.raises(ShardyError, match=reason):
+        _xdsl_module(XDSL.replace(old, new))

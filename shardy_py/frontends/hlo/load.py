@@ -18,6 +18,7 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.frontends.hlo import HloModule
 from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.frontends.sources import source_text
 from shardy_py.layout.element_types import ELEMENT_TYPES
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.parse import read_shape
@@ -35,7 +36,7 @@ _PLACE = re.compile(r"was parsing (\d+):(\d+): error: ([^\n]*)")
 
 def load(source: str | Path, name: str) -> HloModule:
     """Return the module in HLO text; see `import_hlo`."""
-    text, name = (_read(source), str(source)) if isinstance(source, Path) else (source, name)
+    text, name = source_text(source, name)
     _check_shapes(text, name)
     answer = _convert(text, name)
     code = base64.b64decode(answer["module"])
@@ -43,14 +44,6 @@ def load(source: str | Path, name: str) -> HloModule:
     return HloModule(
         answer["name"], code, import_module(parse_module(code, name=name)), parameters, result, answer["text"]
     )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None
 
 
 def _check_shapes(text: str, name: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
-from shardy_py.frontends.mlir.sources import source_bytes
+from shardy_py.frontends.sources import source_bytes
 
 SECONDS = 600
 _ERRORS: dict[str, type[ShardyError]] = {

@@ -20,9 +20,9 @@ from shardy_py.frontends.jax_modules import (
 from shardy_py.frontends.mlir.context import make_context
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
 from shardy_py.frontends.mlir.native_errors import convert_error
-from shardy_py.frontends.mlir.sources import source_bytes
-from shardy_py.frontends.mlir.text_limits import check_text
 from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
+from shardy_py.frontends.sources import source_bytes
+from shardy_py.frontends.text_limits import check_text
 
 
 def load(source: Any) -> ir.Module:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir import Block as NativeBlock
 
+from shardy_py.frontends.xdsl.check_attributes import check_attributes
 from shardy_py.frontends.xdsl.codec import Codec
 from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.gc_pause import no_garbage_collection
@@ -119,6 +120,7 @@ class _Importer:
             register_uses=False,
         )
         op.handle = native
+        check_attributes(op)
         origin.natives.append(native)
         origin.classes.setdefault(name, type(native))
         self._values.update(zip(native.results, op.results, strict=True))

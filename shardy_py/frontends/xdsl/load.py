@@ -13,6 +13,9 @@ from xdsl.utils.exceptions import ParseError as NativeParseError
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
+from shardy_py.frontends.sources import source_text
+from shardy_py.frontends.text_limits import check_text, refuse_open_strings
+from shardy_py.ir.error_texts import describe_error
 
 
 def make_context() -> Context:
@@ -25,12 +28,17 @@ def make_context() -> Context:
 
 def parse(source: str | Path, name: str, context: Any) -> ModuleOp:
     """Return the module in a text or file; see `parse_module`."""
-    if isinstance(source, Path):
-        source, name = _read(source), str(source)
+    text, name = source_text(source, name)
+    check_text(text.encode(), name)
+    refuse_open_strings(text.encode(), name)
     try:
-        module = Parser(context or make_context(), source, name).parse_module()
+        module = Parser(context or make_context(), text, name).parse_module()
     except (NativeParseError, VerifyException) as error:
         raise ParseError(_diagnostic(error, name)) from None
+    except Exception as error:
+        # Parsers of attributes let out whatever their constructors raise.
+        message = f"xDSL's parser fails: {describe_error(error)}"
+        raise ParseError(Diagnostic("malformed-module", message, name)) from error
     _verify(module, name)
     return module
 
@@ -56,13 +64,6 @@ def _verify(module: ModuleOp, name: str) -> None:
         module.verify()
     except VerifyException as error:
         raise VerificationError(Diagnostic("invalid-module", _reason(error), name)) from None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {error}", str(path))) from None
 
 
 def _diagnostic(error: Exception, name: str) -> Diagnostic:

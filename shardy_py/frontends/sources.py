@@ -1,4 +1,4 @@
-"""The bytes of a source and its name in locations."""
+"""The bytes or the text of a source and its name in locations."""
 
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ def source_bytes(source: str | bytes | Path, name: str) -> tuple[bytes, str]:
         return source.encode() if isinstance(source, str) else source, name
     except UnicodeEncodeError as error:
         raise ParseError(Diagnostic("malformed-module", f"the text is no valid Unicode: {error}", name)) from None
+
+
+def source_text(source: str | Path, name: str) -> tuple[str, str]:
+    """Return the text of a source and its name in locations.
+
+    Raises:
+        ParseError: it cannot be read, or is no valid Unicode.
+    """
+    data, name = source_bytes(source, name)
+    try:
+        return data.decode(), name
+    except UnicodeDecodeError as error:
+        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {error}", name)) from None
 
 
 def _read(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Limits on the text that MLIR's parser gets: nested brackets and long numbers."""
+"""Limits on the text that parsers of other libraries get: nested brackets, long numbers, open strings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from shardy_py.errors import Diagnostic, ParseError
 _MAX_BRACKETS = 512
 """The limit on nested brackets: MLIR's parser is recursive and would overflow its stack, which ends the process."""
 _TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[][(){}<>]')
+_CLOSED_STRING = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"')
 _MAX_DIGITS = 2000
 _MANY_DIGITS = re.compile(rb"(?<![0-9])[0-9]{%d}" % _MAX_DIGITS)
 _TOKEN_OR_NUMBER = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|[0-9]{%d}' % _MAX_DIGITS)
@@ -17,7 +18,11 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 
 
 def check_text(data: bytes, name: str) -> None:
-    """Refuse text that would make MLIR's parser overflow the stack, or busy for hours."""
+    """Refuse text that would make a parser overflow the stack, or busy for hours.
+
+    Raises:
+        ParseError: brackets are nested too deeply, or a number is too long.
+    """
     if _MANY_DIGITS.search(data):
         _refuse_long_numbers(data, name)
     if _unmatched(data) <= _MAX_BRACKETS:
@@ -29,6 +34,19 @@ def check_text(data: bytes, name: str) -> None:
     message = f"brackets are nested more than {_MAX_BRACKETS} deep"
     hint = "move what is inside to functions, and call them"
     raise ParseError(Diagnostic("nested-too-deeply", message, _position(data, position, name), hint=hint))
+
+
+def refuse_open_strings(data: bytes, name: str) -> None:
+    """Refuse strings without an end, on which some lexers take exponential time.
+
+    Raises:
+        ParseError: a string does not end in its line.
+    """
+    for match in _TOKEN.finditer(data):
+        token = match.group()
+        if token[:1] == b'"' and _CLOSED_STRING.fullmatch(token) is None:
+            message = "a string does not end in its line"
+            raise ParseError(Diagnostic("malformed-module", message, _position(data, match.start(), name)))
 
 
 def _refuse_long_numbers(data: bytes, name: str) -> None:
