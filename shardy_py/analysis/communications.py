@@ -11,7 +11,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.op_names import CONSTRAINT, RESHARD
+from shardy_py.ir.op_names import CONSTRAINT, RESHARD, RETURN
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.collectives import parse_reduction_op
@@ -147,8 +147,8 @@ class _Lister:
         step = self._steps.get(op.id)
         if step is not None:
             return str(self._labels.of_step[step])
-        if op.name == "func.return":
-            return "func.return"
+        if op.name == RETURN:
+            return RETURN
         results = [self._labels.value(slot) for value in op.results if (slot := self._slot(value)) >= 0]
         return f"{op.name} {', '.join(results)}".rstrip()
 

@@ -15,6 +15,7 @@ from shardy_py.arguments import checked
 from shardy_py.explain.answer.places import at_place
 from shardy_py.explain.record.labels import Labels, OpLabel
 from shardy_py.ir.graph import Value
+from shardy_py.ir.op_names import RETURN
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import Change, Update
 from shardy_py.sharding.axes import AxisRef
@@ -184,7 +185,7 @@ class _Run:
     def label(self, update: Update, labels: Labels) -> OpLabel:
         """Return the name of the op of an update."""
         if update.is_function_result:
-            return OpLabel("func.return", location=update.op.location)
+            return OpLabel(RETURN, location=update.op.location)
         return labels.of_step[self.steps[update.op.id]]
 
     def sharding(self, slot: int) -> TensorSharding | None:

@@ -15,6 +15,7 @@ from shardy_py.explain.answer.op_explanation import OpExplanation
 from shardy_py.explain.answer.refusals import refusal_lines
 from shardy_py.explain.answer.unsettled import NotSettled
 from shardy_py.explain.answer.value_explanation import ValueExplanation
+from shardy_py.ir.op_names import RESHARD
 
 Explanation = ValueExplanation | OpExplanation | ReshardExplanation | CommunicationLine | NotSettled
 
@@ -50,7 +51,7 @@ def _reshard_lines(explanation: ReshardExplanation) -> Iterator[str]:
         yield f"  {chain.axis} shards what is reduced{by}: {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
     if not explanation.differences and not explanation.reduced:
-        moves = one.kind != "sdy.reshard" or one.before != one.after
+        moves = one.kind != RESHARD or one.before != one.after
         yield f"  no dimension moves{': this is about unreduced axes' if moves else ', nothing has to be sent'}"
 
 

@@ -20,10 +20,11 @@ from shardy_py.analysis.machine.placement import AxisLinks, Placement
 from shardy_py.api.memory import policy_of
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator
+from shardy_py.ir.op_names import MESH
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 
-_IGNORED = ("sdy.mesh",)
+_IGNORED = (MESH,)
 
 
 def estimate(

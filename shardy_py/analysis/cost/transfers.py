@@ -14,21 +14,22 @@ from shardy_py.analysis.cost.values import Transfer
 from shardy_py.analysis.machine.placement import LinkPart, Placement
 from shardy_py.ir.costs import OwnCollective
 from shardy_py.ir.graph import Op
+from shardy_py.ir.op_names import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, RESHARD
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
 AXES_ATTRIBUTES = {
-    "sdy.all_gather": "gathering_axes",
+    ALL_GATHER: "gathering_axes",
     "sdy.all_slice": "slicing_axes",
     "sdy.all_to_all": "params",
-    "sdy.all_reduce": "reduction_axes",
-    "sdy.reduce_scatter": "reduce_scatter_axes",
+    ALL_REDUCE: "reduction_axes",
+    REDUCE_SCATTER: "reduce_scatter_axes",
 }
 """The attribute that holds the axes of each of Shardy's collectives."""
 
-WITHOUT_AXES = ("sdy.collective_permute", "sdy.reshard")
+WITHOUT_AXES = ("sdy.collective_permute", RESHARD)
 """Its ops whose axes follow from the shardings before and after."""
 
 LOCAL = ("sdy.replicated_to_unreduced", "sdy.sharded_to_unreduced")
@@ -155,7 +156,7 @@ def _axes_of(op: Op, before: TensorSharding | None, after: TensorSharding | None
         yield from _changed_axes(before, after, mesh)
         return
     attribute = op.attributes[name]
-    if op.name == "sdy.all_reduce":
+    if op.name == ALL_REDUCE:
         yield from attribute.axes
     elif op.name == "sdy.all_to_all":
         for param in attribute.params:

@@ -15,6 +15,7 @@ from shardy_py.explain.record.labels import Labels
 from shardy_py.explain.record.reasons import MEANINGS, Reason
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Value
+from shardy_py.ir.op_names import CALL, FUNCTION
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -108,7 +109,7 @@ def _with_final(
 
 
 def _gone(subject: Subject, one: DimensionExplanation, axis: str) -> Refusal:
-    is_boundary = subject.value.owning_op.name in ("func.func", "func.call")
+    is_boundary = subject.value.owning_op.name in (FUNCTION, CALL)
     code = Reason.BOUNDARY if is_boundary else Reason.RESHARD
     detail = f"size {one.size}, {one.sharding} after propagation"
     return Refusal(code.value, axis, f"{MEANINGS[code]} ({detail})", subject.name, one.dimension, detail=detail)

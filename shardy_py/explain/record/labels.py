@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION
+from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, NAMED_COMPUTATION, RETURN
 from shardy_py.ir.op_values import all_values
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import op_of_visit
@@ -194,7 +194,7 @@ def capture_labels(names: Mapping[int, str], problem: Problem, aliases: Mapping[
     results = {step: _result_slots(problem, step) for step in range(problem.num_steps)}
     of_step = {step: _label_of_step(problem, step, of_slot, slots_) for step, slots_ in results.items()}
     for number in range(len(problem.function_results)):
-        of_step[-1 - number] = OpLabel("func.return", location=op_of_visit(problem, -1 - number).location)
+        of_step[-1 - number] = OpLabel(RETURN, location=op_of_visit(problem, -1 - number).location)
     others = {name: problem.slot_of[value] for name, value in (aliases or {}).items() if value in problem.slot_of}
     unseen = frozenset(names.values()) - slots.keys()
     return Labels(of_slot, of_step, slots, results, others, unseen)
@@ -232,7 +232,7 @@ def _label_of_step(problem: Problem, step: int, of_slot: Mapping[int, str], resu
     if name in _EDGES and op.operands:
         flow = op.operands[0].owning_op
         # What a user calls a call is a named computation while shardings propagate.
-        flow_name = "func.call" if flow.name == "sdy.named_computation" else flow.name
+        flow_name = CALL if flow.name == NAMED_COMPUTATION else flow.name
         name, location = f"{flow_name}{EDGE_SUFFIX}", flow.location
     return OpLabel(name, _join(of_slot, results), location)
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from shardy_py.explain.record.labels import OpLabel
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNCTION
+from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNCTION, MESH, REGION_RETURN, RETURN, SHARDING_GROUP
 from shardy_py.propagation.problem import Problem
 
 OpWithoutRule = tuple[OpLabel, tuple[int, ...]]
 """Ops without a sharding rule, through which nothing propagates."""
 
-_SILENT = (FUNCTION, "func.call", "func.return", "sdy.return", "sdy.mesh", "sdy.sharding_group", DATA_FLOW_EDGE)
+_SILENT = (FUNCTION, CALL, RETURN, REGION_RETURN, MESH, SHARDING_GROUP, DATA_FLOW_EDGE)
 
 
 def capture_ops_without_rule(
