@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import OpaqueType, static_shape
+from shardy_py.ir.types import OpaqueType, TensorType, Type, static_shape
+from shardy_py.layout.element_types import mlir_element_bits
 from shardy_py.plugins import Registry
 
 
@@ -28,8 +29,18 @@ def _problems_of_type(value: Value, location: str, name: str) -> Iterator[Diagno
     elif shape is None:
         message = f"a kernel takes tensors of static shapes, not {value.type}"
         yield Diagnostic("no-static-shape", message, location, name, "give every dimension its size")
+    elif not is_number(value.type):
+        hint = "kernels compute with integers, floats and complex numbers"
+        message = f"a kernel has no elements such as those of {value.type}"
+        yield Diagnostic("element-type", message, location, name, hint)
     elif 0 in shape:
         yield Diagnostic("no-elements", f"a kernel has nothing to do for {value.type}", location, name)
+
+
+def is_number(type_: Type) -> bool:
+    """Return whether the elements of a type are numbers of a known width, and not those of a dialect."""
+    element_type = type_.element_type if isinstance(type_, TensorType) else str(type_)
+    return element_type == "index" or (not element_type.startswith("!") and mlir_element_bits(element_type) is not None)
 
 
 def problems_of_ops(ops: Iterable[Op], registry: Registry) -> Iterator[Diagnostic]:

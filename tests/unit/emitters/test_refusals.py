@@ -163,6 +163,12 @@ def test_dynamic_shapes() -> None:
     assert codes(text) == {("", "no-static-shape"), ("negate", "no-static-shape")}
 
 
+def test_element_types() -> None:
+    """Elements that are no numbers of a known width are refused."""
+    type_ = "tensor<8x!quant.uniform<i8:f32, 0.5>>"
+    assert codes(f"func.func @main(%x: {type_}) -> {type_} {{ return %x : {type_} }}") == {("", "element-type")}
+
+
 def test_no_elements() -> None:
     """A tensor without elements needs no kernel."""
     assert codes(NEGATE_OF.format(type="tensor<0x4xf32>")) == {("", "no-elements"), ("negate", "no-elements")}
