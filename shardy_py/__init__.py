@@ -231,7 +231,7 @@ _HOMES = {
     "shardy_py.sharding.rule_builder": "OpShardingRuleBuilder",
     "shardy_py.sharding.tensor": "DimensionSharding TensorSharding",
 }
-"""Where names come from."""
+"""Module to the public names that it has."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 

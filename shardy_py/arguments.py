@@ -155,7 +155,7 @@ _GENERIC: tuple[tuple[str, Any, str], ...] = (
     ("Iterable[", Iterable, "a list"),
     ("Sequence[", Sequence, "a list"),
 )
-"""How an annotation begins, the class of its values, and what a value should be."""
+"""The beginning of an annotation, the class of its values, and the words for such a value."""
 
 
 def _check_of(text: str, known: Mapping[str, Any]) -> Check | None:

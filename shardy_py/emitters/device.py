@@ -139,4 +139,4 @@ def _problems(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 H100 = get_device("h100")
-"""What XLA's reference kernels are for."""
+"""The device of XLA's reference kernels."""

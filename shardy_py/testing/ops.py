@@ -51,7 +51,7 @@ def make_op(
     Args:
         name: The full name.
         operands: One shape or type per operand, see `to_type`.
-        results: Likewise for the results.
+        results: The same for the results.
         attributes: The attributes as plain Python; a text that starts with ``#`` is an attribute in MLIR's notation.
 
     >>> op = make_op("toy.matmul", [(8, 4), (4, 2)], [(8, 2)])

@@ -45,7 +45,7 @@ def assert_rule(
         subject: An op name, with the next three arguments; an op; or a rule or a spec itself.
         expected: The rule; None where the op is to have none.
         operands: Shapes or types of the operands, see `shardy_py.testing.make_op`. Only with an op name or a spec.
-        results: Likewise of the results.
+        results: The same of the results.
         attributes: The attributes of the op.
         registry: Who knows the op; by default the installed plugins.
         options: What rules depend on besides their op; by default what the registry has.

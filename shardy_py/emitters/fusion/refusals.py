@@ -1,4 +1,4 @@
-"""What no kernel can have inside: tuples, dynamic shapes, ops that do not compute their elements one by one."""
+"""Refusals of fusions: tuples, dynamic shapes, ops that do not compute their elements one by one."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Launch:
 
     Args:
         blocks: The blocks along x, y and z.
-        threads: The threads of a block, likewise.
+        threads: The threads of a block, in the same order.
         unroll: The elements per thread and step.
     """
 

@@ -1,4 +1,4 @@
-"""What the text of LLVM depends on besides the module: a device, or the host."""
+"""Targets of the text of LLVM: a device, or the host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Target:
 
     @property
     def is_device(self) -> bool:
-        """Whether ids of threads come from registers; the host passes them."""
+        """True if ids of threads come from registers; the host passes them."""
         return bool(self.triple)
 
     @property

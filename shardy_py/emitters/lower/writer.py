@@ -12,7 +12,7 @@ from shardy_py.emitters.lower.literals import scalar_text, type_text
 from shardy_py.emitters.lower.target import Target
 
 Handler = Callable[["FunctionWriter", Any], None]
-"""What writes an op."""
+"""The writer of an op."""
 
 
 @final

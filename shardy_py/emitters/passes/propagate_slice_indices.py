@@ -1,4 +1,4 @@
-"""What is known of buffers, in the functions that take them from the entry function."""
+"""Facts about buffers in the functions that take them from the entry function."""
 
 from __future__ import annotations
 

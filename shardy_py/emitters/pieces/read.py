@@ -40,7 +40,7 @@ class _Given:
 
     @property
     def block(self) -> Block:
-        """What the function computes."""
+        """The body of the function."""
         (block,) = self.function.regions[0].blocks
         return block
 

@@ -102,13 +102,13 @@ def assert_rule_holds(
     """Assert that `check_rule_numerically` finds no wrong factor and no missing one.
 
     Args:
-        subject: As there; likewise the next four and ``settings``.
-        function: See there.
-        operands: See there.
-        results: See there.
-        attributes: See there.
+        subject: The op or its name, as for `check_rule_numerically`.
+        function: The function of the op on arrays.
+        operands: The shapes of the operands.
+        results: The shapes of the results.
+        attributes: The attributes of the op.
         allow_missing: Whether factors may be missing: such a rule is right, but shards less than it could.
-        settings: See there.
+        settings: The settings of the check.
 
     Returns:
         The report.
