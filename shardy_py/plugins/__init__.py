@@ -40,6 +40,7 @@ from shardy_py.ir.interfaces import (
     Trait,
     UnitedByMlir,
 )
+from shardy_py.ir.local import Localize, LocalOpInterface, LocalOps, Shard, no_local_form
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hookspecs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
@@ -84,6 +85,9 @@ __all__ = [
     "IsTerminator",
     "IsolatedFromAbove",
     "Level",
+    "LocalOpInterface",
+    "LocalOps",
+    "Localize",
     "LoopDataFlow",
     "Maximum",
     "MeshReferenceOpInterface",
@@ -115,6 +119,7 @@ __all__ = [
     "Selector",
     "ShardableDataFlowOpInterface",
     "ShardingRuleOpInterface",
+    "Shard",
     "Sum",
     "Trait",
     "TraitsOf",
@@ -122,5 +127,6 @@ __all__ = [
     "hookimpl",
     "hookspec",
     "load_plugin_file",
+    "no_local_form",
     "rule",
 ]

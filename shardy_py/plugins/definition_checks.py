@@ -208,6 +208,21 @@ def check_emission(function: Any, *, op: str) -> None:
     check_callable(function, op=op, code="invalid-emission", what="emission", arguments=("builder", "op"))
 
 
+def check_local(local: Any, *, op: str) -> None:
+    """Check a local form.
+
+    Raises:
+        PluginError: it is no function of the op and its shard, nor an object that has one.
+    """
+    if local is None:
+        return
+    function = getattr(local, "localize", local)
+    if isinstance(local, type) or not callable(function):
+        message = f"local is {shown(local)}, not a function of the op and its shard"
+        raise refuse("invalid-local", message, op, hint="local=lambda op, shard: shard.copy()")
+    check_callable(function, op=op, code="invalid-local", what="local", arguments=("op", "shard"))
+
+
 def check_mesh_reference(reference: Any, *, op: str) -> None:
     """Check a mesh reference.
 

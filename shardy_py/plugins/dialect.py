@@ -18,10 +18,20 @@ from shardy_py.ir.interfaces import (
     ShardingRuleOpInterface,
     Trait,
 )
+from shardy_py.ir.local import LocalOps
 from shardy_py.ir.plugin_places import calling_place, shorten_place
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_factor_marks, check_op_name
-from shardy_py.plugins.op_definition import CombinerOf, Indexing, InitialOf, OpDefinition, Rule, TraitsOf, as_rule
+from shardy_py.plugins.op_definition import (
+    CombinerOf,
+    Indexing,
+    InitialOf,
+    Local,
+    OpDefinition,
+    Rule,
+    TraitsOf,
+    as_rule,
+)
 from shardy_py.plugins.type_definition import ShapeOf, TypeDefinition
 from shardy_py.sharding.combiner import Combiner
 
@@ -36,9 +46,14 @@ class Dialect:
     >>> toy = Dialect("toy")
     >>> toy.op("toy.add").name
     'toy.add'
+
+    Args:
+        name: The name.
+        local_ops: The ops of the dialect for communication between devices, in local programs.
     """
 
     name: str = field(validator=lambda dialect, attribute, name: check_dialect_name(name))
+    local_ops: LocalOps | None = field(default=None, kw_only=True)
     _definitions: dict[str, OpDefinition] = field(factory=dict, init=False)
     _types: dict[str, TypeDefinition] = field(factory=dict, init=False)
 
@@ -68,6 +83,7 @@ class Dialect:
         cost: CostOpInterface | None = None,
         indexing: Indexing | None = None,
         emission: Emission | None = None,
+        local: Local | None = None,
         any_sizes: bool = False,
         combiner: Combiner | CombinerOf = Combiner.ADD,
         initial_of: InitialOf | None = None,
@@ -95,6 +111,7 @@ class Dialect:
             cost: The cost of the op, where it does not follow from the rule.
             indexing: The indexing maps of the op; a rule follows from them where none is given.
             emission: The scalar body, for kernels.
+            local: The form of the op on one device, where it does not follow from its rule and its types.
             any_sizes: Whether factors may have other sizes than their dimensions.
             combiner: The combiner of the op's reductions, where the rule gives none.
             initial_of: Gives the initial operands of the reductions, where the rule gives none.
@@ -131,6 +148,7 @@ class Dialect:
                 cost=cost,
                 indexing=indexing,
                 emission=emission,
+                local=local,
                 place=calling_place(),
                 any_sizes=any_sizes,
                 combiner=combiner,

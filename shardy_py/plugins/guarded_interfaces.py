@@ -21,6 +21,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.local import Localize
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.argument_checks import is_written
 from shardy_py.plugins.definition_checks import as_traits
@@ -66,6 +67,12 @@ def guard_emission(
         return elements
 
     return emit
+
+
+def guard_local(local: Any, *, owner: str, place: str = "") -> Localize:
+    """Return a local form behind the guard; it gives one value per result."""
+    function = getattr(local, "localize", local)
+    return Guard(function, "local", owner, code="local-failed", place=place).wrap(_local_results)
 
 
 def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
@@ -119,6 +126,13 @@ def _traits(answer: Any, op: Op) -> frozenset[Trait]:
     except PluginError as error:
         (item,) = error.diagnostics
         raise Unfit(f"returned {shown(answer)}: {item.message}", item.hint) from None
+
+
+def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
+    results: tuple[Value, ...] = _items(answer, Value, "value")
+    if len(results) != len(op.results):
+        raise Unfit(f"returned {len(results)} values for {len(op.results)} results", "return one value per result")
+    return results
 
 
 def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from shardy_py.ir.interfaces import (
     ShardingRuleOpInterface,
     Trait,
 )
+from shardy_py.ir.local import Localize, LocalOpInterface
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.definition_checks import (
     as_traits,
@@ -28,6 +29,7 @@ from shardy_py.plugins.definition_checks import (
     check_emission,
     check_flag,
     check_indexing,
+    check_local,
     check_mesh_reference,
     check_op_name,
     check_rule,
@@ -53,8 +55,10 @@ Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
 
 None where they are not known.
 """
+Local = Localize | LocalOpInterface
+"""The form of an op on one device: a function of the op and its `Shard`, or an object with ``localize``."""
 _GLOB_CHARACTERS = frozenset("*?[")
-_OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission")
+_OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local")
 
 
 def _check_definition(definition: OpDefinition) -> None:
@@ -71,6 +75,7 @@ def _check_definition(definition: OpDefinition) -> None:
     check_cost(definition.cost, op=name)
     check_indexing(definition.indexing, op=name)
     check_emission(definition.emission, op=name)
+    check_local(definition.local, op=name)
     check_flag(definition.contextual, op=name, argument="contextual")
     check_attribute_name(definition.sharding_attribute, op=name)
     if definition.is_glob:
@@ -116,6 +121,8 @@ class OpDefinition:
             with maps and without a rule gets its rule from them.
         emission: The scalar body: a function of a builder and the op that builds one element of each result, for
             kernels.
+        local: The form of the op on one device: a function of the op and its `Shard`, or an object with ``localize``.
+            Without it, the form follows from the rule and the types.
         place: The line that defines it, for errors, or "".
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
             that move in steps; nobody checks the sizes then.
@@ -136,6 +143,7 @@ class OpDefinition:
     cost: CostOpInterface | None = field(default=None, kw_only=True)
     indexing: Indexing | None = field(default=None, kw_only=True)
     emission: Emission | None = field(default=None, kw_only=True)
+    local: Local | None = field(default=None, kw_only=True)
     place: str = field(default="", kw_only=True, eq=False, repr=False)
     any_sizes: bool = field(default=False, kw_only=True)
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)

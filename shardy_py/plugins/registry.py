@@ -19,6 +19,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.local import Localize, LocalOps
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.types import OpaqueType, Type
 from shardy_py.plugins.clashes import (
@@ -59,6 +60,7 @@ class Registry:
         tolerated: The owners among the installed plugins whose failures do not stop programs that do not need them.
         types: The definitions of types by their names, sorted.
         type_owners: Type name to its owner.
+        local_ops: The ops for communication in local programs, by the dialects that have them.
     """
 
     definitions: tuple[OpDefinition, ...] = ()
@@ -70,6 +72,7 @@ class Registry:
     tolerated: frozenset[str] = frozenset()
     types: Mapping[str, TypeDefinition] = field(factory=dict)
     type_owners: Mapping[str, str] = field(factory=dict)
+    local_ops: Mapping[str, LocalOps] = field(factory=dict)
     _resolved: ResolvedDefinitions = field(init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
 
@@ -150,6 +153,7 @@ class Registry:
             tolerated=frozenset(info.owner for info in infos if info.origin and skip_broken),
             types={name: by_type[name][1] for name in sorted(by_type)},
             type_owners={name: by_type[name][0] for name in sorted(by_type)},
+            local_ops={item.name: item.local_ops for _, item in owned if item.local_ops is not None},
         )
         warn_of(registry.notices)
         return registry
@@ -278,6 +282,10 @@ class Registry:
     def get_emission(self, op: Op) -> EmissionOf | None:
         """Return the scalar body of an op, or None where it is not known."""
         return self._resolved[op.name].emission
+
+    def get_local(self, op: Op) -> Localize | None:
+        """Return the local form of an op, or None where it follows from its rule and its types."""
+        return self._resolved[op.name].local
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.

@@ -22,12 +22,14 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.local import Localize
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.guarded_interfaces import (
     guard_cost,
     guard_data_flow,
     guard_emission,
     guard_indexing,
+    guard_local,
     guard_mesh_reference,
     guard_traits_of,
 )
@@ -64,6 +66,7 @@ class ResolvedDefinition:
     cost: CostOpInterface | None = None
     indexing: IndexingOf | None = None
     emission: EmissionOf | None = None
+    local: Localize | None = None
     any_sizes: bool = False
     combiner: Combiner | CombinerOf = Combiner.ADD
     initial_of: InitialOf | None = None
@@ -132,6 +135,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             None if own.cost is None else guard_cost(own.cost, owner=owner, place=place),
             indexing,
             None if own.emission is None else guard_emission(own.emission, owner=owner, place=place),
+            None if own.local is None else guard_local(own.local, owner=owner, place=place),
             own.any_sizes,
             own.combiner,
             own.initial_of,

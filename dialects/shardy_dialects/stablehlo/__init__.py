@@ -16,6 +16,7 @@ from shardy_dialects.stablehlo import (
     gather_scatter,
     indexing,
     linalg,
+    local,
     mesh_references,
     mhlo,
     normalization,
@@ -50,12 +51,13 @@ FAMILIES = (
     costs,
     indexing,
     emission,
+    local,
 )
 
 
 def stablehlo_dialect() -> Dialect:
     """Return the definitions of the StableHLO ops."""
-    dialect = Dialect("stablehlo")
+    dialect = Dialect("stablehlo", local_ops=local.StablehloLocalOps())
     for family in FAMILIES:
         family.register(dialect)
     for name in ("token", "future"):

@@ -1,0 +1,144 @@
+"""StableHLO's ops for communication between devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from shardy_dialects.stablehlo.local.texts import dense
+from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
+from shardy_py.ir.graph import Block, Op, Region, Value
+from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
+from shardy_py.ir.types import TensorType, tensor
+from shardy_py.sharding.combiner import Combiner
+
+_COMBINING = {
+    Combiner.ADD: "stablehlo.add",
+    Combiner.MUL: "stablehlo.multiply",
+    Combiner.MIN: "stablehlo.minimum",
+    Combiner.MAX: "stablehlo.maximum",
+    Combiner.AND: "stablehlo.and",
+    Combiner.OR: "stablehlo.or",
+}
+
+
+@frozen
+class StablehloLocalOps(LocalOps):
+    """The ops of StableHLO, with replica groups, channels and partition ids."""
+
+    def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
+        """Return the shards of each group, joined along a dimension."""
+        shape = list(value.shape)
+        shape[dim] *= len(groups[0])
+        return _collective(emit, "all_gather", value, shape, {"all_gather_dim": dim, **_groups(groups)})
+
+    def all_reduce(self, emit: LocalEmitter, value: Value, groups: Groups, combiner: Combiner) -> Value:
+        """Return the combination of the values of each group."""
+        return _collective(emit, "all_reduce", value, value.shape, _groups(groups), _body(emit, value, combiner))
+
+    def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
+        """Return one part per device of the combination of the values of each group."""
+        shape = list(value.shape)
+        shape[dim] //= len(groups[0])
+        attributes = {"scatter_dimension": dim, **_groups(groups)}
+        return _collective(emit, "reduce_scatter", value, shape, attributes, _body(emit, value, combiner))
+
+    def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
+        """Return the parts that the devices of each group send each other, joined along a dimension."""
+        shape, count = list(value.shape), len(groups[0])
+        shape[split_dim] //= count
+        shape[concat_dim] *= count
+        attributes = {
+            "split_dimension": split_dim,
+            "concat_dimension": concat_dim,
+            "split_count": count,
+            "replica_groups": dense(groups),
+        }
+        return _collective(emit, "all_to_all", value, shape, attributes)
+
+    def collective_permute(self, emit: LocalEmitter, value: Value, pairs: Pairs) -> Value:
+        """Return the value of the source of each device; zeros where it has none."""
+        attributes = {"source_target_pairs": dense([tuple(pair) for pair in pairs])}
+        return _collective(emit, "collective_permute", value, value.shape, attributes)
+
+    def offset(self, emit: LocalEmitter, table: Sequence[int] | None) -> Value:
+        """Return the scalar that a table has for the device; 0 without a table."""
+        scalar = tensor(dtype="i64")
+        if table is None:
+            zero = RawAttribute("dense<0> : tensor<i64>")
+            return emit.op("stablehlo.constant", (), [scalar], {"value": zero}).result
+        device = emit.op("stablehlo.partition_id", (), [tensor(dtype="ui32")]).result
+        index = emit.op("stablehlo.convert", [device], [scalar]).result
+        entries = tensor(len(table), dtype="i64")
+        known = emit.op("stablehlo.constant", (), [entries], {"value": dense(table)}).result
+        entry = self.dynamic_slice(emit, known, [index], [1])
+        return self.reshape(emit, entry, ())
+
+    def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
+        """Return the part of a tensor at a start."""
+        return emit.op(
+            "stablehlo.dynamic_slice", [value, *starts], [_like(value, sizes)], {"slice_sizes": tuple(sizes)}
+        ).result
+
+    def reshape(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
+        """Return the elements in another shape."""
+        return emit.op("stablehlo.reshape", [value], [_like(value, shape)]).result
+
+    def transpose(self, emit: LocalEmitter, value: Value, permutation: Sequence[int]) -> Value:
+        """Return the tensor with its dimensions in another order."""
+        shape = [value.shape[dim] for dim in permutation]
+        attributes = {"permutation": tuple(permutation)}
+        return emit.op("stablehlo.transpose", [value], [_like(value, shape)], attributes).result
+
+    def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
+        """Return the constant of an op with all elements equal in another type; None where they differ."""
+        value = op.attributes["value"]
+        if op.results[0].type == type_:
+            return self.whole_constant(emit, op)
+        text = str(value) if isinstance(value, (DenseElements, OpaqueElements, RawAttribute)) else ""
+        element = text.partition("<")[2].rpartition("> :")[0]
+        if not text.startswith("dense<") or element.startswith(("[", '"')):
+            return None
+        splat = RawAttribute(f"dense<{element}> : {type_}")
+        return emit.op("stablehlo.constant", (), [type_], {"value": splat}).result
+
+    def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
+        """Return the constant of an op as it is."""
+        return emit.op("stablehlo.constant", (), [op.results[0].type], {"value": op.attributes["value"]}).result
+
+
+def _collective(
+    emit: LocalEmitter,
+    kind: str,
+    value: Value,
+    shape: Sequence[int],
+    attributes: Mapping[str, Any],
+    regions: Sequence[Region] = (),
+) -> Value:
+    channel = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
+    named = {**attributes, "channel_handle": channel}
+    made = emit.op(f"stablehlo.{kind}", [value], [_like(value, shape)], named, regions)
+    return made.result
+
+
+def _groups(groups: Groups) -> dict[str, Any]:
+    return {"replica_groups": dense(groups), "use_global_device_ids": UNIT}
+
+
+def _body(emit: LocalEmitter, value: Value, combiner: Combiner) -> list[Region]:
+    """Return the region that combines two elements."""
+    scalar = _like(value, ())
+    block = Block(emit.program, [scalar, scalar])
+    inner = LocalEmitter(emit.program, block, emit.next_channel)
+    combined = inner.op(_COMBINING[combiner], block.arguments, [scalar]).result
+    inner.op("stablehlo.return", [combined])
+    return [Region([block])]
+
+
+def _like(value: Value, shape: Sequence[int]) -> TensorType:
+    """Return a type with the element type of a value."""
+    if not isinstance(value.type, TensorType):
+        raise TypeError(f"{value.type} is no tensor")
+    return TensorType(tuple(shape), value.type.element_type)

@@ -1,0 +1,86 @@
+"""The devices of a mesh by their places along axes: the parts they hold, groups of them, and pairs.
+
+Device ``mesh.device_ids[q]`` has the place q in row-major order; the first axis of a dimension is the major one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import prod
+
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+
+
+def devices_of(mesh: Mesh) -> Sequence[int]:
+    """Return the device number of each place."""
+    return mesh.device_ids or range(mesh.total_size)
+
+
+def shard_positions(mesh: Mesh, axes: Sequence[AxisRef]) -> list[int]:
+    """Return, by device number, the number of the part that the device has of a dimension over these axes.
+
+    >>> shard_positions(Mesh.of(x=2, y=2), [AxisRef("y"), AxisRef("x")])
+    [0, 2, 1, 3]
+    """
+    devices = devices_of(mesh)
+    result = [0] * (max(devices, default=0) + 1)
+    for place, device in enumerate(devices):
+        result[device] = _index(place, mesh, axes)
+    return result
+
+
+def replica_groups(mesh: Mesh, axes: Sequence[AxisRef]) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of devices that differ along these axes only, each in the order of the axes.
+
+    >>> replica_groups(Mesh.of(x=2, y=2), [AxisRef("x")])
+    ((0, 2), (1, 3))
+    """
+    groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for place, device in enumerate(devices_of(mesh)):
+        # The place with the digits of the axes set to 0 is the same for all of a group.
+        groups[_without(place, mesh, axes)].append((_index(place, mesh, axes), device))
+    return tuple(tuple(device for _, device in sorted(group)) for group in groups.values())
+
+
+def permutation_pairs(
+    source: TensorSharding, source_mesh: Mesh, target: TensorSharding, target_mesh: Mesh
+) -> list[tuple[int, int]]:
+    """Return the pairs of devices that bring a tensor from one sharding to another with the same shard shapes.
+
+    Devices that hold the same shard are paired in the order of their places.
+    """
+    targets: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for place, device in enumerate(devices_of(target_mesh)):
+        targets[_indices(place, target_mesh, target)].append(device)
+    pairs = []
+    for place, device in enumerate(devices_of(source_mesh)):
+        pairs.append((device, targets[_indices(place, source_mesh, source)].pop(0)))
+    return sorted(pairs)
+
+
+def _indices(place: int, mesh: Mesh, sharding: TensorSharding) -> tuple[int, ...]:
+    return tuple(_index(place, mesh, dim.axes) for dim in sharding.dim_shardings)
+
+
+def _index(place: int, mesh: Mesh, axes: Sequence[AxisRef]) -> int:
+    result = 0
+    for axis in axes:
+        result = result * axis.size(mesh) + place // _stride(mesh, axis) % axis.size(mesh)
+    return result
+
+
+def _without(place: int, mesh: Mesh, axes: Sequence[AxisRef]) -> int:
+    for axis in axes:
+        stride = _stride(mesh, axis)
+        place -= place // stride % axis.size(mesh) * stride
+    return place
+
+
+def _stride(mesh: Mesh, axis: AxisRef) -> int:
+    """Return the distance in places of two neighbours along an axis or a part of one."""
+    number = [item.name for item in mesh.axes].index(axis.name)
+    minor = prod(item.size for item in mesh.axes[number + 1 :])
+    return minor * (mesh.axes[number].size // axis.next_pre_size(mesh))

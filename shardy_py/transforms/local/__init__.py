@@ -1,0 +1,1 @@
+"""Passes that make of a global program the one that each device runs."""

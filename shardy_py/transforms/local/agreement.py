@@ -1,0 +1,96 @@
+"""Agreement of the shardings of an op with its rule: which dimensions have to be whole for it to run on shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_py.ir.local import Shard
+from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import project
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+
+_LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
+
+
+def disagreeing_factors(shard: Shard, rule: OpShardingRule) -> set[int]:
+    """Return the factors along which the tensors of an op are not sharded alike, or axes cannot be handed to factors.
+
+    A factor whose kind asks for replication or a permutation is among them where it is sharded.
+    """
+    found: dict[int, tuple[AxisRef, ...]] = {}
+    result: set[int] = set()
+    for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True):
+        for dim_mapping in mapping:
+            for factor in dim_mapping:
+                found.setdefault(factor, ())
+        if sharding is None or not mapping:
+            continue
+        result |= _overflowing(sharding, mapping, rule, shard.mesh(sharding))
+    axes = [
+        _factor_axes(mapping, sharding, rule, shard)
+        for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True)
+    ]
+    for factor in found:
+        seen = {own[factor] for own in axes if factor in own}
+        if len(seen) > 1 or (seen != {()} and rule.kind(factor) not in _LOCAL):
+            result.add(factor)
+    return result
+
+
+def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:
+    """Return the axes along which the results of an op on shards are partial."""
+    result: list[AxisRef] = []
+    for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True):
+        for factor, axes in _factor_axes(mapping, sharding, rule, shard).items():
+            if rule.kind(factor) is FactorKind.REDUCTION:
+                result.extend(axis for axis in axes if axis not in result)
+    return result
+
+
+def without_factors(
+    sharding: TensorSharding | None, mapping: Sequence[Sequence[int]], factors: set[int]
+) -> TensorSharding | None:
+    """Return a sharding in which no dimension that has one of the factors is sharded."""
+    if sharding is None or not mapping:
+        return sharding
+    dims = tuple(
+        type(dim)() if factors.intersection(own) else dim
+        for dim, own in zip(sharding.dim_shardings, mapping, strict=True)
+    )
+    return TensorSharding(sharding.mesh, dims)
+
+
+def _shardings(shard: Shard) -> list[TensorSharding | None]:
+    return [*shard.operand_shardings, *shard.result_shardings]
+
+
+def _factor_axes(
+    mapping: Sequence[Sequence[int]], sharding: TensorSharding | None, rule: OpShardingRule, shard: Shard
+) -> dict[int, tuple[AxisRef, ...]]:
+    if sharding is None or not mapping:
+        return {factor: () for dim in mapping for factor in dim}
+    mesh = shard.mesh(sharding)
+    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
+    return {
+        factor: tuple(axis for axis in item.axes if axis.size(mesh) > 1) for factor, item in projected.factors.items()
+    }
+
+
+def _overflowing(
+    sharding: TensorSharding, mapping: Sequence[Sequence[int]], rule: OpShardingRule, mesh: Mesh
+) -> set[int]:
+    """Return the factors of dimensions whose axes do not divide them."""
+    result: set[int] = set()
+    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
+    for dim in mapping:
+        items = [projected.factors[factor] for factor in dim if factor in projected.factors]
+        uneven = any(
+            rule.factor_sizes[factor] % axes_size(projected.factors[factor].axes, mesh)
+            for factor in dim
+            if factor in projected.factors
+        )
+        if uneven or any(item.overflow_axes for item in items):
+            result.update(dim)
+    return result

@@ -1,0 +1,80 @@
+"""Replace the tensors of a program by the shards of one device, and its collectives by ops on groups of devices.
+
+Mirrors convert_global_to_local.cc::ConvertGlobalToLocalPass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import count
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Program
+from shardy_py.ir.local import LocalOps, LocalSemantics
+from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.passes import PassContext
+from shardy_py.transforms.local.collectives import CollectiveOptions
+from shardy_py.transforms.local.converter import Converter
+from shardy_py.transforms.local.fallback import Fallback
+
+_HANDLE = re.compile(r"handle\s*=\s*(\d+)")
+
+
+@frozen
+class ConvertGlobalToLocalPass:
+    """Convert every function to the form that each device runs, on its shards.
+
+    All communication must be explicit, as collectives, before. The values keep their shardings, which tell the part
+    that each device has.
+
+    Args:
+        per_dim_all_gather: Whether an all-gather of several dimensions becomes one per dimension.
+        combine_multi_dimension_reduce_scatter: Whether a reduce-scatter of several dimensions becomes one, and not an
+            all-reduce and a slice.
+        trust_shardings: Whether the shardings of an op are taken as they are, as in the reference. Otherwise each op
+            must be sharded as its rule asks for.
+        gather_unsupported_ops: Whether an op without a local form runs on gathered operands, with a warning; otherwise
+            it is an error.
+    """
+
+    name: ClassVar[str] = "sdy-convert-global-to-local"
+
+    per_dim_all_gather: bool = False
+    combine_multi_dimension_reduce_scatter: bool = False
+    trust_shardings: bool = True
+    gather_unsupported_ops: bool = False
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Convert the functions of a program.
+
+        Raises:
+            ShardyError: an op has no local form, or communication is not explicit.
+        """
+        options = CollectiveOptions(self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter)
+        fallback = Fallback(options, self.trust_shardings, self.gather_unsupported_ops, context.warnings)
+        ops = _local_ops(program, context)
+        Converter(program, context.semantics, ops, options, fallback, count(_last_channel(program) + 1).__next__).run()
+
+
+def _local_ops(program: Program, context: PassContext) -> LocalOps:
+    """Return the ops for communication of a dialect that the program uses, or else of the first one that has them."""
+    semantics = context.semantics
+    known: Mapping[str, LocalOps] = semantics.local_ops if isinstance(semantics, LocalSemantics) else {}
+    for op in all_ops(program):
+        space = op.name.partition(".")[0]
+        if space in known:
+            return known[space]
+    if not known:
+        message = "no plugin has ops for communication between devices"
+        raise UnsupportedError(Diagnostic("no-local-ops", message, hint="Dialect(name, local_ops=...)"))
+    return next(iter(known.values()))
+
+
+def _last_channel(program: Program) -> int:
+    """Return the largest number of a channel in a program, 0 where it has none."""
+    texts = (str(op.attributes["channel_handle"]) for op in all_ops(program) if "channel_handle" in op.attributes)
+    return max((int(number) for text in texts for number in _HANDLE.findall(text)), default=0)

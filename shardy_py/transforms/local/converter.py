@@ -1,0 +1,255 @@
+"""The conversion of functions: each op becomes the one that a device runs on its shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import define, evolve, field
+
+from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError, VerificationError
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.interfaces import OpSemantics, ReturnLike
+from shardy_py.ir.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard, local_constant, local_type
+from shardy_py.ir.types import Type, function_type
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.local.collectives import COLLECTIVES, CollectiveConverter, CollectiveOptions
+from shardy_py.transforms.local.fallback import Fallback
+
+FUNCTION, CALL, RETURN = "func.func", "func.call", "func.return"
+_FORWARDING = frozenset(("sdy.propagation_barrier", "sdy.data_flow_edge", "sdy.func_data_flow_edge"))
+_RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
+_CONSTANT = "sdy.constant"
+_ERASED = frozenset(("sdy.sharding_group",))
+
+
+@define
+class Converter:
+    """Converts the functions of one program, in place.
+
+    Attributes:
+        program: The program.
+        semantics: What is known about ops.
+        ops: The ops for communication.
+        options: The forms of collectives.
+        fallback: What happens to ops without a local form.
+        next_channel: Gives the number of the next channel.
+    """
+
+    program: Program
+    semantics: OpSemantics
+    ops: LocalOps
+    options: CollectiveOptions
+    fallback: Fallback
+    next_channel: Callable[[], int]
+    _meshes: Mapping[str, Mesh] = field(init=False)
+    _local: dict[int, Value] = field(factory=dict, init=False)
+    _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
+    _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
+    _results: dict[str, list[TensorSharding | None]] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._meshes = self.program.meshes
+
+    def run(self) -> None:
+        """Convert all functions.
+
+        Raises:
+            ShardyError: an op has no local form.
+        """
+        functions = self.program.functions
+        self._results = {
+            name: [self.program.sharding(value) for value in function.function_results]
+            for name, function in functions.items()
+        }
+        for function in functions.values():
+            self._convert_function(function)
+
+    def _convert_function(self, function: Op) -> None:
+        outputs = function.function_results
+        results = [self._type(value.type, self.program.sharding(value), function) for value in outputs]
+        block = function.parent
+        if block is None:
+            return
+        regions = [self._convert_region(region) for region in function.regions]
+        arguments = _argument_types(function, regions)
+        made = LocalEmitter(self.program, Block(self.program), self.next_channel).op_like(
+            function, (), (), {"function_type": function_type(arguments, results)}, regions
+        )
+        made.parent = made.prev = made.next = None
+        self.program.new_function_results(made, results)
+        self._keep_shardings(outputs, made.function_results)
+        for region in regions:
+            _check_returns(region, results)
+        block.insert_before(function, made)
+        function.erase()
+
+    def _convert_region(self, region: Region) -> Region:
+        made = Region([self._block_header(block) for block in region.blocks])
+        for block, new_block in zip(region.blocks, made.blocks, strict=True):
+            emit = LocalEmitter(self.program, new_block, self.next_channel)
+            for op in block.ops:
+                self._convert(op, emit)
+        return made
+
+    def _block_header(self, block: Block) -> Block:
+        op = block.parent_op
+        types = [self._type(value.type, self._sharding(value), op) for value in block.arguments]
+        made = Block(self.program, types)
+        self._map(block.arguments, made.arguments)
+        self._keep_shardings(block.arguments, made.arguments)
+        return made
+
+    def _convert(self, op: Op, emit: LocalEmitter) -> None:
+        """Add the local form of an op, and map its results."""
+        if op.name in _ERASED:
+            return
+        if op.name == "sdy.manual_computation":
+            self._inline(op, emit)
+            return
+        if op.name in _FORWARDING or (op.name in _RESHARDS and self._changes_nothing(op)):
+            self._map(op.results, [self._local[op.operands[0].id]])
+            return
+        self._set_target_shardings(op)
+        if op.name == CALL:
+            self._set_call_shardings(op)
+        results = self._results_of(op, self._shard(op, emit))
+        self._map(op.results, results)
+
+    def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
+        try:
+            if op.name in _RESHARDS:
+                message = "a reshard between two shardings is no local program yet"
+                hint = "run sdy-reshard-to-collectives first, or ask for explicit collectives"
+                raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
+            if op.name in COLLECTIVES:
+                return [self._collective(op, shard)]
+            if op.name == _CONSTANT:
+                return local_constant(op, shard)
+            if self._is_framework(op):
+                return shard.copy()
+            return self._localize(op, shard)
+        except ShardyError as error:
+            raise type(error)(*(_placed(item, op) for item in error.diagnostics)) from None
+
+    def _localize(self, op: Op, shard: Shard) -> Sequence[Value]:
+        outcome = self.fallback.localize(op, shard, self._form_of(op))
+        for value in op.results:
+            if outcome.complete:
+                self._complete[value.id] = outcome.complete
+        return outcome.results
+
+    def _form_of(self, op: Op) -> Callable[[Op, Shard], Sequence[Value]] | None:
+        return self.semantics.get_local(op) if isinstance(self.semantics, LocalSemantics) else None
+
+    def _collective(self, op: Op, shard: Shard) -> Value:
+        complete = self._complete.get(op.operands[0].id, ())
+        if complete and op.name not in ("sdy.all_reduce", "sdy.reduce_scatter"):
+            # The result is as complete as the operand, until it is reduced.
+            self._complete[op.results[0].id] = complete
+        return CollectiveConverter(shard, self.options, complete).run()
+
+    def _is_framework(self, op: Op) -> bool:
+        """Return whether an op hands values on: calls, terminators and region ops with data-flow edges."""
+        if op.name == CALL or self.semantics.has_trait(op, ReturnLike):
+            return True
+        return self.semantics.get_data_flow(op) is not None or (op.parent is not None and op.parent.last is op)
+
+    def _inline(self, op: Op, emit: LocalEmitter) -> None:
+        """Put the body of a manual computation in its place: outside, too, all is local now."""
+        block = op.regions[0].block
+        for argument, operand in zip(block.arguments, op.operands, strict=True):
+            self._local[argument.id] = self._local[operand.id]
+            self._shardings[argument.id] = self.program.sharding(argument)
+        end = block.terminator
+        for inner in block.ops:
+            if inner is not end:
+                self._convert(inner, emit)
+        if end is not None:
+            self._map(op.results, [self._local[value.id] for value in end.operands])
+
+    def _changes_nothing(self, op: Op) -> bool:
+        before, after = self._sharding(op.operands[0]), self._sharding(op.results[0])
+        if before is None:
+            return after is None or after.is_fully_replicated
+        return before.is_equivalent(after, ignore_unreduced_axes=True)
+
+    def _set_target_shardings(self, op: Op) -> None:
+        """Give block arguments that carry values along an edge the sharding of its owner."""
+        flow = self.semantics.get_data_flow(op)
+        if flow is None:
+            return
+        for owner in (*flow.get_op_result_edge_owners(op), *flow.get_block_argument_edge_owners(op)):
+            for target in flow.get_non_edge_owner_targets(op, owner):
+                self._shardings[target.id] = self._sharding(owner)
+
+    def _set_call_shardings(self, op: Op) -> None:
+        for value, sharding in zip(op.results, self._results.get(callee_of(op) or "", ()), strict=False):
+            self._shardings[value.id] = sharding
+
+    def _shard(self, op: Op, emit: LocalEmitter) -> Shard:
+        return Shard(
+            op,
+            [self._local[value.id] for value in op.operands],
+            [self._sharding(value) for value in op.operands],
+            [self._sharding(value) for value in op.results],
+            self._meshes,
+            self.semantics,
+            emit,
+            self.ops,
+            lambda: [self._convert_region(region) for region in op.regions],
+        )
+
+    def _sharding(self, value: Value) -> TensorSharding | None:
+        if value.id in self._shardings:
+            return self._shardings[value.id]
+        return self.program.sharding(value)
+
+    def _type(self, type_: Type, sharding: TensorSharding | None, op: Op | None) -> Type:
+        try:
+            return local_type(type_, sharding, self._meshes)
+        except CannotLocalize as error:
+            if op is None:
+                raise
+            raise CannotLocalize(*(_placed(item, op) for item in error.diagnostics)) from None
+
+    def _map(self, values: Sequence[Value], local: Sequence[Value]) -> None:
+        for value, new in zip(values, local, strict=True):
+            self._local[value.id] = new
+
+    def _keep_shardings(self, values: Sequence[Value], local: Sequence[Value]) -> None:
+        """Give local values the shardings of the global ones: they tell which part each device has."""
+        table = self.program.shardings
+        for value, new in zip(values, local, strict=True):
+            sharding = table.get(value.id)
+            if sharding is not None:
+                table.setdefault(new.id, sharding)
+
+
+def _argument_types(function: Op, regions: Sequence[Region]) -> list[Type]:
+    if regions and regions[0].blocks:
+        return [value.type for value in regions[0].blocks[0].arguments]
+    return []
+
+
+def _check_returns(region: Region, results: Sequence[Type]) -> None:
+    """Check that a function returns what its type says.
+
+    Raises:
+        VerificationError: a value has another sharding than the result.
+    """
+    for block in region.blocks:
+        end = block.terminator
+        if end is None or end.name != RETURN:
+            continue
+        for number, (value, type_) in enumerate(zip(end.operands, results, strict=True)):
+            if value.type != type_:
+                message = f"result {number} is {type_} on each device, but {value.type} is returned"
+                hint = "the shardings of what is returned and of the result differ; reshard explicitly first"
+                raise VerificationError(Diagnostic("local-types", message, end.location, end.name, hint))
+
+
+def _placed(item: Diagnostic, op: Op) -> Diagnostic:
+    return evolve(item, op=item.op or op.name, location=item.location or op.location)

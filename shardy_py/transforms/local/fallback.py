@@ -1,0 +1,214 @@
+"""The local form of an op, and what happens to one that has none: its operands are gathered and its results sliced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import define, evolve, field, frozen
+
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.ir.interfaces import Elementwise
+from shardy_py.ir.local import CannotLocalize, Shard, no_local_form
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.local.agreement import disagreeing_factors, reduced_axes, without_factors
+from shardy_py.transforms.local.collectives import CollectiveOptions, gather, slice_shard
+from shardy_py.transforms.local.sizes import mentions_sizes
+
+Form = Callable[[Op, Shard], Sequence[Value]]
+
+
+@frozen
+class Outcome:
+    """The results of an op on one device.
+
+    Args:
+        results: The results.
+        complete: The axes along which they would be partial, and are not, as operands were gathered.
+    """
+
+    results: Sequence[Value]
+    complete: tuple[AxisRef, ...] = ()
+
+
+@define
+class Fallback:
+    """Makes the local form of ops.
+
+    Attributes:
+        options: The forms of collectives.
+        trust_shardings: Whether the shardings of an op count as fit for it. Otherwise they are compared with its rule.
+        gathers: Whether an op without a local form is gathered; otherwise it is an error.
+        warnings: Where gathered ops are named.
+    """
+
+    options: CollectiveOptions
+    trust_shardings: bool
+    gathers: bool
+    warnings: list[Diagnostic] = field(factory=list)
+
+    def localize(self, op: Op, shard: Shard, form: Form | None) -> Outcome:
+        """Return the local form of an op.
+
+        Args:
+            op: The op.
+            shard: The op with its operands on the device.
+            form: Its own local form, or None.
+
+        Raises:
+            CannotLocalize: there is none, and it must not be gathered.
+        """
+        if not _is_sharded(shard):
+            return Outcome(shard.copy())
+        rule = shard.semantics.get_sharding_rule(op)
+        last = shard.emit.block.last
+        try:
+            self._check(op, shard, rule, form)
+            return Outcome(form(op, shard) if form is not None else shard.copy())
+        except CannotLocalize as error:
+            if not self.gathers:
+                raise
+            _erase_after(shard.emit.block, last)
+            reason = error.diagnostics[0].message
+        return self._gathered(op, shard, rule, form, reason)
+
+    def _check(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> None:
+        """Check that an op can run on shards as far as its rule and its attributes tell.
+
+        Raises:
+            CannotLocalize: it cannot.
+        """
+        if rule is None and form is None and op.results:
+            raise no_local_form("the op has no sharding rule and no local form")
+        if form is None:
+            shard.check_kinds()
+            if rule is not None and not shard.semantics.has_trait(op, Elementwise) and mentions_sizes(op, shard):
+                raise no_local_form("an attribute may hold the size of a sharded dimension")
+        if rule is None or self.trust_shardings:
+            return
+        if disagreeing_factors(shard, rule):
+            raise no_local_form("its tensors are not sharded as its rule asks for")
+        if reduced_axes(shard, rule):
+            _check_reductions(op, shard, rule, starts_once=form is not None)
+
+    def _gathered(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None, reason: str) -> Outcome:
+        """Return the results of an op some or all of whose operands are gathered first."""
+        partial = [] if rule is None else reduced_axes(shard, rule)
+        if rule is not None:
+            outcome = self._gathered_in_part(op, shard, rule, form, partial)
+            if outcome is not None:
+                self._warn(op, reason, "along the dimensions concerned")
+                return outcome
+        self._warn(op, reason, "whole")
+        whole = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
+        return Outcome(self._sliced(shard, whole, whole.copy()), tuple(partial))
+
+    def _gathered_in_part(
+        self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None, partial: Sequence[AxisRef]
+    ) -> Outcome | None:
+        """Return the results of an op that runs on shards once the dimensions that disagree are whole, or None."""
+        factors = disagreeing_factors(shard, rule)
+        if not factors or any(factor in rule.reduction_factors for factor in factors):
+            return None
+        last = shard.emit.block.last
+        operands = [
+            without_factors(sharding, mapping, factors)
+            for sharding, mapping in zip(shard.operand_shardings, rule.operand_mappings, strict=True)
+        ]
+        results = [
+            without_factors(sharding, mapping, factors)
+            for sharding, mapping in zip(shard.result_shardings, rule.result_mappings, strict=True)
+        ]
+        try:
+            part = _resharded(shard, operands, results, self._gather)
+            self._check(op, part, rule, form)
+            made = form(op, part) if form is not None else part.copy()
+            return Outcome(self._sliced(shard, part, made))
+        except CannotLocalize:
+            _erase_after(shard.emit.block, last)
+            return None
+
+    def _gather(self, shard: Shard, value: Value, sharding: TensorSharding, kept: TensorSharding | None) -> Value:
+        """Return an operand with all shards along the dimensions that shall be whole."""
+        return gather(shard, value, _lost(sharding, kept), shard.mesh(sharding), self.options)
+
+    def _sliced(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
+        """Return results with the shardings that they shall have."""
+        result = []
+        for value, wanted, given in zip(values, shard.result_shardings, part.result_shardings, strict=True):
+            if wanted is None or not shard.sharded_dims(wanted):
+                result.append(value)
+            else:
+                result.append(slice_shard(shard, value, _lost(wanted, given), shard.mesh(wanted)))
+        return result
+
+    def _warn(self, op: Op, reason: str, extent: str) -> None:
+        message = f"the operands are gathered {extent}: {reason}"
+        hint = "give the op a local form: Dialect.op(..., local=)"
+        self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
+
+
+def _is_sharded(shard: Shard) -> bool:
+    return any(shard.sharded_dims(sharding) for sharding in (*shard.operand_shardings, *shard.result_shardings))
+
+
+def _check_reductions(op: Op, shard: Shard, rule: OpShardingRule, *, starts_once: bool) -> None:
+    """Check that one collective per result can combine the partial results of an op.
+
+    Args:
+        op: The op.
+        shard: The op with its operands on the device.
+        rule: Its rule.
+        starts_once: Whether its own local form sees to it that initial values count once.
+
+    Raises:
+        CannotLocalize: it cannot, or an initial value would count once per shard.
+    """
+    reductions = shard.semantics.get_reductions(op)
+    used = {
+        factor
+        for factor in rule.reduction_factors
+        if any(
+            shard.parts(sharding, dim) > 1
+            for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True)
+            for dim, factors in enumerate(mapping)
+            if factor in factors
+        )
+    }
+    combiners = {reductions.combiners.get(factor) for factor in used}
+    if None in combiners or len(combiners) > 1:
+        raise no_local_form("its partial results cannot be combined by one collective per result")
+    if starts_once or not reductions.initial_operands:
+        return
+    if not all(item is not None and item.is_idempotent for item in combiners):
+        raise no_local_form("its initial value would count once per shard")
+
+
+def _resharded(
+    shard: Shard,
+    operands: Sequence[TensorSharding | None],
+    results: Sequence[TensorSharding | None],
+    gather_value: Callable[[Shard, Value, TensorSharding, TensorSharding | None], Value],
+) -> Shard:
+    values = []
+    for value, before, after in zip(shard.operands, shard.operand_shardings, operands, strict=True):
+        is_tensor = before is not None and isinstance(value.type, TensorType)
+        values.append(gather_value(shard, value, before, after) if is_tensor and before is not None else value)
+    return evolve(shard, operands=values, operand_shardings=operands, result_shardings=results)
+
+
+def _lost(before: TensorSharding, after: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
+    """Return, per dimension, the axes that one sharding has and another, which has all or none of them, has not."""
+    return [
+        () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
+        for dim in range(before.rank)
+    ]
+
+
+def _erase_after(block: Block, last: Op | None) -> None:
+    """Erase the ops that stand after one, in a block, the last of them first."""
+    while block.last is not None and block.last is not last:
+        block.last.erase()

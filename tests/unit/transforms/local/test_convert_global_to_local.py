@@ -1,0 +1,202 @@
+"""Conversion to local programs: what each device runs gives what one device gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib", reason="programs are MLIR text")
+
+from shardy_py.errors import ShardyError
+from shardy_py.frontends.mlir import import_module, parse_module, write_back
+from shardy_py.ir.passes import PassContext
+from shardy_py.plugins import Registry
+from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
+from shardy_py.transforms.run import run_on_attributes
+from tests.unit.transforms.local.host_devices import compare
+
+MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[3, 1, 0, 2, 7, 6, 5, 4]>\n'
+XY = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}'
+YX = '{sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}'
+REGISTRY = Registry.from_entry_points()
+
+
+def convert(body: str, **options: bool) -> str:
+    """Return a converted module as text."""
+    program = import_module(parse_module(MESH + body))
+    run_on_attributes(program, [ConvertGlobalToLocalPass(**options)], PassContext(REGISTRY))
+    return str(write_back(program))
+
+
+def numbers(*shape: int) -> np.ndarray:
+    """Return numbers of both signs in a fixed order."""
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def test_a_contraction_over_a_sharded_dimension_is_summed_once(tmp_path: Path) -> None:
+    """Partial products of shards are combined over exactly the devices that hold other parts."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<8x16xf32> {XY}, %b: tensor<16x8xf32> {YX}) -> tensor<8x8xf32> {{
+      %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+          : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+      %1 = stablehlo.tanh %0 : tensor<8x8xf32>
+      return %1 : tensor<8x8xf32>
+    }}"""
+    )
+    assert compare(text, tmp_path, numbers(8, 16), numbers(16, 8)) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "initial"), [("maximum", "0xFF800000"), ("minimum", "0x7F800000"), ("add", "0.0"), ("multiply", "1.0")]
+)
+def test_partial_results_combine_as_the_op_does(op: str, initial: str, tmp_path: Path) -> None:
+    """A reduction over shards is the reduction over the whole, whatever it combines by."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> tensor<8xf32> {{
+      %i = stablehlo.constant dense<{initial}> : tensor<f32>
+      %0 = stablehlo.reduce(%a init: %i) applies stablehlo.{op} across dimensions = [1]
+          : (tensor<8x16xf32>, tensor<f32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }}"""
+    )
+    assert compare(text, tmp_path, numbers(8, 16) - 3) == []
+
+
+def test_an_initial_value_counts_once(tmp_path: Path) -> None:
+    """A sum that starts from one is not one too large per shard."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> tensor<8xf32> {{
+      %i = stablehlo.constant dense<1.0> : tensor<f32>
+      %0 = stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [1]
+          : (tensor<8x16xf32>, tensor<f32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }}"""
+    )
+    assert compare(text, tmp_path, numbers(8, 16)) == []
+
+
+def test_offsets_follow_the_devices(tmp_path: Path) -> None:
+    """Counters and constants that differ per element are those of the device's part, in any order of devices."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<4x8xf32> {XY}) -> tensor<4x8xf32> {{
+      %0 = stablehlo.iota dim = 1 : tensor<4x8xf32>
+      %1 = stablehlo.constant dense<[[1.0], [2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+      %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1] : (tensor<4x1xf32>) -> tensor<4x8xf32>
+      %3 = stablehlo.add %a, %0 : tensor<4x8xf32>
+      %4 = stablehlo.multiply %3, %2 : tensor<4x8xf32>
+      return %4 : tensor<4x8xf32>
+    }}"""
+    )
+    compare(text, tmp_path, numbers(4, 8))
+
+
+def test_a_loop_carries_shards(tmp_path: Path) -> None:
+    """The arguments of the regions of a loop, which have no sharding of their own, are as local as its results."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<8x8xf32> {XY}) -> tensor<8x8xf32> {{
+      %c = stablehlo.constant dense<0> : tensor<i32>
+      %n = stablehlo.constant dense<3> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %0:2 = stablehlo.while(%i = %c, %v = %a) : tensor<i32>, tensor<8x8xf32>
+      cond {{
+        %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      }} do {{
+        %w = stablehlo.dot_general %v, %v, contracting_dims = [1] x [0]
+          : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+        %t = stablehlo.tanh %w : tensor<8x8xf32>
+        %j = stablehlo.add %i, %one : tensor<i32>
+        stablehlo.return %j, %t : tensor<i32>, tensor<8x8xf32>
+      }}
+      return %0#1 : tensor<8x8xf32>
+    }}"""
+    )
+    assert compare(text, tmp_path, numbers(8, 8)) == []
+
+
+def test_called_functions_are_local_too(tmp_path: Path) -> None:
+    """A call hands shards to a function and gets shards back."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<8x8xf32> {XY}) -> tensor<8x8xf32> {{
+      %0 = call @f(%a) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }}
+    func.func private @f(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {{
+      %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
+      %1 = stablehlo.subtract %0, %a : tensor<8x8xf32>
+      return %1 : tensor<8x8xf32>
+    }}"""
+    )
+    assert compare(text, tmp_path, numbers(8, 8)) == []
+
+
+def test_what_has_no_local_form_is_gathered(tmp_path: Path) -> None:
+    """A slice of a part of a sharded dimension runs on the gathered dimension, and the warning names the op."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> tensor<8x8xf32> {{
+      %0 = stablehlo.slice %a [0:8, 1:9] : (tensor<8x16xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }}"""
+    )
+    assert compare(text, tmp_path, numbers(8, 16)) == ["stablehlo.slice"]
+
+
+def test_without_gathering_it_is_an_error() -> None:
+    """By default an op without a local form is an error at its place."""
+    body = f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> (tensor<8x8xf32> {XY}) {{
+      %0 = stablehlo.slice %a [0:8, 1:9]
+          {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{"x"}}, {{"y"}}]>]>}}
+          : (tensor<8x16xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }}"""
+    with pytest.raises(ShardyError, match=r"'stablehlo.slice' op: dimension 1 is sharded and not taken whole"):
+        convert(body)
+
+
+def test_dimensions_must_divide() -> None:
+    """A dimension that does not divide into equal parts is refused where it stands."""
+    with pytest.raises(ShardyError, match="does not divide into 4 equal parts"):
+        convert(f"func.func @main(%a: tensor<8x10xf32> {XY}) {{ return }}")
+
+
+def test_reshards_must_be_collectives() -> None:
+    """A reshard says no collective, and the error says which pass makes one of it."""
+    body = f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> tensor<8x16xf32> {{
+      %0 = sdy.reshard %a <@mesh, [{{}}, {{}}]> : tensor<8x16xf32>
+      return %0 : tensor<8x16xf32>
+    }}"""
+    with pytest.raises(ShardyError, match="sdy-reshard-to-collectives"):
+        convert(body)
+
+
+def test_a_returned_value_must_fit_the_result() -> None:
+    """A function whose result is sharded in another way than what it returns is refused."""
+    body = f"func.func @main(%a: tensor<8x8xf32> {XY}) -> tensor<8x8xf32> {{ return %a : tensor<8x8xf32> }}"
+    with pytest.raises(ShardyError, match="local-types"):
+        convert(body)
+
+
+def test_new_channels_follow_those_of_the_program() -> None:
+    """Collectives of the program keep their channels, and new ones get others."""
+    body = f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> tensor<8x16xf32> {{
+      %0 = "stablehlo.collective_permute"(%a) <{{
+          channel_handle = #stablehlo.channel_handle<handle = 4, type = 1>,
+          source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}}>
+          {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{"x"}}, {{"y"}}]>]>}}
+          : (tensor<8x16xf32>) -> tensor<8x16xf32>
+      %1 = sdy.all_gather [{{"x"}}, {{"y"}}] %0 out_sharding=<@mesh, [{{}}, {{}}]> : tensor<8x16xf32>
+      return %1 : tensor<8x16xf32>
+    }}"""
+    combined = convert(body)
+    assert "handle = 5" in combined
+    assert combined.count("stablehlo.all_gather") == 1
+    assert convert(body, per_dim_all_gather=True).count("stablehlo.all_gather") == 2
