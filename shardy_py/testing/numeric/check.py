@@ -102,10 +102,10 @@ def assert_rule_holds(
     """Assert that `check_rule_numerically` finds no wrong factor and no missing one.
 
     Args:
-        subject: The op or its name, as for `check_rule_numerically`.
+        subject: A rule, a spec, a text of either, an op or an op name, as for `check_rule_numerically`.
         function: The function of the op on arrays.
-        operands: The shapes of the operands.
-        results: The shapes of the results.
+        operands: One shape, type or array per operand.
+        results: Shapes or types of the results.
         attributes: The attributes of the op.
         allow_missing: Whether factors may be missing: such a rule is right, but shards less than it could.
         settings: The settings of the check.
