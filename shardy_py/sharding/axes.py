@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import field, frozen
-
-if TYPE_CHECKING:
-    from shardy_py.sharding.mesh import Mesh
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*").fullmatch
 
@@ -27,6 +24,14 @@ def _escape(char: str) -> str:
 def quote(name: str) -> str:
     """Return a string in MLIR's quoted form: a doubled backslash, all other special bytes as two hex digits."""
     return f'"{name}"' if _PLAIN(name) else '"' + "".join(_escape(char) for char in name) + '"'
+
+
+class AxisSizes(Protocol):
+    """Sizes of axes by name, as a `Mesh` has them."""
+
+    def axis_size(self, name: str, /) -> int:
+        """Return the size of an axis."""
+        ...
 
 
 @frozen(order=True)
@@ -64,11 +69,11 @@ class AxisRef:
     def __str__(self) -> str:
         return f"{quote(self.name)}:{self.sub_axis}" if self.sub_axis else quote(self.name)
 
-    def size(self, mesh: Mesh) -> int:
+    def size(self, mesh: AxisSizes) -> int:
         """Return the number of shards this axis makes."""
         return self.sub_axis.size if self.sub_axis else mesh.axis_size(self.name)
 
-    def next_pre_size(self, mesh: Mesh) -> int:
+    def next_pre_size(self, mesh: AxisSizes) -> int:
         """Return the pre-size of the following sub-axis, or the size of the full axis."""
         return self.sub_axis.next_pre_size if self.sub_axis else mesh.axis_size(self.name)
 
@@ -89,7 +94,7 @@ class AxisRef:
         """Return whether ``other`` starts with this axis (or equals it)."""
         return other.contains(self) and self.pre_size == other.pre_size
 
-    def suffix_of(self, other: AxisRef, mesh: Mesh) -> bool:
+    def suffix_of(self, other: AxisRef, mesh: AxisSizes) -> bool:
         """Return whether ``other`` ends with this axis (or equals it)."""
         return other.contains(self) and self.next_pre_size(mesh) == other.next_pre_size(mesh)
 
@@ -136,7 +141,7 @@ class AxisRef:
             return None
         return AxisRef(self.name, SubAxis(self.pre_size, other.pre_size // self.pre_size))
 
-    def suffix_without_overlap(self, other: AxisRef, mesh: Mesh) -> AxisRef | None:
+    def suffix_without_overlap(self, other: AxisRef, mesh: AxisSizes) -> AxisRef | None:
         """Return the largest suffix that shares nothing with ``other``, or None."""
         if not self.can_coexist(other):
             return None
@@ -163,7 +168,7 @@ class AxisRef:
             return False
         return self.sub_axis.next_pre_size == other.sub_axis.pre_size
 
-    def merge(self, other: AxisRef, mesh: Mesh) -> AxisRef:
+    def merge(self, other: AxisRef, mesh: AxisSizes) -> AxisRef:
         """Return this axis followed by ``other`` as one axis.
 
         Raises:
@@ -174,14 +179,14 @@ class AxisRef:
         return make_axis(self.name, self.pre_size, self.size(mesh) * other.size(mesh), mesh)
 
 
-def make_axis(name: str, pre_size: int, size: int, mesh: Mesh) -> AxisRef:
+def make_axis(name: str, pre_size: int, size: int, mesh: AxisSizes) -> AxisRef:
     """Return a sub-axis, or the full axis where the part is all of it."""
     if pre_size == 1 and size == mesh.axis_size(name):
         return AxisRef(name)
     return AxisRef(name, SubAxis(pre_size, size))
 
 
-def add_axis_or_merge(axes: list[AxisRef], axis: AxisRef, mesh: Mesh) -> None:
+def add_axis_or_merge(axes: list[AxisRef], axis: AxisRef, mesh: AxisSizes) -> None:
     """Append ``axis`` to ``axes`` in place, merged with the last one where that is possible."""
     if axes and axes[-1].can_merge(axis):
         axes[-1] = axes[-1].merge(axis, mesh)
@@ -200,7 +205,7 @@ def prefix_without_overlap(axis: AxisRef, others: Iterable[AxisRef]) -> AxisRef 
     return result
 
 
-def axes_size(axes: Iterable[AxisRef], mesh: Mesh) -> int:
+def axes_size(axes: Iterable[AxisRef], mesh: AxisSizes) -> int:
     """Return the product of the sizes of ``axes``."""
     total = 1
     for axis in axes:

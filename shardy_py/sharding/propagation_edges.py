@@ -41,7 +41,7 @@ class AxisToPropagationDetails:
 
 @frozen(cache_hash=True)
 class PropagationOneStep:
-    """All that one propagation step did to the op; steps are numbered over the whole run."""
+    """Edges of one propagation step of the op; steps are numbered over the whole run."""
 
     step_index: int
     axis_entries: tuple[AxisToPropagationDetails, ...]
