@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("dialects/shardy_dialects", "shardy_py")
+ROOMS = (
+    "benchmarks",
+    "dialects/shardy_dialects",
+    *sorted(f"shardy_py/{path.name}" for path in (ROOT / "shardy_py").iterdir() if path.is_dir()),
+)
 """The folders whose summaries are checked."""
 
 BEGINNING = re.compile(r"(what|who|whoever|how|whether|which|where|when|whose|whatever|why)\b", re.IGNORECASE)
