@@ -90,6 +90,7 @@ def propagate(given: PropagateArguments) -> Result:
         warnings=(*context.warnings, *program.plugin_problems.values()),
         copies=copies.report(program) if given.record_copies and copies is not None else None,
         trace=None if recording is None else recording.trace,
+        has_explicit_collectives=given.explicit_collectives,
     )
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from shardy_py.explain.record.trace import Trace
     from shardy_py.layout.policies import LayoutPolicy
     from shardy_py.targets.jax import CompiledModule
+    from shardy_py.targets.local import LocalProgram
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -47,6 +48,7 @@ class Result:
         surveyed: The ops without a rule in the program as it was given.
         warnings: What is worth knowing, but no error.
         trace: What propagated and what did not; None without ``trace``.
+        has_explicit_collectives: Whether all communication is explicit.
         copies: The copies of constants, one per use, with reasons; None without ``record_copies``.
     """
 
@@ -58,6 +60,7 @@ class Result:
     warnings: tuple[Diagnostic, ...] = ()
     copies: tuple[ConstantCopy, ...] | None = None
     trace: Trace | None = None
+    has_explicit_collectives: bool = False
 
     @cached_property
     def text(self) -> str:
@@ -119,6 +122,28 @@ class Result:
         from shardy_py.targets.jax import to_jax
 
         return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open)
+
+    @checked
+    def local(self, *, strict: bool = False) -> LocalProgram:
+        """Return the program that each device runs, on its shards; ``run`` of it runs it on host devices.
+
+        Args:
+            strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a
+                warning.
+
+        Returns:
+            The local program; `module` stays as it is.
+
+        Raises:
+            OptionError: the program was propagated without explicit collectives.
+            ShardyError: an op has no local form, or a dimension does not divide into equal parts.
+        """
+        from shardy_py.targets.local import make_local_program
+
+        if not self.has_explicit_collectives:
+            message = "a local program needs explicit collectives"
+            raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., explicit_collectives=True)"))
+        return make_local_program(self._mlir, registry=self.registry, strict=strict)
 
     @property
     def _mlir(self) -> Any:

@@ -17,7 +17,8 @@ _LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 def disagreeing_factors(shard: Shard, rule: OpShardingRule) -> set[int]:
     """Return the factors along which the tensors of an op are not sharded alike, or axes cannot be handed to factors.
 
-    A factor whose kind asks for replication or a permutation is among them where it is sharded.
+    A factor whose kind asks for replication or a permutation is among them where it is sharded, and so is one that
+    passes through but not to every result: the results would differ between devices.
     """
     found: dict[int, tuple[AxisRef, ...]] = {}
     result: set[int] = set()
@@ -34,7 +35,8 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule) -> set[int]:
     ]
     for factor in found:
         seen = {own[factor] for own in axes if factor in own}
-        if len(seen) > 1 or (seen != {()} and rule.kind(factor) not in _LOCAL):
+        is_cut = seen != {()}
+        if len(seen) > 1 or (is_cut and (rule.kind(factor) not in _LOCAL or _gets_lost(factor, rule))):
             result.add(factor)
     return result
 
@@ -60,6 +62,12 @@ def without_factors(
         for dim, own in zip(sharding.dim_shardings, mapping, strict=True)
     )
     return TensorSharding(sharding.mesh, dims)
+
+
+def _gets_lost(factor: int, rule: OpShardingRule) -> bool:
+    """Return whether a result lacks a factor along which nothing is reduced."""
+    lacks = any(all(factor not in dim for dim in mapping) for mapping in rule.result_mappings)
+    return lacks and rule.kind(factor) is not FactorKind.REDUCTION
 
 
 def _shardings(shard: Shard) -> list[TensorSharding | None]:

@@ -9,8 +9,9 @@ from attrs import define, evolve, field
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError, VerificationError
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.interfaces import OpSemantics, ReturnLike
+from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
 from shardy_py.ir.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard, local_constant, local_type
+from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import Type, function_type
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
@@ -48,6 +49,7 @@ class Converter:
     _local: dict[int, Value] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
     _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
+    _arguments: dict[str, dict[int, TensorSharding | None]] = field(factory=dict, init=False)
     _results: dict[str, list[TensorSharding | None]] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -62,6 +64,10 @@ class Converter:
         functions = self.program.functions
         self._results = {
             name: [self.program.sharding(value) for value in function.function_results]
+            for name, function in functions.items()
+        }
+        self._arguments = {
+            name: {value.index: self.program.sharding(value) for value in entry_arguments(function)}
             for name, function in functions.items()
         }
         for function in functions.values():
@@ -129,10 +135,44 @@ class Converter:
             if op.name == _CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):
-                return shard.copy()
+                return self._hand_on(op, shard).copy()
             return self._localize(op, shard)
         except ShardyError as error:
             raise type(error)(*(_placed(item, op) for item in error.diagnostics)) from None
+
+    def _hand_on(self, op: Op, shard: Shard) -> Shard:
+        """Return the shard of an op that hands values on, with operands as sharded as what gets them."""
+        values = [
+            self.fallback.reshard(shard, value, before, self._receiver_sharding(op, number, before))
+            for number, (value, before) in enumerate(zip(shard.operands, shard.operand_shardings, strict=True))
+        ]
+        return evolve(shard, operands=values)
+
+    def _receiver_sharding(self, op: Op, number: int, default: TensorSharding | None) -> TensorSharding | None:
+        """Return the sharding of the value that gets an operand: a result of a function, or the owner of an edge."""
+        parent = op.parent_op
+        if op.name == RETURN and parent is not None:
+            return self.program.sharding(parent.function_results[number])
+        if op.name == CALL:
+            return self._arguments.get(callee_of(op) or "", {}).get(number, default)
+        flow_op = parent if parent is not None and self.semantics.has_trait(op, IsTerminator) else op
+        flow = self.semantics.get_data_flow(flow_op)
+        if flow is None:
+            return self._branch_sharding(op, flow_op, number, default)
+        source = OpOperand(op, number)
+        owner = flow.get_edge_owner_from_source(flow_op, source)
+        if owner is None or source not in flow.get_edge_sources(flow_op, owner):
+            return default
+        return self._sharding(owner)
+
+    def _branch_sharding(
+        self, op: Op, parent: Op, number: int, default: TensorSharding | None
+    ) -> TensorSharding | None:
+        """Return the sharding of the result of a region op without edges that a terminator hands an operand to."""
+        if parent is op or len(parent.results) != len(op.operands):
+            return default
+        result = parent.results[number]
+        return self._sharding(result) if result.type == op.operands[number].type else default
 
     def _localize(self, op: Op, shard: Shard) -> Sequence[Value]:
         outcome = self.fallback.localize(op, shard, self._form_of(op))
@@ -153,7 +193,7 @@ class Converter:
 
     def _is_framework(self, op: Op) -> bool:
         """Return whether an op hands values on: calls, terminators and region ops with data-flow edges."""
-        if op.name == CALL or self.semantics.has_trait(op, ReturnLike):
+        if op.name == CALL or self.semantics.has_trait(op, IsTerminator):
             return True
         return self.semantics.get_data_flow(op) is not None or (op.parent is not None and op.parent.last is op)
 

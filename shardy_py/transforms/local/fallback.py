@@ -75,6 +75,15 @@ class Fallback:
             reason = error.diagnostics[0].message
         return self._gathered(op, shard, rule, form, reason)
 
+    def reshard(self, shard: Shard, value: Value, before: TensorSharding | None, after: TensorSharding | None) -> Value:
+        """Return a value with another sharding, by gathering it, if ops may be gathered; else as it is."""
+        if not self.gathers or _same_parts(shard, before, after):
+            return value
+        self._warn(shard.op, f"an operand is {before or 'whole'} and goes on as {after or 'whole'}", "whole")
+        if before is not None:
+            value = self._gather(shard, value, before, None)
+        return value if after is None else shard.own_part(value, after)
+
     def _check(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> None:
         """Check that an op can run on shards as far as its rule and its attributes tell.
 
@@ -149,6 +158,17 @@ class Fallback:
         message = f"the operands are gathered {extent}: {reason}"
         hint = "give the op a local form: Dialect.op(..., local=)"
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
+
+
+def _same_parts(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> bool:
+    """Return whether each device has the same part of a tensor under two shardings."""
+    rank = max(0 if item is None else item.rank for item in (before, after))
+    return all(_parts(shard, before, dim) == _parts(shard, after, dim) for dim in range(rank))
+
+
+def _parts(shard: Shard, sharding: TensorSharding | None, dim: int) -> list[int] | None:
+    """Return the part of a dimension that each device has, None where it is not cut."""
+    return None if sharding is None or shard.parts(sharding, dim) == 1 else shard.positions(sharding, dim)
 
 
 def _is_sharded(shard: Shard) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -35,7 +33,7 @@ def numbers(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
-def test_a_contraction_over_a_sharded_dimension_is_summed_once(tmp_path: Path) -> None:
+def test_a_contraction_over_a_sharded_dimension_is_summed_once() -> None:
     """Partial products of shards are combined over exactly the devices that hold other parts."""
     text = (
         MESH
@@ -46,13 +44,13 @@ def test_a_contraction_over_a_sharded_dimension_is_summed_once(tmp_path: Path) -
       return %1 : tensor<8x8xf32>
     }}"""
     )
-    assert compare(text, tmp_path, numbers(8, 16), numbers(16, 8)) == []
+    assert compare(text, numbers(8, 16), numbers(16, 8)) == []
 
 
 @pytest.mark.parametrize(
     ("op", "initial"), [("maximum", "0xFF800000"), ("minimum", "0x7F800000"), ("add", "0.0"), ("multiply", "1.0")]
 )
-def test_partial_results_combine_as_the_op_does(op: str, initial: str, tmp_path: Path) -> None:
+def test_partial_results_combine_as_the_op_does(op: str, initial: str) -> None:
     """A reduction over shards is the reduction over the whole, whatever it combines by."""
     text = (
         MESH
@@ -63,10 +61,10 @@ def test_partial_results_combine_as_the_op_does(op: str, initial: str, tmp_path:
       return %0 : tensor<8xf32>
     }}"""
     )
-    assert compare(text, tmp_path, numbers(8, 16) - 3) == []
+    assert compare(text, numbers(8, 16) - 3) == []
 
 
-def test_an_initial_value_counts_once(tmp_path: Path) -> None:
+def test_an_initial_value_counts_once() -> None:
     """A sum that starts from one is not one too large per shard."""
     text = (
         MESH
@@ -77,10 +75,10 @@ def test_an_initial_value_counts_once(tmp_path: Path) -> None:
       return %0 : tensor<8xf32>
     }}"""
     )
-    assert compare(text, tmp_path, numbers(8, 16)) == []
+    assert compare(text, numbers(8, 16)) == []
 
 
-def test_offsets_follow_the_devices(tmp_path: Path) -> None:
+def test_offsets_follow_the_devices() -> None:
     """Counters and constants that differ per element are those of the device's part, in any order of devices."""
     text = (
         MESH
@@ -93,10 +91,10 @@ def test_offsets_follow_the_devices(tmp_path: Path) -> None:
       return %4 : tensor<4x8xf32>
     }}"""
     )
-    compare(text, tmp_path, numbers(4, 8))
+    compare(text, numbers(4, 8))
 
 
-def test_a_loop_carries_shards(tmp_path: Path) -> None:
+def test_a_loop_carries_shards() -> None:
     """The arguments of the regions of a loop, which have no sharding of their own, are as local as its results."""
     text = (
         MESH
@@ -118,10 +116,10 @@ def test_a_loop_carries_shards(tmp_path: Path) -> None:
       return %0#1 : tensor<8x8xf32>
     }}"""
     )
-    assert compare(text, tmp_path, numbers(8, 8)) == []
+    assert compare(text, numbers(8, 8)) == []
 
 
-def test_called_functions_are_local_too(tmp_path: Path) -> None:
+def test_called_functions_are_local_too() -> None:
     """A call hands shards to a function and gets shards back."""
     text = (
         MESH
@@ -135,10 +133,10 @@ def test_called_functions_are_local_too(tmp_path: Path) -> None:
       return %1 : tensor<8x8xf32>
     }}"""
     )
-    assert compare(text, tmp_path, numbers(8, 8)) == []
+    assert compare(text, numbers(8, 8)) == []
 
 
-def test_what_has_no_local_form_is_gathered(tmp_path: Path) -> None:
+def test_what_has_no_local_form_is_gathered() -> None:
     """A slice of a part of a sharded dimension runs on the gathered dimension, and the warning names the op."""
     text = (
         MESH
@@ -147,7 +145,7 @@ def test_what_has_no_local_form_is_gathered(tmp_path: Path) -> None:
       return %0 : tensor<8x8xf32>
     }}"""
     )
-    assert compare(text, tmp_path, numbers(8, 16)) == ["stablehlo.slice"]
+    assert compare(text, numbers(8, 16)) == ["stablehlo.slice"]
 
 
 def test_without_gathering_it_is_an_error() -> None:
@@ -200,3 +198,33 @@ def test_new_channels_follow_those_of_the_program() -> None:
     assert "handle = 5" in combined
     assert combined.count("stablehlo.all_gather") == 1
     assert convert(body, per_dim_all_gather=True).count("stablehlo.all_gather") == 2
+
+
+def test_a_branch_may_be_sharded_where_its_result_is_not() -> None:
+    """What a branch hands on is resharded to the sharding of the result, and the warning says so."""
+    text = (
+        MESH
+        + f"""func.func @main(%p: tensor<i1>, %a: tensor<8x8xf32> {XY}) -> tensor<8x8xf32> {{
+      %0 = "stablehlo.if"(%p) ({{
+        %1 = stablehlo.sine %a : tensor<8x8xf32>
+        stablehlo.return %1 : tensor<8x8xf32>
+      }}, {{
+        %1 = stablehlo.cosine %a : tensor<8x8xf32>
+        stablehlo.return %1 : tensor<8x8xf32>
+      }}) : (tensor<i1>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }}"""
+    )
+    assert set(compare(text, np.array(True), numbers(8, 8))) <= {"stablehlo.return"}
+
+
+def test_a_factor_that_no_result_has_is_gathered() -> None:
+    """An op whose rule hands a sharded dimension to no result sees all of it, so that devices agree."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> (tensor<8x4xf32>, tensor<8x4xi32>) {{
+      %values, %indices = chlo.top_k(%a, k = 4) : tensor<8x16xf32> -> (tensor<8x4xf32>, tensor<8x4xi32>)
+      return %values, %indices : tensor<8x4xf32>, tensor<8x4xi32>
+    }}"""
+    )
+    compare(text, numbers(8, 16))

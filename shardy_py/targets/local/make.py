@@ -1,0 +1,62 @@
+"""Local programs from propagated modules whose communication is explicit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
+from shardy_py.ir.graph import Program
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import entry_arguments
+from shardy_py.plugins import Registry
+from shardy_py.targets.jax.arguments import array_types
+from shardy_py.targets.jax.devices import device_count
+from shardy_py.targets.local.local_program import LocalProgram
+from shardy_py.targets.local.port import make_ports
+from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
+from shardy_py.transforms.run import run_on_attributes
+
+
+def make_local_program(module: Any, *, registry: Registry, strict: bool = False) -> LocalProgram:
+    """Return the program that each device runs.
+
+    Args:
+        module: What `to_module` takes, propagated with explicit collectives; it stays as it is.
+        registry: What is known about ops.
+        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+
+    Raises:
+        ShardyError: an op has no local form, a dimension does not divide into equal parts, or the meshes are not over
+            the same devices.
+    """
+    program = import_module(parse_module(print_module(to_module(module))))
+    main = program.functions.get("main")
+    if main is None:
+        message = "the module has no function named main"
+        raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
+    count = _device_count(program)
+    types = array_types(entry_arguments(main), "argument"), array_types(main.function_results, "result")
+    context = PassContext(registry)
+    convert = ConvertGlobalToLocalPass(trust_shardings=False, gather_unsupported_ops=not strict)
+    run_on_attributes(program, [convert], context)
+    local = program.functions["main"]
+    return LocalProgram(
+        write_back(program),
+        program,
+        count,
+        make_ports(program, entry_arguments(local), types[0]),
+        make_ports(program, local.function_results, types[1]),
+        tuple(context.warnings),
+    )
+
+
+def _device_count(program: Program) -> int:
+    """Return the number of devices, over all of which every mesh must be."""
+    count = device_count(program.meshes.values())
+    for mesh in program.meshes.values():
+        if mesh.total_size not in (count, 0) and mesh.axes:
+            message = f"the mesh {mesh} is not over all {count} devices"
+            hint = "give it an axis for the others, along which everything is replicated"
+            raise UnsupportedError(Diagnostic("meshes-do-not-fit", message, hint=hint))
+    return count

@@ -1,0 +1,39 @@
+"""Local programs in the form in which each device is a replica: then no partitioner of XLA runs."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+from shardy_py.frontends.mlir import import_module, write_back
+from shardy_py.ir.graph import Op, Program
+from shardy_py.targets.jax.unsharded import without_shardings
+
+_CHANNELS = ("channel_handle", "use_global_device_ids")
+"""Attributes of collectives between partitions, which those between replicas must not have."""
+
+
+def as_replicas(module: Any) -> bytes:
+    """Return the bytecode of a local program for replicas, without shardings.
+
+    Args:
+        module: The module; it stays as it is.
+    """
+    program = import_module(without_shardings(module))
+    for op in list(program.walk()):
+        for name in _CHANNELS:
+            if name in op.attributes:
+                del op.attributes[name]
+        if op.name == "stablehlo.partition_id":
+            _use_replica_id(program, op)
+    bytecode = BytesIO()
+    write_back(program).operation.write_bytecode(bytecode)
+    return bytecode.getvalue()
+
+
+def _use_replica_id(program: Program, op: Op) -> None:
+    made = Op(program, "stablehlo.replica_id", (), [op.result.type])
+    if op.parent is not None:
+        op.parent.insert_before(op, made)
+    op.result.replace_all_uses_with(made.result)
+    op.erase()

@@ -1,0 +1,92 @@
+"""Local programs: their interface, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="programs run through XLA")
+
+import shardy_py as sdy
+from shardy_py.errors import OptionError, ShardyError, UnsupportedError
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.parse import parse_tensor_sharding
+from shardy_py.targets.jax.arguments import ArrayType
+from shardy_py.targets.local.port import Port
+
+TEXT = """
+sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[2, 0, 3, 1]>
+func.func @main(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> tensor<6x4xf32> {
+  %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  return %0 : tensor<6x4xf32>
+}
+"""
+
+
+def port(sharding: str, *shape: int) -> Port:
+    """Return a port over two by two devices in another order."""
+    mesh = Mesh.of(x=2, y=2)
+    mesh = Mesh(mesh.axes, (2, 0, 3, 1))
+    parsed = parse_tensor_sharding(sharding)
+    local = parsed.local_shape(shape, mesh)
+    return Port(ArrayType(shape, np.dtype("float32")), tuple(size or 0 for size in local), parsed, mesh)
+
+
+def test_a_local_program_takes_and_gives_global_arrays() -> None:
+    """Shards are made of the arguments and joined to the results, in the order of the mesh's devices."""
+    local = sdy.propagate(TEXT, explicit_collectives=True).local()
+    assert local.device_count == 4
+    assert [item.shard_shape for item in (*local.arguments, *local.results)] == [(2, 3), (3, 2)]
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)
+    (found,) = local.run(array)
+    np.testing.assert_array_equal(found, array.T)
+
+
+def test_the_result_stays_as_it_is() -> None:
+    """A local program is made of a copy of the module."""
+    result = sdy.propagate(TEXT, explicit_collectives=True)
+    before = result.text
+    result.local()
+    assert str(result.module) == str(before) or result.text == before
+    assert "tensor<2x3xf32>" not in str(result.module)
+
+
+def test_communication_must_be_explicit() -> None:
+    """Without explicit collectives partial results would stay partial, so that there is no local program."""
+    with pytest.raises(OptionError, match="explicit_collectives=True"):
+        sdy.propagate(TEXT).local()
+
+
+def test_strict_programs_gather_nothing() -> None:
+    """Where an op has no local form, a strict program is an error that names it."""
+    text = TEXT.replace("transpose %a, dims = [1, 0]", "slice %a [0:4, 1:5]").replace("6x4xf32", "4x4xf32")
+    result = sdy.propagate(text, explicit_collectives=True)
+    assert [warning.op for warning in result.local().warnings] == ["stablehlo.slice"]
+    with pytest.raises(ShardyError, match=r"stablehlo\.slice"):
+        result.local(strict=True)
+
+
+def test_shards_join_to_the_array_they_were_cut_from() -> None:
+    """Joining undoes cutting, whichever axes cut which dimensions."""
+    array = np.arange(32, dtype=np.float32).reshape(4, 8)
+    for text in ('<@m, [{"x"}, {"y"}]>', '<@m, [{"y", "x"}, {}]>', '<@m, [{}, {"y"}]>', "<@m, [{}, {}]>"):
+        item = port(text, 4, 8)
+        np.testing.assert_array_equal(item.join(item.split(array, 4, 0), 0), array)
+
+
+def test_devices_with_the_same_part_must_agree() -> None:
+    """A difference between replicas is an error and not one of the two values."""
+    item = port('<@m, [{"x"}, {}]>', 4, 8)
+    shards = item.split(np.zeros((4, 8), np.float32), 4, 0)
+    shards[1, 0, 0] = 1
+    with pytest.raises(UnsupportedError, match="result 0 differs between devices 1 and 3"):
+        item.join(shards, 0)
+
+
+def test_arguments_are_checked() -> None:
+    """Arrays of another shape, and too few of them, are refused before anything runs."""
+    local = sdy.propagate(TEXT, explicit_collectives=True).local()
+    with pytest.raises(OptionError, match="argument 0 is float32"):
+        local.run(np.zeros((2, 3), np.float32))
+    with pytest.raises(OptionError, match="has 1 arguments, given are 0"):
+        local.run()
