@@ -17,6 +17,9 @@ from shardy_py.targets.local.port import make_ports
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.run import run_on_attributes
 
+_ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
+"""Ops that act outside of the program."""
+
 
 def make_local_program(module: Any, *, registry: Registry, strict: bool = False) -> LocalProgram:
     """Return the program that each device runs.
@@ -35,6 +38,7 @@ def make_local_program(module: Any, *, registry: Registry, strict: bool = False)
     if main is None:
         message = "the module has no function named main"
         raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
+    _refuse_side_effects(program)
     count = _device_count(program)
     types = array_types(entry_arguments(main), "argument"), array_types(main.function_results, "result")
     context = PassContext(registry)
@@ -49,6 +53,19 @@ def make_local_program(module: Any, *, registry: Registry, strict: bool = False)
         make_ports(program, local.function_results, types[1]),
         tuple(context.warnings),
     )
+
+
+def _refuse_side_effects(program: Program) -> None:
+    """Check that no op acts outside of the program: each device would do it.
+
+    Raises:
+        UnsupportedError: one does.
+    """
+    for op in program.walk():
+        if op.name in _ACTING or (op.name == "stablehlo.custom_call" and op.attributes.get("has_side_effect") is True):
+            message = "the op acts outside of the program, and each device would do it once more"
+            hint = "take it out of the program, or run it with Result.to_jax()"
+            raise UnsupportedError(Diagnostic("side-effects", message, op.location, op.name, hint))
 
 
 def _device_count(program: Program) -> int:

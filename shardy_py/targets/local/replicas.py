@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from shardy_py.frontends.mlir import import_module, write_back
+from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Program
 from shardy_py.targets.jax.unsharded import without_shardings
 
@@ -16,6 +17,8 @@ _CHANNELS = ("channel_handle", "use_global_device_ids")
 def as_replicas(module: Any) -> bytes:
     """Return the bytecode of a local program for replicas, without shardings.
 
+    The program itself has one replica, whose number is 0.
+
     Args:
         module: The module; it stays as it is.
     """
@@ -24,15 +27,18 @@ def as_replicas(module: Any) -> bytes:
         for name in _CHANNELS:
             if name in op.attributes:
                 del op.attributes[name]
+        if op.name == "stablehlo.replica_id":
+            _replace(program, op, "stablehlo.constant", {"value": RawAttribute("dense<0> : tensor<ui32>")})
         if op.name == "stablehlo.partition_id":
-            _use_replica_id(program, op)
+            _replace(program, op, "stablehlo.replica_id", {})
     bytecode = BytesIO()
     write_back(program).operation.write_bytecode(bytecode)
     return bytecode.getvalue()
 
 
-def _use_replica_id(program: Program, op: Op) -> None:
-    made = Op(program, "stablehlo.replica_id", (), [op.result.type])
+def _replace(program: Program, op: Op, name: str, attributes: dict[str, Any]) -> None:
+    """Put an op without operands in the place of another one."""
+    made = Op(program, name, (), [op.result.type], attributes)
     if op.parent is not None:
         op.parent.insert_before(op, made)
     op.result.replace_all_uses_with(made.result)

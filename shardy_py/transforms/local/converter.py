@@ -115,7 +115,7 @@ class Converter:
         if op.name == "sdy.manual_computation":
             self._inline(op, emit)
             return
-        if op.name in _FORWARDING or (op.name in _RESHARDS and self._changes_nothing(op)):
+        if op.name in (*_FORWARDING, *_RESHARDS) and self._changes_nothing(op):
             self._map(op.results, [self._local[op.operands[0].id]])
             return
         self._set_target_shardings(op)
@@ -130,6 +130,9 @@ class Converter:
                 message = "a reshard between two shardings is no local program yet"
                 hint = "run sdy-reshard-to-collectives first, or ask for explicit collectives"
                 raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
+            if op.name in _FORWARDING:
+                before, after = shard.operand_shardings[0], shard.result_shardings[0]
+                return [self.fallback.reshard(shard, shard.operands[0], before, after)]
             if op.name in COLLECTIVES:
                 return [self._collective(op, shard)]
             if op.name == _CONSTANT:

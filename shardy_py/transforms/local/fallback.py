@@ -76,9 +76,15 @@ class Fallback:
         return self._gathered(op, shard, rule, form, reason)
 
     def reshard(self, shard: Shard, value: Value, before: TensorSharding | None, after: TensorSharding | None) -> Value:
-        """Return a value with another sharding, by gathering it, if ops may be gathered; else as it is."""
-        if not self.gathers or _same_parts(shard, before, after):
+        """Return a value with another sharding, by gathering it; as it is where shardings are trusted.
+
+        Raises:
+            CannotLocalize: the shardings differ, and nothing may be gathered.
+        """
+        if _same_parts(shard, before, after) or (self.trust_shardings and not self.gathers):
             return value
+        if not self.gathers:
+            raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
         self._warn(shard.op, f"an operand is {before or 'whole'} and goes on as {after or 'whole'}", "whole")
         if before is not None:
             value = self._gather(shard, value, before, None)

@@ -90,3 +90,30 @@ def test_arguments_are_checked() -> None:
         local.run(np.zeros((2, 3), np.float32))
     with pytest.raises(OptionError, match="has 1 arguments, given are 0"):
         local.run()
+
+
+def test_side_effects_are_refused() -> None:
+    """What acts outside of the program would do so once per device."""
+    call = "stablehlo.custom_call @print(%a) {has_side_effect = true} : (tensor<4x6xf32>) -> tensor<4x6xf32>"
+    result = sdy.propagate(TEXT.replace("  %0 =", f"  %1 = {call}\n  %0 ="), explicit_collectives=True)
+    with pytest.raises(UnsupportedError, match="side-effects"):
+        result.local()
+
+
+def test_the_number_of_the_only_replica_is_zero() -> None:
+    """A program over partitions has one replica, although each device runs as a replica here."""
+    text = TEXT.replace("-> tensor<6x4xf32> {", "-> (tensor<6x4xf32>, tensor<ui32>) {", 1)
+    returned = "  %1 = stablehlo.replica_id : tensor<ui32>\n  return %0, %1 : tensor<6x4xf32>, tensor<ui32>"
+    text = text.replace("  return %0 : tensor<6x4xf32>", returned)
+    local = sdy.propagate(text, explicit_collectives=True).local()
+    assert local.run(np.zeros((4, 6), np.float32))[1] == 0
+
+
+def test_a_barrier_hands_on_what_it_gets() -> None:
+    """A propagation barrier between two shardings is resharded, with a warning."""
+    text = TEXT.replace(
+        "  %0 =", "  %1 = sdy.propagation_barrier %a allowed_direction=BACKWARD : tensor<4x6xf32>\n  %0 ="
+    ).replace("transpose %a", "transpose %1")
+    local = sdy.propagate(text, explicit_collectives=True).local()
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_array_equal(local.run(array)[0], array.T)
