@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ SCRIPT = Path(__file__).with_name("run_program.py")
 NAMES = sorted(path.name.removesuffix(".mlir.gz") for path in (DATA / "programs").glob("*.mlir.gz"))
 MORE_DEVICES = {"big_mesh_64_5d": 64}
 """Programs for more than 16 devices."""
-AT_A_TIME = 2
 SECONDS = 900
 LARGE = 20_000
 """Bytes of a compressed program above which XLA compiles it without optimizations, as these take most of the time."""
@@ -66,18 +63,11 @@ def run(name: str) -> dict[str, Any]:
     return answer
 
 
-@pytest.fixture(scope="module")
-def answers() -> Iterator[dict[str, Future[dict[str, Any]]]]:
-    """What becomes of every program, two at a time."""
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        yield {name: pool.submit(run, name) for name in NAMES}
-
-
 @pytest.mark.conformance
 @pytest.mark.parametrize("name", NAMES)
-def test_programs_compute_the_same_on_devices(name: str, answers: dict[str, Future[dict[str, Any]]]) -> None:
+def test_programs_compute_the_same_on_devices(name: str) -> None:
     """Results are those of one device, within the tolerance of their dtype, and have no other NaNs."""
-    answer = answers[name].result()
+    answer = run(name)
     if name in REFUSED_BY_XLA:
         assert REFUSED_BY_XLA[name] in answer["refused_on_one_device"]
         return
