@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,19 @@ from tests.docs.pages import PAGES, ROOT, RUN, SHOWN, find_blocks, run_page
 
 pytest.importorskip("jaxlib", reason="the pages propagate MLIR modules")
 
+SLOW = ROOT / "docs" / "contributing"
+"""Pages whose blocks change a copy of the checkout and run its tests."""
+
+
+def _page(page: Path) -> Any:
+    marks = [pytest.mark.slow] if page.is_relative_to(SLOW) else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
 _LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [_page(page) for page in PAGES])
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fenced block does what the page says it does."""
     monkeypatch.chdir(tmp_path)
