@@ -36,6 +36,11 @@ REFUSED_BY_XLA = {
 }
 """Programs that XLA does not compile for one host device either, with its words."""
 
+ROUNDED = {
+    "haiku_mobilenet_train": (0.01, "gradients of batch norms cancel, and processors round their sums differently"),
+}
+"""Programs whose results are further apart than others', relative to the largest element, with the reason."""
+
 NEVER_ENDING = {
     "hand_tokens": "waits for data that nothing hands over",
     "unordered_effects_in_loop": "calls a Python function of the process that wrote the module",
@@ -76,4 +81,8 @@ def test_programs_compute_the_same_on_devices(name: str) -> None:
         return
     assert "refused" not in answer, answer
     assert answer["results"] > 0
+    if name in ROUNDED:
+        most, _ = ROUNDED[name]
+        assert answer["largest"] <= most
+        return
     assert answer["apart"] == []
