@@ -12,12 +12,17 @@ from tests.docs.pages import PAGES, ROOT, RUN, SHOWN, find_blocks, run_page
 
 pytest.importorskip("jaxlib", reason="the pages propagate MLIR modules")
 
-SLOW = ROOT / "docs" / "contributing"
-"""Pages whose blocks change a copy of the checkout and run its tests."""
+SLOW = (
+    "docs/contributing",
+    "docs/how-to/check-results.md",
+    "docs/how-to/compare-schedules.md",
+    "docs/how-to/estimate-cost.md",
+)
+"""Pages that run with the longer tests: those that change a copy of the checkout, or start many commands."""
 
 
 def _page(page: Path) -> Any:
-    marks = [pytest.mark.slow] if page.is_relative_to(SLOW) else []
+    marks = [pytest.mark.slow] if any(page.is_relative_to(ROOT / name) for name in SLOW) else []
     return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 
