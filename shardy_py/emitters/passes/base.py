@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from attrs import frozen
 from xdsl.dialects import arith, builtin, func, scf
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from shardy_py.emitters.device import H100, DeviceSpec
@@ -125,3 +125,12 @@ def walk_ops(region: Region) -> Iterator[Operation]:
                     yield from walk_ops(inner)
                 following = op.next_op
             op = following
+
+
+def retype_values(op: Operation, convert: Callable[[Attribute], Attribute]) -> None:
+    """Change the types of the results of an op and of the arguments of its blocks."""
+    arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
+    for value in (*arguments, *op.results):
+        type_ = convert(value.type)
+        if type_ != value.type:
+            value._type = type_

@@ -6,13 +6,13 @@ from math import prod
 
 from attrs import frozen
 from xdsl.dialects import arith, builtin, func, tensor
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.dialect.types import memory_strides
 from shardy_py.emitters.passes.apply_indexing import AffineValue, fold_apply, place_map, single_map
-from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, functions, walk_ops
+from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, functions, retype_values, walk_ops
 from shardy_py.emitters.passes.index_ranges import IndexRanges
 from shardy_py.indexing import Bound, Interval
 from shardy_py.indexing.expressions import Binary, Constant, Expression
@@ -88,15 +88,4 @@ def _flatten_types(function: func.FuncOp) -> None:
     inputs, outputs = [flat(item) for item in type_.inputs], [flat(item) for item in type_.outputs]
     function.properties["function_type"] = builtin.FunctionType.from_lists(inputs, outputs)
     for op in (function, *walk_ops(function.body)):
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.args:
-                    _retype(argument)
-        for result in op.results:
-            _retype(result)
-
-
-def _retype(value: SSAValue) -> None:
-    type_ = flat(value.type)
-    if type_ != value.type:
-        value._type = type_
+        retype_values(op, flat)

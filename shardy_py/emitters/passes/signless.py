@@ -6,9 +6,9 @@ from typing import Any
 
 from attrs import frozen
 from xdsl.dialects import builtin, func
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
-from shardy_py.emitters.passes.base import KernelContext, walk_ops
+from shardy_py.emitters.passes.base import KernelContext, retype_values, walk_ops
 
 
 @frozen
@@ -24,18 +24,7 @@ class Signless:
                 type_ = op.function_type
                 inputs, outputs = map(signless, type_.inputs), map(signless, type_.outputs)
                 op.properties["function_type"] = builtin.FunctionType.from_lists(list(inputs), list(outputs))
-            for region in op.regions:
-                for block in region.blocks:
-                    for argument in block.args:
-                        _retype(argument)
-            for result in op.results:
-                _retype(result)
-
-
-def _retype(value: SSAValue) -> None:
-    type_ = signless(value.type)
-    if type_ != value.type:
-        value._type = type_
+            retype_values(op, signless)
 
 
 def signless(type_: Attribute) -> Attribute:
