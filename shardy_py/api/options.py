@@ -88,6 +88,7 @@ class Options(ProgramOptions):
         strict: Refuse a program with ops that have no rule, or types of dialects that no plugin defines.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
+        local: Make the program that each device runs, too, for `Result.local`; all communication becomes explicit.
         record_copies: Record which copies of constants are made, for `Result.copies`.
         trace: Record what propagates and what does not, for `Result.trace` and `Result.explain`.
         dump_directory: The folder for the module after every pass, as ``NN.pass-name.mlir``. An ``ir.Module`` that
@@ -102,6 +103,7 @@ class Options(ProgramOptions):
     keep_sharding_rules: bool = False
     strict: bool = False
     explicit_collectives: bool = False
+    local: bool = False
     record_copies: bool = False
     trace: bool = False
     dump_directory: str | Path | None = None

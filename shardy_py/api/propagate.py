@@ -81,7 +81,7 @@ def propagate(given: PropagateArguments) -> Result:
         store_shardings(program, registry)
         stage("write")
         native = write_verified(program, registry, read.source_name)
-    return Result(
+    result = Result(
         module=native,
         program=program,
         main=find_main(program),
@@ -90,8 +90,11 @@ def propagate(given: PropagateArguments) -> Result:
         warnings=(*context.warnings, *program.plugin_problems.values()),
         copies=copies.report(program) if given.record_copies and copies is not None else None,
         trace=None if recording is None else recording.trace,
-        has_explicit_collectives=given.explicit_collectives,
+        has_explicit_collectives=given.explicit_collectives or given.local,
     )
+    if given.local:
+        result.local()
+    return result
 
 
 def _pipeline(
@@ -102,8 +105,8 @@ def _pipeline(
     return PropagationPipeline(
         dedup_functions_fully=options.dedup_functions_fully,
         keep_sharding_rules=options.keep_sharding_rules,
-        enable_insert_explicit_collectives=options.explicit_collectives,
-        reshard_ops_without_rule=options.explicit_collectives,
+        enable_insert_explicit_collectives=options.explicit_collectives or options.local,
+        reshard_ops_without_rule=options.explicit_collectives or options.local,
         inline_calls=options.inline_calls,
         engine=PropagatePass(engine, stage, log, keep),
     )

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import define
+from attrs import define, field
 
 from shardy_py.api.coverage import Coverage, report_coverage
+from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
@@ -21,6 +22,7 @@ from shardy_py.ir.networkx import to_networkx
 from shardy_py.ir.op_values import all_values
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.local.options import LocalOptions
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -61,6 +63,7 @@ class Result:
     copies: tuple[ConstantCopy, ...] | None = None
     trace: Trace | None = None
     has_explicit_collectives: bool = False
+    _local: dict[LocalOptions, LocalProgram] = field(factory=dict, init=False, repr=False)
 
     @cached_property
     def text(self) -> str:
@@ -123,13 +126,9 @@ class Result:
 
         return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open)
 
-    @checked
-    def local(self, *, strict: bool = False) -> LocalProgram:
+    @method_takes(LocalOptions)
+    def local(self, options: LocalOptions) -> LocalProgram:
         """Return the program that each device runs, on its shards; ``run`` of it runs it on host devices.
-
-        Args:
-            strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a
-                warning.
 
         Returns:
             The local program; `module` stays as it is.
@@ -142,8 +141,10 @@ class Result:
 
         if not self.has_explicit_collectives:
             message = "a local program needs explicit collectives"
-            raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., explicit_collectives=True)"))
-        return make_local_program(self._mlir, registry=self.registry, strict=strict)
+            raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., local=True)"))
+        if options not in self._local:
+            self._local[options] = make_local_program(self._mlir, registry=self.registry, options=options)
+        return self._local[options]
 
     @property
     def _mlir(self) -> Any:

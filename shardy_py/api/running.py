@@ -112,7 +112,7 @@ def run_result(
         differences = compare_results(arrays, _run(whole, given)[0], tolerance=tolerance)
     devices = sorted(_devices(compiled), key=lambda device: device.id)
     lines = [
-        _line(result, compiled, number, array, difference)
+        make_line(result, number, str(compiled.out_types[number]), _spec_text(compiled, number), array, difference)
         for number, (array, difference) in enumerate(zip(arrays, differences, strict=True))
     ]
     return RunReport(
@@ -159,20 +159,34 @@ def _devices(compiled: CompiledModule) -> set[Any]:
     return {device for sharding in (*compiled.in_shardings, *compiled.out_shardings) for device in sharding.device_set}
 
 
-def _line(
-    result: Result, compiled: CompiledModule, number: int, array: Any, difference: Deviation | None
+def _spec_text(compiled: CompiledModule, number: int) -> str:
+    spec = compiled.out_shardings[number].spec
+    return "" if not any(spec) else str(tuple(spec))
+
+
+def make_line(
+    result: Result, number: int, type_: str, sharding: str, array: Any, difference: Deviation | None
 ) -> ResultLine:
+    """Return what a report says of one result.
+
+    Args:
+        result: The propagated program.
+        number: The number of the result.
+        type_: Its dtype and shape.
+        sharding: Its sharding, or "".
+        array: The result itself.
+        difference: How far it is from the run it was compared with; None without one.
+    """
     import numpy
 
     wide = numpy.abs(array.astype("complex128" if array.dtype.kind == "c" else "float64"))
     finite = numpy.isfinite(wide)
     attributes = result.main.attributes.get("res_attrs") or ()
     info = str(attributes[number].get(_RESULT_INFO, "")) if number < len(attributes) else ""
-    spec = compiled.out_shardings[number].spec
     return ResultLine(
         name=info.strip('"') or f"result{number}",
-        type=str(compiled.out_types[number]),
-        sharding="" if not any(spec) else str(tuple(spec)),
+        type=type_,
+        sharding=sharding,
         largest=float(wide.max(initial=0.0, where=finite)),
         not_finite=int((~finite).sum()),
         difference=difference,

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from shardy_py.analysis.local_cost import estimate_local
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.named_transfers import name_transfers
 from shardy_py.cli.diagnostics import print_warnings
@@ -26,16 +27,24 @@ def run_cost(
     top: int,
     as_json: bool,
     transfers: bool,
+    as_local: bool,
     **session_options: Any,
 ) -> None:
     """Print what a program costs on a machine."""
     found = get_machine(machine)
     links = parse_axis_links(axes)
-    session = GivenProgram.of(**session_options).open(keep_names=True)
-    print_warnings(session.warnings)
+    given = GivenProgram.of(**session_options)
     chosen = None if schedule is None else schedule_argument(schedule)
-    print_warnings(() if chosen is None else session.unknown_op_names(chosen))
-    cost = name_transfers(session, session.evaluate(chosen, found, axes=links, layout=layout))
+    if as_local:
+        result = given.propagate(schedule=chosen, local=True)
+        local = result.local()
+        print_warnings((*result.warnings, *local.warnings))
+        cost = estimate_local(local, result.registry, found, axes=links, layout=layout)
+    else:
+        session = given.open(keep_names=True)
+        print_warnings(session.warnings)
+        print_warnings(() if chosen is None else session.unknown_op_names(chosen))
+        cost = name_transfers(session, session.evaluate(chosen, found, axes=links, layout=layout))
     if as_json:
         click.echo(cost_json(cost, transfers=transfers))
     else:

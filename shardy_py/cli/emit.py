@@ -8,11 +8,14 @@ from typing import Any
 
 import click
 
+from shardy_py.api.propagate import propagate
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
 from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.plugins import Registry
 from shardy_py.report.kernels import format_kernels, format_run, kernel_json, kernels_json
 
 RANDOM = "random"
@@ -24,6 +27,7 @@ def run_emit(
     untrusted: bool,
     as_list: bool,
     fusion: int | None,
+    shard_device: int | None,
     target: str,
     stage: str | None,
     stages_dir: str | None,
@@ -42,6 +46,8 @@ def run_emit(
     device = get_device(device_spec)
     registry = plugin_registry(**registry_options)
     source = read_input(file, untrusted=untrusted, registry=registry)
+    if shard_device is not None:
+        source = local_text(source, shard_device, registry)
     if as_list:
         kernels = [emit(item, device=device) for item in read_fusions(source, registry=registry)]
         _print(kernels_json(kernels) if as_json else format_kernels(kernels), output)
@@ -59,6 +65,19 @@ def run_emit(
         _print(kernel_json(kernel, target), output)
     elif stages_dir is None or stage is not None or output is not None or target != "mlir":
         _print(_text(kernel, target, stage), output)
+
+
+def local_text(source: Any, device: int, registry: Registry) -> str:
+    """Return the text of the program that one device runs; warnings go to stderr.
+
+    Args:
+        source: The program for all devices, with shardings.
+        device: The number of the device.
+        registry: The definitions of ops.
+    """
+    local = propagate(source, registry=registry, local=True).local()
+    print_warnings(local.warnings)
+    return str(local.per_device(device))
 
 
 def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None, as_run: bool, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import click
 
 from shardy_py.api.keywords import help_of
 from shardy_py.api.options import STRATEGIES, Options, ProgramOptions
+from shardy_py.transforms.local.options import LocalOptions
 
 Command = Callable[..., Any]
 LAYOUTS = ("tpu-v5e", "row-major")
@@ -121,6 +122,11 @@ def propagate_options(command: Command) -> Command:
         option_of(Options, "record_copies", "--copies", help="Report which constants were copied per use, and why."),
     )
     return program_options(command, strategies=STRATEGIES)
+
+
+def local_options(command: Command) -> Command:
+    """Add the options of local programs."""
+    return _add(command, *(option_of(LocalOptions, item.name) for item in attrs.fields(LocalOptions)))
 
 
 def sweep_options(command: Command) -> Command:

@@ -16,6 +16,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.sharding.combiner import Combiner
@@ -141,6 +142,14 @@ class LocalOps(Protocol):
 
     def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
         """Return the constant of an op as it is."""
+        ...
+
+    def read_collective(self, op: Op) -> LocalCollective | None:
+        """Return the collective that an op of a local program is, or None."""
+        ...
+
+    def fold_device(self, program: Program, device: int) -> None:
+        """Put the number of a device into a local program, and fold what follows from it."""
         ...
 
 

@@ -18,6 +18,7 @@ from shardy_py.cli.options import axis_option, schedule_option, session_options
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=0), help="Transfers to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--transfers", is_flag=True, help="With --json, list every transfer.")
+@click.option("--local", "as_local", is_flag=True, help="Count the ops and collectives of the local program.")
 @session_options
 def cost(**options: Any) -> None:
     """Estimate what the program in FILE (- for stdin) costs on a machine: communication, computing, memory."""

@@ -16,6 +16,13 @@ SPELLINGS = ("xla_gpu", "xla")
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--list", "as_list", is_flag=True, help="List the pieces of the program that can be kernels.")
 @click.option("--fusion", metavar="N", type=click.IntRange(min=0), help="Take this piece of the list.")
+@click.option(
+    "--device",
+    "shard_device",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Propagate FILE first, and take the program that this device runs on its shards.",
+)
 @click.option("--target", type=click.Choice(TARGETS), default="mlir", show_default=True, help="What to print.")
 @click.option("--stage", metavar="S", help="Print the module after this pass: its number or name, or 'initial'.")
 @click.option("--stages", "stages_dir", metavar="DIR", type=click.Path(), help="Write every stage to this folder.")

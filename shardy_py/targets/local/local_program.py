@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from shardy_py.crashes import describe_crash
-from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
-from shardy_py.frontends.mlir import print_module
+from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph import Program
+from shardy_py.ir.local import LocalOps
+from shardy_py.ir.local_collective import LocalCollective
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.targets.local.child import run_in_child
 from shardy_py.targets.local.port import Port
 from shardy_py.targets.local.replicas import as_replicas
-
-_WORKER = "shardy_py.targets.local.run_worker"
 
 
 @frozen(slots=False, eq=False)
@@ -30,23 +25,62 @@ class LocalProgram:
     Attributes:
         module: The native module, with partition ids, and groups of devices in its collectives.
         program: Its op graph; values have the shardings of the global ones.
-        device_count: The number of devices.
-        arguments: The arguments of the main function.
+        mesh: The mesh over all devices; of several the first one.
+        arguments: The arguments of the main function, with the shapes of shards.
         results: Its results.
+        ops: The ops for communication.
         warnings: The ops that run on gathered operands.
     """
 
     module: Any
     program: Program
-    device_count: int
+    mesh: Mesh
     arguments: tuple[Port, ...]
     results: tuple[Port, ...]
+    ops: LocalOps
     warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def device_count(self) -> int:
+        """The number of devices."""
+        return self.mesh.total_size
 
     @cached_property
     def text(self) -> str:
         """The module as MLIR text."""
         return print_module(self.module)
+
+    @cached_property
+    def shard_program(self) -> Program:
+        """The op graph without shardings, as costs and layouts read it: all types are those of shards already."""
+        program = import_module(parse_module(self.text))
+        program.shardings.clear()
+        return program
+
+    @cached_property
+    def collectives(self) -> tuple[LocalCollective, ...]:
+        """The collectives in the order of the text, each with its groups of devices."""
+        found = (self.ops.read_collective(op) for op in self.program.walk())
+        return tuple(item for item in found if item is not None)
+
+    def per_device(self, device: int) -> Any:
+        """Return a copy of the module for one device: its number, and the offsets that follow from it, are constants.
+
+        Args:
+            device: The number of the device.
+
+        Returns:
+            A native module; `module` stays as it is.
+
+        Raises:
+            OptionError: there is no such device.
+        """
+        if not 0 <= device < self.device_count:
+            message = f"there is no device {device}; there are {self.device_count}, numbered from 0"
+            raise OptionError(Diagnostic("unknown-device", message, hint="give the number of one of them"))
+        program = import_module(parse_module(self.text))
+        self.ops.fold_device(program, device)
+        return write_back(program)
 
     def run(self, *arrays: Any) -> list[Any]:
         """Run the program on host devices of JAX, in a process of its own.
@@ -70,7 +104,7 @@ class LocalProgram:
             raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))
         pairs = enumerate(zip(self.arguments, arrays, strict=True))
         shards = [port.split(array, self.device_count, number) for number, (port, array) in pairs]
-        found = _run_in_child((self._replicas, self.device_count, shards))
+        found = run_in_child(self._replicas, self.device_count, shards)
         return [port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, found, strict=True))]
 
     @cached_property
@@ -82,19 +116,3 @@ class LocalProgram:
 
     def __repr__(self) -> str:
         return f"<LocalProgram for {self.device_count} devices>"
-
-
-def _run_in_child(request: Any) -> Sequence[Any]:
-    """Return the results of all devices, stacked by device."""
-    with tempfile.TemporaryDirectory() as folder:
-        asked, answered = Path(folder, "request"), Path(folder, "answer")
-        asked.write_bytes(pickle.dumps(request))
-        done = subprocess.run(
-            [sys.executable, "-m", _WORKER, str(asked), str(answered)], capture_output=True, text=True, check=False
-        )
-        if done.returncode or not answered.exists():
-            reason = done.stderr.strip().splitlines()[-1:] if done.returncode > 0 else []
-            message = reason[0] if reason else describe_crash(done.returncode, done.stderr)
-            raise WorkerError(Diagnostic("local-run-failed", f"the local program did not run: {message}"))
-        found: Sequence[Any] = pickle.loads(answered.read_bytes())
-        return found

@@ -10,24 +10,27 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.plugins import Registry
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.jax.arguments import array_types
 from shardy_py.targets.jax.devices import device_count
 from shardy_py.targets.local.local_program import LocalProgram
 from shardy_py.targets.local.port import make_ports
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
+from shardy_py.transforms.local.local_ops import find_local_ops
+from shardy_py.transforms.local.options import LocalOptions
 from shardy_py.transforms.run import run_on_attributes
 
 _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 """Ops that act outside of the program."""
 
 
-def make_local_program(module: Any, *, registry: Registry, strict: bool = False) -> LocalProgram:
+def make_local_program(module: Any, *, registry: Registry, options: LocalOptions) -> LocalProgram:
     """Return the program that each device runs.
 
     Args:
         module: What `to_module` takes, propagated with explicit collectives; it stays as it is.
         registry: What is known about ops.
-        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+        options: The options.
 
     Raises:
         ShardyError: an op has no local form, a dimension does not divide into equal parts, or the meshes are not over
@@ -39,18 +42,24 @@ def make_local_program(module: Any, *, registry: Registry, strict: bool = False)
         message = "the module has no function named main"
         raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
     _refuse_side_effects(program)
-    count = _device_count(program)
+    mesh = _mesh(program)
     types = array_types(entry_arguments(main), "argument"), array_types(main.function_results, "result")
     context = PassContext(registry)
-    convert = ConvertGlobalToLocalPass(trust_shardings=False, gather_unsupported_ops=not strict)
+    convert = ConvertGlobalToLocalPass(
+        per_dim_all_gather=options.per_dim_all_gather,
+        combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,
+        trust_shardings=False,
+        gather_unsupported_ops=not options.strict,
+    )
     run_on_attributes(program, [convert], context)
     local = program.functions["main"]
     return LocalProgram(
         write_back(program),
         program,
-        count,
+        mesh,
         make_ports(program, entry_arguments(local), types[0]),
         make_ports(program, local.function_results, types[1]),
+        find_local_ops(program, registry),
         tuple(context.warnings),
     )
 
@@ -68,12 +77,12 @@ def _refuse_side_effects(program: Program) -> None:
             raise UnsupportedError(Diagnostic("side-effects", message, op.location, op.name, hint))
 
 
-def _device_count(program: Program) -> int:
-    """Return the number of devices, over all of which every mesh must be."""
+def _mesh(program: Program) -> Mesh:
+    """Return the mesh over all devices, over which every other one must be, too; that of one device without meshes."""
     count = device_count(program.meshes.values())
     for mesh in program.meshes.values():
         if mesh.total_size not in (count, 0) and mesh.axes:
             message = f"the mesh {mesh} is not over all {count} devices"
             hint = "give it an axis for the others, along which everything is replicated"
             raise UnsupportedError(Diagnostic("meshes-do-not-fit", message, hint=hint))
-    return count
+    return next((mesh for mesh in program.meshes.values() if mesh.axes and mesh.total_size == count), Mesh())

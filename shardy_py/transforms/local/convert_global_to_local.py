@@ -6,20 +6,18 @@ Mirrors convert_global_to_local.cc::ConvertGlobalToLocalPass.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from itertools import count
 from typing import ClassVar
 
 from attrs import frozen
 
-from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Program
-from shardy_py.ir.local import LocalOps, LocalSemantics
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.passes import PassContext
 from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.converter import Converter
 from shardy_py.transforms.local.fallback import Fallback
+from shardy_py.transforms.local.local_ops import find_local_ops
 
 _HANDLE = re.compile(r"handle\s*=\s*(\d+)")
 
@@ -56,22 +54,8 @@ class ConvertGlobalToLocalPass:
         """
         options = CollectiveOptions(self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter)
         fallback = Fallback(options, self.trust_shardings, self.gather_unsupported_ops, context.warnings)
-        ops = _local_ops(program, context)
+        ops = find_local_ops(program, context.semantics)
         Converter(program, context.semantics, ops, options, fallback, count(_last_channel(program) + 1).__next__).run()
-
-
-def _local_ops(program: Program, context: PassContext) -> LocalOps:
-    """Return the ops for communication of a dialect that the program uses, or else of the first one that has them."""
-    semantics = context.semantics
-    known: Mapping[str, LocalOps] = semantics.local_ops if isinstance(semantics, LocalSemantics) else {}
-    for op in all_ops(program):
-        space = op.name.partition(".")[0]
-        if space in known:
-            return known[space]
-    if not known:
-        message = "no plugin has ops for communication between devices"
-        raise UnsupportedError(Diagnostic("no-local-ops", message, hint="Dialect(name, local_ops=...)"))
-    return next(iter(known.values()))
 
 
 def _last_channel(program: Program) -> int:

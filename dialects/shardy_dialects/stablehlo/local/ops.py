@@ -7,10 +7,12 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_dialects.stablehlo.local.texts import dense
+from shardy_dialects.stablehlo.local.device import fold_device
+from shardy_dialects.stablehlo.local.texts import dense, read_dense
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
-from shardy_py.ir.graph import Block, Op, Region, Value
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
+from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.types import TensorType, tensor
 from shardy_py.sharding.combiner import Combiner
 
@@ -22,6 +24,12 @@ _COMBINING = {
     Combiner.AND: "stablehlo.and",
     Combiner.OR: "stablehlo.or",
 }
+
+_GROUPS = {
+    **dict.fromkeys(("all_gather", "all_reduce", "all_to_all", "reduce_scatter"), "replica_groups"),
+    "collective_permute": "source_target_pairs",
+}
+"""The collectives, with the attribute that has their groups."""
 
 
 @frozen
@@ -107,6 +115,18 @@ class StablehloLocalOps(LocalOps):
     def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
         """Return the constant of an op as it is."""
         return emit.op("stablehlo.constant", (), [op.results[0].type], {"value": op.attributes["value"]}).result
+
+    def read_collective(self, op: Op) -> LocalCollective | None:
+        """Return the collective that an op is, or None."""
+        kind = op.name.removeprefix("stablehlo.")
+        if kind not in _GROUPS:
+            return None
+        groups = read_dense(str(op.attributes[_GROUPS[kind]]))
+        return LocalCollective(kind, op.results[0].type, groups, op.location)
+
+    def fold_device(self, program: Program, device: int) -> None:
+        """Put the number of a device into a local program, and fold what follows from it."""
+        fold_device(program, device)
 
 
 def _collective(

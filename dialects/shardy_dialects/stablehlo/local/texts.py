@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from shardy_py.ir.attributes import RawAttribute
@@ -19,6 +20,19 @@ def dense(rows: Sequence[int] | Sequence[Sequence[int]]) -> RawAttribute:
     sizes = "x".join(map(str, shape))
     text = str([row if isinstance(row, int) else list(row) for row in rows])
     return RawAttribute(f"dense<{text}> : tensor<{sizes}xi64>")
+
+
+def read_dense(text: str) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of a table of integers, which may be one number for all.
+
+    >>> read_dense("dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"), read_dense("dense<0> : tensor<1x1xi64>")
+    (((0, 1), (2, 3)), ((0,),))
+    """
+    value, _, type_ = text.removeprefix("dense<").partition("> : ")
+    if not value.startswith("["):
+        rows, columns = (int(size) for size in type_.removeprefix("tensor<").split("x")[:2])
+        return ((int(value),) * columns,) * rows if value else ()
+    return tuple(tuple(row) for row in json.loads(value))
 
 
 def array(items: Sequence[int]) -> RawAttribute:

@@ -53,7 +53,7 @@ def test_the_result_stays_as_it_is() -> None:
 
 def test_communication_must_be_explicit() -> None:
     """Without explicit collectives partial results would stay partial, so that there is no local program."""
-    with pytest.raises(OptionError, match="explicit_collectives=True"):
+    with pytest.raises(OptionError, match="local=True"):
         sdy.propagate(TEXT).local()
 
 
@@ -117,3 +117,60 @@ def test_a_barrier_hands_on_what_it_gets() -> None:
     local = sdy.propagate(text, explicit_collectives=True).local()
     array = np.arange(24, dtype=np.float32).reshape(4, 6)
     np.testing.assert_array_equal(local.run(array)[0], array.T)
+
+
+WHOLE = TEXT.replace("-> tensor<6x4xf32> {", "-> (tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {")
+"""The program with a result that is not sharded."""
+COUNTED = """
+sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[2, 0, 3, 1]>
+func.func @main(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> tensor<4x6xf32> {
+  %0 = stablehlo.iota dim = 1 : tensor<4x6xf32>
+  %1 = stablehlo.add %a, %0 : tensor<4x6xf32>
+  return %1 : tensor<4x6xf32>
+}
+"""
+
+
+def test_the_program_of_a_device_runs_alone() -> None:
+    """With its number folded in, and nothing to communicate, a device's module gives its part of the results."""
+    from shardy_py.targets.local.child import run_whole
+
+    local = sdy.propagate(COUNTED, local=True).local()
+    array = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
+    wanted = array + np.arange(6, dtype=np.float32)
+    shards = local.arguments[0].split(array, 4, 0)
+    for device, part in enumerate(local.results[0].parts(4)):
+        module = local.per_device(device)
+        assert "partition_id" not in str(module)
+        (found,) = run_whole(module, [shards[device]])
+        np.testing.assert_array_equal(found, wanted[part])
+
+
+def test_devices_are_numbered_from_zero() -> None:
+    """There is no module for a device that the mesh does not have."""
+    local = sdy.propagate(COUNTED, local=True).local()
+    with pytest.raises(OptionError, match="there are 4"):
+        local.per_device(4)
+
+
+def test_collectives_tell_their_groups() -> None:
+    """A local program lists its collectives in the order of the text, with devices in the order of the shards."""
+    local = sdy.propagate(WHOLE, local=True).local(per_dim_all_gather=True)
+    found = [(item.kind, str(item.type), item.groups) for item in local.collectives]
+    assert found == [
+        ("all_gather", "tensor<3x4xf32>", ((2, 3), (0, 1))),
+        ("all_gather", "tensor<6x4xf32>", ((2, 0), (3, 1))),
+    ]
+    assert local.mesh.device_ids == (2, 0, 3, 1)
+
+
+def test_costs_of_local_programs_count_their_collectives() -> None:
+    """The bytes that a device sends are those of the program with explicit collectives."""
+    from shardy_py.analysis.local_cost import estimate_local
+    from shardy_py.analysis.session import Session
+
+    result = sdy.propagate(WHOLE, local=True)
+    cost = estimate_local(result.local(), result.registry, "cpu-8")
+    wanted = Session.open(WHOLE).evaluate(None, None).cost
+    assert cost.communication_bytes.value == wanted.communication_bytes.value > 0
+    assert cost.argument_bytes.value == 24

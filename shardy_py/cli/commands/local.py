@@ -1,0 +1,45 @@
+"""``shardy local`` and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.cli.options import LAYOUTS, local_options, schedule_option, session_options
+
+
+@click.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
+@click.option("--device", metavar="N", type=click.IntRange(min=0), help="The program of this device, its number in it.")
+@local_options
+@click.option("--run", "as_run", is_flag=True, help="Run it on host devices; print the results, not the module.")
+@click.option(
+    "--inputs",
+    default="random",
+    show_default=True,
+    metavar="random|FILE.npz",
+    help="With --run, the global arguments: made up, or arg0, arg1, ... of a file of numpy.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
+@click.option("--compare", is_flag=True, help="With --run, run one device, too; exit with 1 where results differ.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    help="The largest relative difference of floats; by default 0.002 for f32, by dtype for others.",
+)
+@click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="With --run, write the results to this file.")
+@click.option("--layout", type=click.Choice(LAYOUTS), help="Report the bytes of shards with these layouts.")
+@schedule_option()
+@click.option("--json", "as_json", is_flag=True, help="Print the shards and collectives, or the run, as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no table.")
+@session_options
+def local(**options: Any) -> None:
+    """Write the program that each device runs for the module in FILE (- for stdin).
+
+    The module goes to stdout or OUT, the shards and the collectives to stderr.
+    """
+    from shardy_py.cli.local import run_local_command
+
+    run_local_command(**options)

@@ -1,0 +1,97 @@
+"""``shardy local``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from shardy_py.api.memory import report_memory
+from shardy_py.api.result import Result
+from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.files import write_atomically
+from shardy_py.cli.run import RANDOM
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.local import local_json, print_local
+from shardy_py.report.memory import print_memory
+from shardy_py.report.running import print_run, run_json
+from shardy_py.targets.local import LocalProgram
+from shardy_py.transforms.local.options import LocalOptions
+
+
+def run_local_command(
+    *,
+    file: str,
+    output: str | None,
+    device: int | None,
+    layout: str | None,
+    schedule: str | None,
+    as_json: bool,
+    quiet: bool,
+    as_run: bool,
+    inputs: str,
+    seed: int,
+    compare: bool,
+    tolerance: float | None,
+    outputs: str | None,
+    **options: Any,
+) -> None:
+    """Print the local program of a file, or run it; exit with 1 where a comparison fails."""
+    if as_run and (device is not None or output is not None):
+        other = "--device" if device is not None else "--output"
+        raise OptionError(Diagnostic("option-conflict", f"--run and {other} exclude each other"))
+    own = {item.name: options.pop(item.name) for item in attrs.fields(LocalOptions)}
+    given = GivenProgram.of(file=file, **options)
+    order = None if schedule is None else schedule_argument(schedule)
+    result = given.propagate(schedule=order, explicit_collectives=True)
+    local = result.local(**own)
+    print_warnings((*result.warnings, *local.warnings))
+    if as_run:
+        source = given.input.module if compare else None
+        sys.exit(_run(result, local, source, inputs, seed, tolerance, outputs, as_json=as_json))
+    text = local.text if device is None else str(local.per_device(device))
+    if output is not None:
+        write_atomically(output, text)
+    if as_json:
+        click.echo(local_json(local))
+    elif output is None:
+        click.echo(text, nl=not text.endswith("\n"))
+    if not quiet and not as_json:
+        print_local(local, file=sys.stderr)
+        if layout is not None:
+            program = local.shard_program
+            print_memory(report_memory(program, program.functions["main"], layout), file=sys.stderr)
+
+
+def _run(
+    result: Result,
+    local: LocalProgram,
+    source: Any,
+    inputs: str,
+    seed: int,
+    tolerance: float | None,
+    outputs: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Run a local program, print its results, and return the exit code."""
+    from shardy_py.api.local_running import run_local
+    from shardy_py.targets.jax.npz import outputs_file
+
+    path = None if inputs == RANDOM else Path(inputs)
+    if path is not None and not path.is_file():
+        message = f"--inputs {inputs}: there is no such file"
+        raise OptionError(Diagnostic("no-inputs", message, hint="give --inputs random, or a file of numpy.savez"))
+    report = run_local(result, local, source, inputs=path, seed=seed, tolerance=tolerance)
+    if outputs is not None:
+        write_atomically(outputs, outputs_file(report.arrays))
+    if as_json:
+        click.echo(run_json(report))
+    else:
+        print_run(report, file=sys.stdout)
+    return 0 if report.is_within else 1

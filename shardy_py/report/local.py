@@ -1,0 +1,68 @@
+"""Local programs as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from shardy_py.report.terminal import make_table, open_console
+
+if TYPE_CHECKING:
+    from shardy_py.targets.local import LocalProgram
+    from shardy_py.targets.local.port import Port
+
+_PIPE_WIDTH = 160
+_HEADINGS = ("tensor", "type", "shard", "sharding")
+
+
+def print_local(local: LocalProgram, *, file: IO[str] | None = None) -> None:
+    """Print what each device has of the arguments and results, and how often devices communicate."""
+    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    sections = [_rows("arg", local.arguments), _rows("result", local.results)]
+    title = f"Local program for {local.device_count} devices"
+    console.print(make_table(console, title, _HEADINGS, sections, words=_HEADINGS))
+    counts = Counter(item.kind for item in local.collectives)
+    console.print(Text("collectives: " + (", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none")))
+
+
+def local_data(local: LocalProgram) -> dict[str, Any]:
+    """Return the mesh, the shards, the collectives and the gathered ops of a local program as plain data."""
+    return {
+        "mesh": str(local.mesh),
+        "devices": local.device_count,
+        "arguments": [_port_data(port) for port in local.arguments],
+        "results": [_port_data(port) for port in local.results],
+        "collectives": [
+            {"kind": item.kind, "type": str(item.type), "groups": item.groups, "location": item.location}
+            for item in local.collectives
+        ],
+        "gathered": [
+            {"op": item.op, "location": item.location, "message": item.message}
+            for item in local.warnings
+            if item.code == "gathered-op"
+        ],
+    }
+
+
+def local_json(local: LocalProgram) -> str:
+    """Return `local_data` as JSON text."""
+    return json.dumps(local_data(local), indent=2, ensure_ascii=False)
+
+
+def _rows(word: str, ports: Sequence[Port]) -> list[Sequence[str]]:
+    return [
+        (f"{word}{number}", str(port.type), "x".join(map(str, port.shard_shape)) or "scalar", str(port.sharding or ""))
+        for number, port in enumerate(ports)
+    ]
+
+
+def _port_data(port: Port) -> dict[str, Any]:
+    return {
+        "type": str(port.type),
+        "shard": list(port.shard_shape),
+        "sharding": None if port.sharding is None else str(port.sharding),
+    }

@@ -1,0 +1,28 @@
+"""The choice of the ops for communication in a local program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Program
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.local import LocalOps, LocalSemantics
+from shardy_py.ir.op_index import all_ops
+
+
+def find_local_ops(program: Program, semantics: OpSemantics) -> LocalOps:
+    """Return the ops for communication of a dialect that the program uses, or else of the first one that has them.
+
+    Raises:
+        UnsupportedError: no dialect has any.
+    """
+    known: Mapping[str, LocalOps] = semantics.local_ops if isinstance(semantics, LocalSemantics) else {}
+    for op in all_ops(program):
+        space = op.name.partition(".")[0]
+        if space in known:
+            return known[space]
+    if not known:
+        message = "no plugin has ops for communication between devices"
+        raise UnsupportedError(Diagnostic("no-local-ops", message, hint="Dialect(name, local_ops=...)"))
+    return next(iter(known.values()))
