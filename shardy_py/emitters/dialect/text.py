@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects import builtin, cf, complex, dlti, func, llvm, math, scf, tensor, vector
+from xdsl.dialects import builtin, cf, complex, dlti, func, math, scf, tensor, vector
 from xdsl.ir import Dialect
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -18,6 +18,7 @@ from shardy_py.emitters.dialect.arith_more import ARITH
 from shardy_py.emitters.dialect.attributes import IndexingMapAttr
 from shardy_py.emitters.dialect.float_bits import special_floats_as_bytes
 from shardy_py.emitters.dialect.gpu import GPU
+from shardy_py.emitters.dialect.llvm_more import LLVM
 from shardy_py.errors import Diagnostic, ParseError
 
 DialectSpelling = Literal["xla_gpu", "xla"]
@@ -59,7 +60,7 @@ def make_context() -> Context:
         complex.Complex,
         dlti.DLTI,
         func.Func,
-        llvm.LLVM,
+        LLVM,
         math.Math,
         scf.Scf,
         tensor.Tensor,

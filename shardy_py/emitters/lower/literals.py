@@ -11,6 +11,7 @@ from xdsl.ir import Attribute
 
 from shardy_py.emitters.dialect.float_bits import float_bits
 from shardy_py.emitters.lower.target import Target
+from shardy_py.emitters.passes.pointers import SHARED_SPACE, is_shared
 from shardy_py.errors import Diagnostic, UnsupportedError
 
 _FLOATS: dict[type[Attribute], str] = {
@@ -45,7 +46,9 @@ def type_text(type_: Attribute, target: Target, index_width: int) -> str:
     if isinstance(type_, builtin.ComplexType):
         return f"<2 x {type_text(type_.element_type, target, index_width)}>"
     if isinstance(type_, llvm.LLVMPointerType):
-        return target.pointer
+        return f"ptr addrspace({SHARED_SPACE})" if is_shared(type_) and target.is_device else target.pointer
+    if isinstance(type_, llvm.LLVMStructType):
+        return "{ " + ", ".join(type_text(item, target, index_width) for item in type_.types) + " }"
     if isinstance(type_, llvm.LLVMArrayType):
         return f"[{type_.size.data} x {type_text(type_.type, target, index_width)}]"
     raise UnsupportedError(Diagnostic("llvm-type", f"LLVM has no type for {type_}"))

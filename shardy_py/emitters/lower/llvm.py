@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from shardy_py.emitters.entry.arguments import ENTRY
 from shardy_py.emitters.launch.grid import Launch
-from shardy_py.emitters.lower import control, floats, functions, integers, memory
+from shardy_py.emitters.lower import atomics, control, floats, functions, integers, memory, threads
 from shardy_py.emitters.lower.literals import constant_text
 from shardy_py.emitters.lower.target import Target
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler, ModuleWriter
@@ -20,8 +20,9 @@ from shardy_py.emitters.passes.merge_pointers import NO_ALIAS
 from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
 from shardy_py.errors import Diagnostic, UnsupportedError
 
+_FAMILIES = (integers, floats, functions, memory, control, atomics, threads)
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
-    {**integers.HANDLERS, **floats.HANDLERS, **functions.HANDLERS, **memory.HANDLERS, **control.HANDLERS}
+    {name: handler for family in _FAMILIES for name, handler in family.HANDLERS.items()}
 )
 ID_ARGUMENTS = tuple(f"%{kind}.{dimension}" for kind in ("thread", "block") for dimension in "xyz")
 _ATTRIBUTES = "#0"
@@ -53,6 +54,9 @@ def llvm_text(module: builtin.ModuleOp, launch: Launch, target: Target) -> str:
 
 
 def _global(op: llvm_dialect.GlobalOp, writer: ModuleWriter) -> str:
+    if op.value is None:
+        shared = f"internal addrspace({op.addr_space.value.data}) global"
+        return f"@{op.sym_name.data} = {shared} {writer.type(op.global_type)} undef, align 16"
     space = f"addrspace({writer.target.memory_space}) " if writer.target.memory_space else ""
     assert isinstance(op.value, Attribute)
     value = constant_text(op.value, writer.target, writer.index_width)

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from xdsl.dialects import builtin, llvm, vector
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from shardy_py.emitters.dialect.llvm_more import is_atomic
+from shardy_py.emitters.lower.atomics import scope
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler
 from shardy_py.emitters.passes.lower_tensors import INVARIANT
 
@@ -54,6 +56,10 @@ def load(writer: FunctionWriter, op: llvm.LoadOp) -> None:
     """Read a number or a vector."""
     result = op.dereferenced_value
     element, count = _parts(result.type, writer)
+    if is_atomic(op):
+        text = f"load atomic {writer.type(result)}, {writer.typed(op.ptr)} {scope(writer)}monotonic"
+        writer.let(result, text + _suffix(op))
+        return
     if not count:
         writer.let(result, f"load {writer.type(result)}, {writer.typed(op.ptr)}{_suffix(op)}")
         return
@@ -68,6 +74,11 @@ def load(writer: FunctionWriter, op: llvm.LoadOp) -> None:
 def store(writer: FunctionWriter, op: llvm.StoreOp) -> None:
     """Write a number or a vector."""
     element, count = _parts(op.value.type, writer)
+    if is_atomic(op):
+        writer.line(
+            f"store atomic {writer.typed(op.value)}, {writer.typed(op.ptr)} {scope(writer)}unordered{_suffix(op)}"
+        )
+        return
     if not count:
         writer.line(f"store {writer.typed(op.value)}, {writer.typed(op.ptr)}{_suffix(op)}")
         return

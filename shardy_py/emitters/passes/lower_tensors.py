@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from attrs import frozen
 from xdsl.dialects import arith, builtin, func, llvm, scf, tensor, vector
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from shardy_py.emitters.dialect.gpu import BarrierOp
 from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp, AtomicRMWOp, SyncThreadsOp
 from shardy_py.emitters.fusion.fusion import bits_of
+from shardy_py.emitters.passes.atomics import lower_atomic
 from shardy_py.emitters.passes.base import KernelContext, add_before, functions, insert_before, walk_ops
+from shardy_py.emitters.passes.pointers import POINTER, SHARED_POINTER, SHARED_SPACE, element_pointer
 from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
-from shardy_py.errors import Diagnostic, UnsupportedError
 
 INVARIANT = "invariant"
-POINTER = llvm.LLVMPointerType()
-_SHARED_OPS = (AllocateSharedOp, AtomicRMWOp, SyncThreadsOp)
+_SHARED_ALIGNMENT = 16
 
 
 @frozen
@@ -26,11 +28,7 @@ class LowerTensors:
     name: str = "lower-tensors"
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
-        """Change the module in place.
-
-        Raises:
-            UnsupportedError: memory that threads share.
-        """
+        """Change the module in place."""
         lowering = _Lowering(module)
         for function in functions(module):
             lowering.function(function)
@@ -89,9 +87,12 @@ class _Lowering:
             op.operands = [self._pointers.get(value, value) for value in op.operands]
         elif isinstance(op, arith.ConstantOp) and isinstance(op.result.type, builtin.TensorType):
             self._constant(op)
-        elif isinstance(op, _SHARED_OPS):
-            message = "memory that threads share is not lowered to pointers"
-            raise UnsupportedError(Diagnostic("lower-shared-memory", message, op=op.name))
+        elif isinstance(op, AllocateSharedOp):
+            self._allocate(op)
+        elif isinstance(op, SyncThreadsOp):
+            self._wait(op)
+        elif isinstance(op, AtomicRMWOp):
+            self._update(op)
 
     def _pointer(self, tensor_: SSAValue) -> SSAValue:
         return self._pointers[tensor_]
@@ -105,8 +106,7 @@ class _Lowering:
         wide = insert_before(op, arith.IndexCastOp(index, builtin.i64))
         type_ = tensor_.type
         assert isinstance(type_, builtin.TensorType)
-        dynamic = [llvm.GEP_USE_SSA_VAL]
-        return insert_before(op, llvm.GEPOp(pointer, dynamic, type_.element_type, [wide], inbounds=True))
+        return insert_before(op, element_pointer(pointer, wide, type_.element_type))
 
     def _load(self, op: Operation, tensor_: SSAValue, indices: Any, result: SSAValue) -> None:
         place = self._place(op, tensor_, indices)
@@ -138,6 +138,30 @@ class _Lowering:
                 if value in self._pointers:
                     self._pointers[result] = self._pointers[value]
 
+    def _allocate(self, op: AllocateSharedOp) -> None:
+        name = f"shared_{self._globals}"
+        self._globals += 1
+        type_ = op.output.type
+        assert isinstance(type_, builtin.TensorType)
+        array = llvm.LLVMArrayType(builtin.IntAttr(prod(type_.get_shape())), type_.element_type)
+        made = llvm.GlobalOp(array, name, "internal", SHARED_SPACE, alignment=_SHARED_ALIGNMENT)
+        self._module.body.block.add_op(made)
+        self._pointers[op.output] = insert_before(op, llvm.AddressOfOp(name, SHARED_POINTER))
+        self._done.append(op)
+
+    def _wait(self, op: SyncThreadsOp) -> None:
+        add_before(op, BarrierOp())
+        for value, result in zip(op.tensors, op.outputs, strict=True):
+            self._pointers[result] = self._pointer(value)
+        self._done.append(op)
+
+    def _update(self, op: AtomicRMWOp) -> None:
+        self._block(op.body.block)
+        place = self._place(op, op.dest, op.indices)
+        self._pointers[op.output] = self._pointer(op.dest)
+        lower_atomic(op, place)
+        self._done.append(op)
+
     def _constant(self, op: arith.ConstantOp) -> None:
         name = f"constant_{self._globals}"
         self._globals += 1
@@ -167,6 +191,8 @@ def _drop_tensors(function: func.FuncOp) -> None:
     for op in walk_ops(function.body):
         if isinstance(op, scf.YieldOp | func.ReturnOp):
             op.operands = [value for value in op.operands if not isinstance(value.type, builtin.TensorType)]
+        elif isinstance(op, AtomicRMWOp):
+            continue
         elif op.regions and any(isinstance(result.type, builtin.TensorType) for result in op.results):
             holders.append(op)
     for op in reversed(holders):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from attrs import frozen
-from xdsl.dialects import arith, builtin, func, scf, tensor
+from xdsl.dialects import arith, builtin, scf, tensor
+from xdsl.dialects import complex as complex_dialect
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from shardy_py.emitters.dialect.gpu import ShuffleOp
 from shardy_py.emitters.dialect.memory_ops import PredicatedExtractOp, PredicatedInsertOp, ShuffleReduceOp
+from shardy_py.emitters.dialect.ops import PureCallOp
+from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.base import KernelContext, add_before, insert_before, replace, walk_ops
+
+_WORD_BITS = 32
 
 
 @frozen
@@ -40,13 +45,54 @@ def _branch(before: Operation, condition: SSAValue, access: Operation, otherwise
 def _combined(op: ShuffleReduceOp, lanes: int) -> list[SSAValue]:
     """Return the values combined with those of the lanes further down, the farthest first."""
     values = list(op.arguments)
-    width = insert_before(op, arith.ConstantOp(builtin.IntegerAttr(lanes, builtin.i32)))
+    exchange = _Exchange(op, lanes)
     distance = op.max_distance.value.data
     while distance:
-        offset = insert_before(op, arith.ConstantOp(builtin.IntegerAttr(distance, builtin.i32)))
-        others = [insert_before(op, ShuffleOp(value, offset, width)) for value in values]
-        call = func.CallOp(op.combiner, [*values, *others], [value.type for value in values])
+        others = [exchange.shuffled(value, distance) for value in values]
+        call = PureCallOp(op.combiner.string_value(), [*values, *others], [value.type for value in values])
         add_before(op, call)
-        values = list(call.results)
+        values = list(call.outputs)
         distance //= 2
     return values
+
+
+class _Exchange:
+    """Shuffles before an op: lanes exchange words of 32 bits."""
+
+    def __init__(self, op: Operation, lanes: int) -> None:
+        self._op = op
+        self._width = self._word(lanes)
+
+    def _word(self, value: int) -> SSAValue:
+        return insert_before(self._op, arith.ConstantOp(builtin.IntegerAttr(value, builtin.i32)))
+
+    def _add(self, op: Operation) -> SSAValue:
+        return insert_before(self._op, op)
+
+    def shuffled(self, value: SSAValue, distance: int) -> SSAValue:
+        """Return the value of the lane some places further down."""
+        type_ = value.type
+        if isinstance(type_, builtin.ComplexType):
+            parts = [self._add(part(value)) for part in (complex_dialect.ReOp, complex_dialect.ImOp)]
+            real, imaginary = (self.shuffled(part, distance) for part in parts)
+            return self._add(complex_dialect.CreateOp(real, imaginary, type_))
+        bits = type_.width.data if isinstance(type_, builtin.IntegerType) else bits_of(str(type_))
+        if bits == _WORD_BITS:
+            return self._add(ShuffleOp(value, self._word(distance), self._width))
+        integer = builtin.IntegerType(bits)
+        is_integer = isinstance(type_, builtin.IntegerType)
+        whole = value if is_integer else self._add(arith.BitcastOp(value, integer))
+        move = self._widened if bits < _WORD_BITS else self._halves
+        found = move(whole, integer, distance)
+        return found if is_integer else self._add(arith.BitcastOp(found, type_))
+
+    def _widened(self, value: SSAValue, type_: builtin.IntegerType, distance: int) -> SSAValue:
+        word = self._add(arith.ExtUIOp(value, builtin.i32))
+        return self._add(arith.TruncIOp(self.shuffled(word, distance), type_))
+
+    def _halves(self, value: SSAValue, type_: builtin.IntegerType, distance: int) -> SSAValue:
+        shift = self._add(arith.ConstantOp(builtin.IntegerAttr(_WORD_BITS, type_)))
+        words = (value, self._add(arith.ShRUIOp(value, shift)))
+        moved = [self.shuffled(self._add(arith.TruncIOp(word, builtin.i32)), distance) for word in words]
+        low, high = (self._add(arith.ExtUIOp(word, type_)) for word in moved)
+        return self._add(arith.OrIOp(low, self._add(arith.ShLIOp(high, shift))))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from attrs import frozen
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
 from shardy_py.emitters.run.frame import Chunk, Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Pointer, Value
-from shardy_py.emitters.run.tensors import places
+from shardy_py.emitters.run.tensors import Places, places
 from shardy_py.emitters.run.threads import Threads
-from shardy_py.emitters.run.values import from_words, rank_of, to_words
+from shardy_py.emitters.run.values import Array, from_words, rank_of, to_words
 
 
 @frozen(eq=False)
@@ -23,28 +23,55 @@ class Update:
     """Atomic updates of some threads by one op.
 
     Args:
-        op: The op.
+        combine: The new elements, of those that are there, in a frame that has the values.
         buffer: The tensor.
         words: The places of the elements, one per thread.
         threads: The threads.
-        values: What the body uses from outside, per thread or for all.
+        values: What the op uses besides the element, per thread or for all.
     """
 
-    op: AtomicRMWOp
+    combine: Callable[[Frame, Array], Array]
     buffer: Buffer
     words: Any
     threads: Threads
     values: Mapping[SSAValue, Value]
 
 
-def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
+def record(
+    frame: Frame,
+    op: Operation,
+    buffer: Buffer,
+    at: Places,
+    used: Sequence[SSAValue],
+    combine: Callable[[Frame, Array], Array],
+) -> None:
     """Record that active threads update an element.
 
     Shared memory is updated at the next barrier, other memory when all threads are done: what is read before is
     undefined on a device.
+
+    Args:
+        frame: The activation.
+        op: The op.
+        buffer: The memory.
+        at: The places of the elements.
+        used: What the op uses besides the element.
+        combine: The new elements, of those that are there.
+
+    Raises:
+        VerificationError: the memory is constant, or another thread accesses the element at the same time.
     """
-    buffer: Buffer = frame.get(op.dest)
-    at = places(frame, op, buffer, op.indices)
+    active, words = note(frame, op, buffer, at)
+    values = {value: _taken(frame.get(value), active, value) for value in used}
+    frame.chunk.atomics.append(Update(combine, buffer, words, frame.threads.taken(active), values))
+
+
+def note(frame: Frame, op: Operation, buffer: Buffer, at: Places) -> tuple[Any, Any]:
+    """Note atomic updates of elements; return the active threads and the place of each.
+
+    Raises:
+        VerificationError: the memory is constant, or another thread accesses the element at the same time.
+    """
     active = np.arange(frame.threads.count) if at.threads is None else at.threads
     words = np.broadcast_to(at.words, (len(active),))
     if not buffer.memory.is_writable:
@@ -53,8 +80,17 @@ def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
     if races.any():
         message = f"updates an element of {buffer.memory.name} that another thread accesses with no barrier between"
         raise frame.error(int(active[np.argmax(races)]), op, "race", message)
-    values = {value: _taken(frame.get(value), active, value) for value in _outer_values(op.body)}
-    frame.chunk.atomics.append(Update(op, buffer, words, frame.threads.taken(active), values))
+    return active, words
+
+
+def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
+    """Record that active threads update an element by the body of the op."""
+    buffer: Buffer = frame.get(op.dest)
+
+    def combine(own: Frame, current: Array) -> Array:
+        return own.run(op.body, [current])[0]
+
+    record(frame, op, buffer, places(frame, op, buffer, op.indices), _outer_values(op.body), combine)
     return [buffer]
 
 
@@ -114,7 +150,7 @@ def _update(chunk: Chunk, update: Update, positions: Any) -> None:
         frame.bind(value, _taken(found, positions, value))
     words = update.words[positions]
     memory, type_ = update.buffer.memory, update.buffer.type_
-    (new,) = frame.run(update.op.body, [from_words(memory.words[words], type_)])
+    new = update.combine(frame, from_words(memory.words[words], type_))
     memory.words[words] = to_words(np.asarray(new), type_)
 
 

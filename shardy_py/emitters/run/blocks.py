@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp
 from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp, ShuffleReduceOp, SyncThreadsOp
@@ -18,17 +18,28 @@ from shardy_py.emitters.run.threads import WARP, block_size
 from shardy_py.emitters.run.values import Array, rank_of
 
 
-def allocate_shared(frame: Frame, op: AllocateSharedOp) -> list[Value]:
-    """Return memory of each block; its elements are undefined until they are written."""
+def shared_buffer(frame: Frame, op: Operation, element: Attribute, shape: tuple[int, ...]) -> Buffer:
+    """Return memory of each block; its elements are undefined until they are written.
+
+    Args:
+        frame: The activation.
+        op: The op that allocates it: whoever asks for it again gets the same memory.
+        element: The type of an element.
+        shape: The shape of a block's own.
+    """
     known = frame.chunk.shared
     if op not in known:
-        type_ = op.output.type
-        shape = tuple(type_.get_shape())
         count = int(np.prod(shape, dtype=np.int64)) * frame.chunk.blocks
         threads = block_size(frame.threads.launch)
-        memory = Memory.undefined(type_.element_type, count, "shared memory", threads, is_shared=True)
-        known[op] = Buffer(memory, type_.element_type, shape)
-    return [known[op]]
+        memory = Memory.undefined(element, count, "shared memory", threads, is_shared=True)
+        known[op] = Buffer(memory, element, shape)
+    return known[op]
+
+
+def allocate_shared(frame: Frame, op: AllocateSharedOp) -> list[Value]:
+    """Return memory of each block."""
+    type_ = op.output.type
+    return [shared_buffer(frame, op, type_.element_type, tuple(type_.get_shape()))]
 
 
 def _at_barrier(frame: Frame, op: Operation) -> None:

@@ -72,6 +72,31 @@ def for_(frame: Frame, op: scf.ForOp) -> list[Value]:
     return carried
 
 
+def while_(frame: Frame, op: scf.WhileOp) -> list[Value]:
+    """Run condition and body until no thread has a trip left; threads that are done keep what they had."""
+    carried, found = frame.gets(op.arguments), None
+    mask = frame.mask
+    while frame.is_any(mask):
+        with frame.under(mask):
+            terminator = _condition_of(frame, op.before_region, carried)
+            new = frame.gets(terminator.args)
+            going = frame.active(frame.get(terminator.condition))
+            found = new if found is None else _kept(frame, mask, new, found, op.results)
+            if not frame.is_any(going):
+                break
+            with frame.under(going):
+                own = frame.run(op.after_region, new)
+            carried = _kept(frame, going, own, carried, terminator.args)
+        mask = going
+    return found or []
+
+
+def _condition_of(frame: Frame, region: Region, carried: Sequence[Value]) -> scf.ConditionOp:
+    terminator = frame.run_block(region.block, carried)
+    assert isinstance(terminator, scf.ConditionOp)
+    return terminator
+
+
 def _kept(
     frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], results: Sequence[SSAValue]
 ) -> list[Value]:
@@ -118,6 +143,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "scf.for": for_,
         "scf.if": if_,
         "scf.index_switch": index_switch,
+        "scf.while": while_,
         "xla_gpu.loop": loop,
         "xla_gpu.pure_call": pure_call,
     }

@@ -107,6 +107,8 @@ class Frame:
         Raises:
             UnsupportedError: they are different tensors.
         """
+        if isinstance(then, tuple) and isinstance(otherwise, tuple):
+            return tuple(chosen(condition, *pair) for pair in zip(then, otherwise, strict=True))
         if not isinstance(then, Buffer) and not isinstance(otherwise, Buffer):
             return chosen(condition, then, otherwise, rank_of(typed.type))
         if isinstance(then, Buffer) and isinstance(otherwise, Buffer) and then.memory is otherwise.memory:

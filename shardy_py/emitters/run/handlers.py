@@ -15,6 +15,7 @@ from shardy_py.emitters.run import (
     functions,
     indices,
     integers,
+    pointer_atomics,
     pointers,
     tensors,
     vectors,
@@ -23,7 +24,7 @@ from shardy_py.emitters.run.frame import Handler
 
 FAMILIES = (
     *(atomics, blocks, casts, complex_numbers, control, floats),
-    *(functions, indices, integers, pointers, tensors, vectors),
+    *(functions, indices, integers, pointer_atomics, pointers, tensors, vectors),
 )
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

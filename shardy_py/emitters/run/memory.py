@@ -107,6 +107,18 @@ class Memory:
         several = several | self._stamp(self.writers, places, stamps, several)
         return races | (several & (self.words[places] != words))
 
+    def races_of_atomic_read(self, places: Any, stamps: Any) -> Any:
+        """Return where another thread wrote otherwise than by an atomic update, with nothing between.
+
+        Args:
+            places: The places of the words.
+            stamps: The stamps of the threads.
+        """
+        if self.writers is None:
+            return np.zeros(len(places), bool)
+        old = self.writers[places]
+        return self._unordered(np.where(old & _ANY == _ANY, 0, old), stamps)
+
     def note_atomic(self, places: Any, stamps: Any) -> Any:
         """Record atomic updates; return where another thread accessed the element otherwise with nothing between."""
         assert self.writers is not None
@@ -115,6 +127,18 @@ class Memory:
         if self._readers is not None:
             races = races | self._unordered(self._readers[places], stamps)
         self.writers[places] = stamps | _ANY
+        return races
+
+    def overwrite(self, places: Any, words: Any, stamps: Any) -> Any:
+        """Write words as atomic updates, the last thread last; return where `note_atomic` finds a race.
+
+        Args:
+            places: The places of the words.
+            words: The values as bits.
+            stamps: The stamps of the threads.
+        """
+        races = self.note_atomic(places, stamps)
+        self.words[places] = words
         return races
 
     def _stamp(self, table: Any, places: Any, stamps: Any, several: Any) -> Any:

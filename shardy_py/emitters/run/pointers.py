@@ -9,6 +9,9 @@ import numpy as np
 from xdsl.dialects import builtin, llvm
 from xdsl.ir import Attribute, Operation
 
+from shardy_py.emitters.dialect.llvm_more import is_atomic
+from shardy_py.emitters.passes.pointers import is_shared
+from shardy_py.emitters.run.blocks import shared_buffer
 from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.indices import number as number_of
 from shardy_py.emitters.run.memory import Buffer, Memory, Pointer, Value
@@ -18,7 +21,8 @@ from shardy_py.emitters.run.values import element_type, to_words, word_dtype
 from shardy_py.errors import Diagnostic, VerificationError
 
 
-def _pointer(value: Buffer | Pointer) -> Pointer:
+def pointer_of(value: Buffer | Pointer) -> Pointer:
+    """Return memory as the pointer to its begin; a pointer stays."""
     return value if isinstance(value, Pointer) else Pointer(value, np.int64(0))
 
 
@@ -28,7 +32,7 @@ def gep(frame: Frame, op: llvm.GEPOp) -> list[Value]:
     Raises:
         VerificationError: memory holds elements of another size.
     """
-    start = _pointer(frame.get(op.ptr))
+    start = pointer_of(frame.get(op.ptr))
     held, wanted = start.buffer.memory.words.itemsize, np.dtype(word_dtype(op.elem_type)).itemsize
     if held != wanted:
         message = f"steps of {wanted} bytes in {start.buffer.memory.name}, whose elements have {held}"
@@ -40,9 +44,13 @@ def gep(frame: Frame, op: llvm.GEPOp) -> list[Value]:
 
 
 def address_of(frame: Frame, op: llvm.AddressOfOp) -> list[Value]:
-    """Return the pointer to a constant."""
+    """Return the pointer to a constant, or to memory of each block."""
     known = frame.kernel.constants
     held = frame.kernel.globals[op.global_name.string_value()]
+    if is_shared(op.result.type):
+        array = held.global_type
+        assert isinstance(array, llvm.LLVMArrayType)
+        return [shared_buffer(frame, held, array.type, (array.size.data,))]
     if held not in known:
         value = held.value
         assert isinstance(value, builtin.DenseIntOrFPElementsAttr)
@@ -53,7 +61,7 @@ def address_of(frame: Frame, op: llvm.AddressOfOp) -> list[Value]:
     return [known[held]]
 
 
-def _places(frame: Frame, op: Operation, pointer: Pointer, width: int) -> Places:
+def pointer_places(frame: Frame, op: Operation, pointer: Pointer, width: int) -> Places:
     """Return where active threads access memory.
 
     Raises:
@@ -76,7 +84,7 @@ def _places(frame: Frame, op: Operation, pointer: Pointer, width: int) -> Places
     return Places(active, flat[active] if np.ndim(flat) else flat, frame.threads.stamps[active])
 
 
-def _typed(pointer: Pointer, type_: Attribute) -> tuple[Buffer, int]:
+def typed_buffer(pointer: Pointer, type_: Attribute) -> tuple[Buffer, int]:
     """Return memory as elements of a type, and how many an access moves."""
     buffer = pointer.buffer
     width = type_.get_shape()[0] if isinstance(type_, builtin.VectorType) else 0
@@ -85,16 +93,18 @@ def _typed(pointer: Pointer, type_: Attribute) -> tuple[Buffer, int]:
 
 def read(frame: Frame, op: llvm.LoadOp) -> list[Value]:
     """Read a number or a vector."""
-    pointer = _pointer(frame.get(op.ptr))
-    buffer, width = _typed(pointer, op.dereferenced_value.type)
-    return [load(frame, op, buffer, _places(frame, op, pointer, width), width=width)]
+    pointer = pointer_of(frame.get(op.ptr))
+    buffer, width = typed_buffer(pointer, op.dereferenced_value.type)
+    at = pointer_places(frame, op, pointer, width)
+    return [load(frame, op, buffer, at, width=width, is_atomic=is_atomic(op))]
 
 
 def write(frame: Frame, op: llvm.StoreOp) -> list[Value]:
     """Write a number or a vector."""
-    pointer = _pointer(frame.get(op.ptr))
-    buffer, width = _typed(pointer, op.value.type)
-    store(frame, op, buffer, _places(frame, op, pointer, width), frame.get(op.value), width=width)
+    pointer = pointer_of(frame.get(op.ptr))
+    buffer, width = typed_buffer(pointer, op.value.type)
+    at = pointer_places(frame, op, pointer, width)
+    store(frame, op, buffer, at, frame.get(op.value), width=width, is_atomic=is_atomic(op))
     return []
 
 

@@ -75,12 +75,17 @@ def _position(at: Places, wrong: Any) -> int:
     return number if at.threads is None else int(at.threads[number])
 
 
-def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int = 0) -> Array:
-    """Return the elements at places, or vectors of elements that begin there; inactive threads get zeros."""
+def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int = 0, is_atomic: bool = False) -> Array:
+    """Return the elements at places, or vectors of elements that begin there; inactive threads get zeros.
+
+    Raises:
+        VerificationError: another thread writes an element at the same time; atomic reads may meet atomic updates.
+    """
     memory = buffer.memory
+    note = memory.races_of_atomic_read if is_atomic else memory.note_read
     for step in range(max(1, width)):
         if memory.is_writable:
-            races = memory.note_read(_each(at) + step, at.stamps)
+            races = note(_each(at) + step, at.stamps)
             if races.any():
                 message = f"reads what another thread writes to {memory.name} with no barrier between"
                 raise frame.error(_position(at, races), op, "race", message)
@@ -93,7 +98,16 @@ def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int 
     return spread
 
 
-def store(frame: Frame, op: Operation, buffer: Buffer, at: Places, value: Array, *, width: int = 0) -> None:
+def store(
+    frame: Frame,
+    op: Operation,
+    buffer: Buffer,
+    at: Places,
+    value: Array,
+    *,
+    width: int = 0,
+    is_atomic: bool = False,
+) -> None:
     """Write elements, or vectors of elements, to places.
 
     Raises:
@@ -109,7 +123,8 @@ def store(frame: Frame, op: Operation, buffer: Buffer, at: Places, value: Array,
     words = np.broadcast_to(words, (len(at.stamps), *words.shape[words.ndim - rank :]))
     for step in range(max(1, width)):
         part = words[:, step] if width else words
-        races = memory.write(_each(at) + step, part, at.stamps)
+        write = memory.overwrite if is_atomic else memory.write
+        races = write(_each(at) + step, part, at.stamps)
         if races.any():
             message = f"writes to an element of {memory.name} that another thread accesses with no barrier between"
             raise frame.error(_position(at, races), op, "race", message)

@@ -11,7 +11,6 @@ pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
 import numpy as np
 
 from shardy_py.emitters.passes.lower_tensors import LowerTensors
-from shardy_py.errors import UnsupportedError
 from tests.unit.emitters.module_texts import after, function, run
 
 NESTED = """func.func @main(%x: tensor<8xf32> {xla.invariant}, %o: tensor<8xf32>) -> tensor<8xf32>
@@ -70,9 +69,40 @@ def test_vectors_know_their_alignment() -> None:
     assert found.count("alignment = 16") == 2
 
 
-def test_shared_memory_is_refused() -> None:
-    """Memory that threads share is an error that names the op."""
+def test_shared_memory_is_a_global() -> None:
+    """A tile is a global in the space of shared memory, and waiting for it a barrier."""
     text = function("""%s = xla_gpu.allocate_shared : tensor<64xf32>
-    %r = xla_gpu.sync_threads %o : tensor<64xf32>""")
-    with pytest.raises(UnsupportedError, match="threads share"):
-        after(text, LowerTensors())
+    %v = tensor.extract %x[%i] : tensor<64xf32>
+    %t = tensor.insert %v into %s[%i] : tensor<64xf32>
+    %u = xla_gpu.sync_threads %t : tensor<64xf32>
+    %w = tensor.extract %u[%i] : tensor<64xf32>
+    %r = tensor.insert %w into %o[%i] : tensor<64xf32>""")
+    found = after(text, LowerTensors())
+    assert found.count("gpu.barrier") == 1
+    assert "addr_space = 3 : i32" in found
+    assert found.count("!llvm.ptr<3>, i64") == 2
+
+
+ATOMIC = """%w = tensor.extract %x[%i] : tensor<64xf32>
+    %r = xla_gpu.atomic_rmw %o[%i] : tensor<64xf32> {{
+    ^bb0(%e: f32):
+      {}
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("%n = arith.addf %e, %w : f32\n xla_gpu.yield %n : f32", ["llvm.atomicrmw fadd"]),
+        ("%n = arith.addf %w, %e : f32\n xla_gpu.yield %n : f32", ["llvm.atomicrmw fadd"]),
+        ("%n = arith.addf %e, %e : f32\n xla_gpu.yield %n : f32", ["scf.while", "llvm.cmpxchg"]),
+        ("%n = arith.subf %e, %w : f32\n xla_gpu.yield %n : f32", ["scf.while", "llvm.cmpxchg"]),
+        ("%n = arith.maximumf %e, %w : f32\n xla_gpu.yield %n : f32", ["atomicrmw max", "atomicrmw umin"]),
+        ("xla_gpu.yield %w : f32", ["llvm.store"]),
+    ],
+)
+def test_atomic_updates(body: str, expected: list[str]) -> None:
+    """Memory adds floats by itself and compares them by their bits; all else is tried until nobody was faster."""
+    found = after(function(ATOMIC.format(body)), LowerTensors())
+    assert all(found.count(text) == 1 for text in expected)
+    assert ("cmpxchg" in found) == ("llvm.cmpxchg" in expected)
