@@ -96,6 +96,11 @@ class LocalEmitter:
         self.block.append(made)
         return made
 
+    def erase_after(self, last: Op | None) -> None:
+        """Erase the ops behind one of the block, the last of them first; all ops where it is None."""
+        while self.block.last is not None and self.block.last is not last:
+            self.block.last.erase()
+
 
 class LocalOps(Protocol):
     """The ops of a dialect for data that moves between devices, and for the place of a device among the others."""

@@ -41,12 +41,17 @@ def common_reduction(op: Op) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def region_combiner(op: Op) -> Combiner | None:
+def region_combiner(op: Op, region: int = 0) -> Combiner | None:
     """Return the combiner of a region of N old and N new values; None where the region is no reduction.
 
     The position of the largest element is none, nor are several values that combine in different ways.
+
+    Args:
+        op: An op with N results.
+        region: The number of the region.
     """
-    block = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
+    regions = op.regions[region : region + 1]
+    block = regions[0].blocks[0] if regions and regions[0].blocks else None
     terminator = block.terminator if block is not None else None
     count = len(op.results)
     if block is None or terminator is None or len(block.arguments) != 2 * count or len(terminator.operands) != count:

@@ -14,11 +14,16 @@ from shardy_py.sharding.tensor import TensorSharding
 _LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
-def disagreeing_factors(shard: Shard, rule: OpShardingRule) -> set[int]:
+def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, permutes: bool = False) -> set[int]:
     """Return the factors along which the tensors of an op are not sharded alike, or axes cannot be handed to factors.
 
     A factor whose kind asks for replication or a permutation is among them where it is sharded, and so is one that
     passes through but not to every result: the results would differ between devices.
+
+    Args:
+        shard: The op with its operands on the device.
+        rule: Its rule.
+        permutes: Whether the op sees itself to factors that need a permutation.
     """
     found: dict[int, tuple[AxisRef, ...]] = {}
     result: set[int] = set()
@@ -38,7 +43,7 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule) -> set[int]:
         is_cut = seen != {()}
         if len(seen) > 1 or (is_cut and (rule.kind(factor) not in _LOCAL or _gets_lost(factor, rule))):
             result.add(factor)
-    return result
+    return result - set(rule.permutation_factors) if permutes else result
 
 
 def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from attrs import define, evolve, field, frozen
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Elementwise
 from shardy_py.ir.local import CannotLocalize, Shard, no_local_form
 from shardy_py.ir.types import TensorType
@@ -71,7 +71,7 @@ class Fallback:
         except CannotLocalize as error:
             if not self.gathers:
                 raise
-            _erase_after(shard.emit.block, last)
+            shard.emit.erase_after(last)
             reason = error.diagnostics[0].message
         return self._gathered(op, shard, rule, form, reason)
 
@@ -104,7 +104,7 @@ class Fallback:
                 raise no_local_form("an attribute may hold the size of a sharded dimension")
         if rule is None or self.trust_shardings:
             return
-        if disagreeing_factors(shard, rule):
+        if disagreeing_factors(shard, rule, permutes=form is not None):
             raise no_local_form("its tensors are not sharded as its rule asks for")
         if reduced_axes(shard, rule):
             _check_reductions(op, shard, rule, starts_once=form is not None)
@@ -143,7 +143,7 @@ class Fallback:
             made = form(op, part) if form is not None else part.copy()
             return Outcome(self._sliced(shard, part, made))
         except CannotLocalize:
-            _erase_after(shard.emit.block, last)
+            shard.emit.erase_after(last)
             return None
 
     def _gather(self, shard: Shard, value: Value, sharding: TensorSharding, kept: TensorSharding | None) -> Value:
@@ -232,9 +232,3 @@ def _lost(before: TensorSharding, after: TensorSharding | None) -> list[tuple[Ax
         () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
         for dim in range(before.rank)
     ]
-
-
-def _erase_after(block: Block, last: Op | None) -> None:
-    """Erase the ops that stand after one, in a block, the last of them first."""
-    while block.last is not None and block.last is not last:
-        block.last.erase()

@@ -11,7 +11,9 @@ from shardy_dialects.stablehlo.local import (
     indexing,
     padding,
     random,
+    reduce_window,
     reduction,
+    select_and_scatter,
     shaping,
     slicing,
 )
@@ -25,7 +27,9 @@ FORMS = {
     **indexing.FORMS,
     **padding.FORMS,
     **random.FORMS,
+    **reduce_window.FORMS,
     **reduction.FORMS,
+    **select_and_scatter.FORMS,
     **shaping.FORMS,
     **slicing.FORMS,
 }

@@ -1,4 +1,4 @@
-"""The local form of a pad: each shard pads its own part, as far as no element moves to another device.
+"""The local form of a pad: each shard pads its own part, after a halo exchange where elements move to other devices.
 
 Mirrors convert_global_to_local.cc, the pattern of stablehlo.pad.
 """
@@ -9,8 +9,11 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
+from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint, with_gaps
+from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.local import CannotLocalize, Shard, no_local_form
 from shardy_py.ir.types import TensorType
 
 
@@ -43,6 +46,39 @@ class _Edges:
 
 
 def localize_pad(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the padded shard, with elements of other devices where padding moves them."""
+    last = shard.emit.block.last
+    try:
+        return _padded_alone(op, shard)
+    except CannotLocalize:
+        shard.emit.erase_after(last)
+    return _padded_with_neighbors(op, shard)
+
+
+def _padded_with_neighbors(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the padded shard: along sharded dimensions each device fetches the elements that its part reads."""
+    value, fill = shard.operands
+    writer = Writer(shard.emit, shard.ops)
+    low, high = list(op.attributes["edge_padding_low"]), list(op.attributes["edge_padding_high"])
+    interior = list(op.attributes["interior_padding"])
+    for dim in cut_dims(shard):
+        cut, part = cut_of(shard, dim), shard.result_shape()[dim]
+        starts = [position * part - low[dim] for position in range(cut.parts)]
+        footprint = Footprint(starts, part, interior[dim] + 1)
+        fetched = fetch_footprint(cut, value, dim, cut.runs(0), footprint, fill)
+        value = with_gaps(fetched, writer, dim, fill)
+        low[dim] = high[dim] = interior[dim] = 0
+    changes = {
+        "edge_padding_low": tuple(low),
+        "edge_padding_high": tuple(high),
+        "interior_padding": tuple(interior),
+    }
+    if not any((*low, *high, *interior)):
+        return [value]
+    return [shard.emit.op_like(op, [value, fill], [shard.result_type()], changes).result]
+
+
+def _padded_alone(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the padded shard; where parts differ, more padding than needed and then the part of it."""
     sharding = shard.result_shardings[0]
     low, high = list(op.attributes["edge_padding_low"]), list(op.attributes["edge_padding_high"])
@@ -54,6 +90,8 @@ def localize_pad(op: Op, shard: Shard) -> Sequence[Value]:
         if shard.parts(shard.operand_shardings[0], dim) != parts:
             raise no_local_form(f"dimension {dim} of the operand and the result have different numbers of parts")
         size = shard.operands[0].shape[dim]
+        if size * parts != op.operands[0].shape[dim]:
+            raise no_local_form(f"dimension {dim} of the operand does not divide into {parts} equal parts")
         edges = _edges_of_parts(dim, parts, size, padded[dim], low[dim], interior[dim])
         low[dim], high[dim] = edges.low, edges.high
         if not edges.are_equal and sharding is not None:

@@ -28,7 +28,7 @@ def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
     count = len(op.results)
     operands = list(shard.operands)
     for number in range(count, 2 * count):
-        if _splat(op.operands[number]) != neutral:
+        if splat_of(op.operands[number]) != neutral:
             operands[number] = _only_on_first(shard, operands[number], neutral, is_first)
     return evolve(shard, operands=operands).copy()
 
@@ -57,7 +57,7 @@ def _only_on_first(shard: Shard, value: Value, neutral: int, is_first: Sequence[
     return emit.op("stablehlo.select", [chosen, value, other], [value.type]).result
 
 
-def _splat(value: Value) -> float | None:
+def splat_of(value: Value) -> float | None:
     """Return the number that a constant scalar holds, or None."""
     made = value.defining_op
     if made is None or not made.name.endswith(".constant") or "value" not in made.attributes:

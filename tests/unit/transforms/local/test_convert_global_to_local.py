@@ -137,26 +137,36 @@ def test_called_functions_are_local_too() -> None:
 
 
 def test_what_has_no_local_form_is_gathered() -> None:
-    """A slice of a part of a sharded dimension runs on the gathered dimension, and the warning names the op."""
+    """An op without a local form runs on gathered dimensions, and the warning names it."""
     text = (
         MESH
-        + f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> tensor<8x8xf32> {{
-      %0 = stablehlo.slice %a [0:8, 1:9] : (tensor<8x16xf32>) -> tensor<8x8xf32>
-      return %0 : tensor<8x8xf32>
+        + f"""func.func @main(%a: tensor<8x16xf32> {XY}, %b: tensor<8x8xf32>) -> tensor<8x16xf32> {{
+      %i = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = "stablehlo.select_and_scatter"(%a, %b, %i) <{{
+          window_dimensions = array<i64: 1, 2>, window_strides = array<i64: 1, 2>}}> ({{
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %1 = stablehlo.compare GE, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %1 : tensor<i1>
+      }}, {{
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %1 = stablehlo.maximum %x, %y : tensor<f32>
+          stablehlo.return %1 : tensor<f32>
+      }}) : (tensor<8x16xf32>, tensor<8x8xf32>, tensor<f32>) -> tensor<8x16xf32>
+      return %0 : tensor<8x16xf32>
     }}"""
     )
-    assert compare(text, numbers(8, 16)) == ["stablehlo.slice"]
+    assert compare(text, numbers(8, 16), numbers(8, 8)) == ["stablehlo.select_and_scatter"]
 
 
 def test_without_gathering_it_is_an_error() -> None:
     """By default an op without a local form is an error at its place."""
-    body = f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> (tensor<8x8xf32> {XY}) {{
-      %0 = stablehlo.slice %a [0:8, 1:9]
+    body = f"""func.func @main(%a: tensor<8x16xf32> {XY}) -> (tensor<8x16xf32> {XY}) {{
+      %0 = stablehlo.custom_call @own(%a)
           {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{"x"}}, {{"y"}}]>]>}}
-          : (tensor<8x16xf32>) -> tensor<8x8xf32>
-      return %0 : tensor<8x8xf32>
+          : (tensor<8x16xf32>) -> tensor<8x16xf32>
+      return %0 : tensor<8x16xf32>
     }}"""
-    with pytest.raises(ShardyError, match=r"'stablehlo.slice' op: dimension 1 is sharded and not taken whole"):
+    with pytest.raises(ShardyError, match=r"'stablehlo.custom_call' op: the op has no sharding rule and no local form"):
         convert(body)
 
 

@@ -1,0 +1,122 @@
+"""The local form of a scatter to selected elements: each device takes the windows that touch its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from shardy_dialects.stablehlo.attributes import parse_enum
+from shardy_dialects.stablehlo.computations import region_combiner
+from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.local.cuts import common_cut, cut_dims
+from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint
+from shardy_dialects.stablehlo.local.literals import neutral_literal
+from shardy_dialects.stablehlo.local.reduction import splat_of
+from shardy_dialects.stablehlo.local.window_attributes import Window, read_windows, window_changes
+from shardy_dialects.stablehlo.local.windows import Cut
+from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.sharding.combiner import Combiner
+
+_LARGEST, _SMALLEST = (Combiner.MAX, Combiner.MIN), (Combiner.MIN, Combiner.MAX)
+_SELECTIONS = {"GE": _LARGEST, "GT": _LARGEST, "LE": _SMALLEST, "LT": _SMALLEST}
+"""The selected element by the direction of a comparison: of the selected with another one, and the other way round."""
+
+
+def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the part of the device of what the windows that touch it scatter.
+
+    Windows outside of the source scatter the initial value, which must be neutral. Elements outside of the operand
+    are such that no window selects them.
+    """
+    windows = read_windows(op, attribute(op, "window_dimensions"), "base_dilations", "window_dilations")
+    moved = [dim for dim in cut_dims(shard) if not windows[dim].is_trivial]
+    if not moved:
+        return shard.copy()
+    operand, source, initial = shard.operands
+    if region_combiner(op, 1) is not Combiner.ADD or splat_of(op.operands[2]) != 0:
+        raise no_local_form("the op scatters by something else than sums from zero on")
+    writer = Writer(shard.emit, shard.ops)
+    element = element_type_of(operand)
+    unselected = neutral_literal(_selection(op), element)
+    if unselected is None:
+        raise no_local_form(f"no {element} is such that no window selects it")
+    rest = writer.scalar(unselected, element)
+    places = []
+    for dim in moved:
+        cut = common_cut(shard, [(item, dim) for item in shard.operand_shardings[:2]], (shard.result_shardings[0], dim))
+        own = _Touching.of(cut, windows[dim], shard.result_shape()[dim])
+        source = fetch_footprint(cut, source, dim, cut.runs(1), own.sources, initial).value
+        operand = fetch_footprint(cut, operand, dim, cut.runs(0), own.elements, rest).value
+        windows[dim] = Window(windows[dim].size, windows[dim].stride)
+        places.append((cut, own))
+    shape = shard.result_shape()
+    type_ = resized(operand, {dim: size for dim, size in enumerate(shape) if dim not in moved})
+    changes = {"padding": window_changes(windows, "")["padding"]}
+    result = shard.emit.op_like(op, [operand, source, initial], [type_], changes, shard.regions()).result
+    for cut, own in places:
+        result = own.part(result, cut, writer, initial)
+    return [result]
+
+
+@frozen
+class _Touching:
+    """The windows of a dimension that touch the elements of each part.
+
+    Args:
+        sources: The numbers of the windows.
+        elements: The elements that they select from.
+        size: The number of elements of a part.
+    """
+
+    sources: Footprint
+    elements: Footprint
+    size: int
+
+    @classmethod
+    def of(cls, cut: Cut, window: Window, part: int) -> _Touching:
+        """Return the windows that touch each part.
+
+        Args:
+            cut: The dimension.
+            window: Its windows.
+            part: The number of elements of a part.
+        """
+        firsts, counts = [], []
+        for start in (position * part for position in range(cut.parts)):
+            firsts.append(-(-(start + window.low - window.size + 1) // window.stride))
+            counts.append((start + part - 1 + window.low) // window.stride + 1 - firsts[-1])
+        count = max(1, *counts)
+        starts = [first * window.stride - window.low for first in firsts]
+        size = (count - 1) * window.stride + window.size
+        return cls(Footprint(firsts, count), Footprint(starts, size), part)
+
+    def part(self, value: Value, cut: Cut, writer: Writer, initial: Value) -> Value:
+        """Return the elements of the part of the device; those that no window touches are the initial value."""
+        places = [position * self.size - start for position, start in enumerate(self.elements.starts)]
+        low = max(0, *(-place for place in places))
+        high = max(0, *(place + self.size - self.elements.size for place in places))
+        wide = writer.padded(value, cut.dim, low, high, fill=initial)
+        return writer.part(wide, cut.dim, cut.by_device([place + low for place in places]), self.size)
+
+
+def _selection(op: Op) -> Combiner:
+    """Return whether an op selects the largest or the smallest element of a window.
+
+    Raises:
+        CannotLocalize: it selects in another way.
+    """
+    block = op.regions[0].blocks[0]
+    end = block.terminator
+    made = end.operands[0].defining_op if end is not None and end.operands else None
+    if made is not None and made.name == "stablehlo.compare" and all(item.owner is block for item in made.operands):
+        found = _SELECTIONS.get(parse_enum(str(made.attributes["comparison_direction"])))
+        order = tuple(item.index for item in made.operands)
+        if found is not None and order in ((0, 1), (1, 0)):
+            return found[order[0]]
+    raise no_local_form("it is not known which element of a window the op selects")
+
+
+FORMS = {"stablehlo.select_and_scatter": localize_select_and_scatter}

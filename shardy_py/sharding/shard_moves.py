@@ -1,0 +1,156 @@
+"""Moves of elements between the parts of a sharded dimension: which part sends which elements to which other one.
+
+Parts are numbered along the dimension; a part of a dimension of n elements over k parts has ceil(n / k) of them, the
+last parts fewer. Coordinates are places in the whole dimension, places count from the start of what a part has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+
+@frozen
+class Run:
+    """Elements in a row that a part has.
+
+    Args:
+        start: The coordinate of the first one.
+        size: Their number.
+        place: The place of the first one in the part.
+    """
+
+    start: int
+    size: int
+    place: int = 0
+
+
+@frozen
+class Move:
+    """Elements that go from a part to a part, perhaps to itself.
+
+    Args:
+        source: The part that has them.
+        target: The part that needs them.
+        start: The place of the first one in the source.
+        place: The place of the first one in the window of the target.
+        size: Their number.
+    """
+
+    source: int
+    target: int
+    start: int
+    place: int
+    size: int
+
+
+@frozen
+class Round:
+    """Moves that one collective permute makes: no part sends or gets twice.
+
+    Args:
+        moves: The moves.
+    """
+
+    moves: tuple[Move, ...]
+
+    @property
+    def is_local(self) -> bool:
+        """True if no element leaves its part."""
+        return all(move.source == move.target for move in self.moves)
+
+    @property
+    def size(self) -> int:
+        """The number of elements that each part sends."""
+        return max(move.size for move in self.moves)
+
+
+def own_runs(size: int, parts: int, shard_size: int, shift: int = 0) -> list[list[Run]]:
+    """Return what the parts of a dimension have.
+
+    Args:
+        size: The number of all elements.
+        parts: The number of parts.
+        shard_size: The number of elements of a part, padding included.
+        shift: The coordinate of the first element.
+
+    >>> own_runs(5, 3, 2)
+    [[Run(start=0, size=2, place=0)], [Run(start=2, size=2, place=0)], [Run(start=4, size=1, place=0)]]
+    """
+    counts = [min(shard_size, size - part * shard_size) for part in range(parts)]
+    return [[Run(part * shard_size + shift, count)] if count > 0 else [] for part, count in enumerate(counts)]
+
+
+def plan_rounds(held: Sequence[Sequence[Run]], starts: Sequence[int], size: int) -> list[Round]:
+    """Return the rounds of moves after which each part has its window; rounds without communication come first.
+
+    The elements of a window that no part has do not move. What a part has itself it takes from no other one.
+
+    Args:
+        held: The runs of each part.
+        starts: The coordinate at which the window of each part begins.
+        size: The size of all windows.
+
+    >>> rounds = plan_rounds(own_runs(4, 2, 2), [-1, 1], 4)
+    >>> [[(move.source, move.target, move.size) for move in item.moves] for item in rounds]
+    [[(0, 0, 2), (1, 1, 2)], [(1, 0, 1), (0, 1, 1)]]
+    """
+    moves = [move for target in range(len(starts)) for move in _moves_to(target, held, starts[target], size)]
+    local = [move for move in moves if move.source == move.target]
+    remote = [move for move in moves if move.source != move.target]
+    remote.sort(key=lambda move: (-move.size, move.target - move.source, move.target))
+    return [*_matched(local), *_matched(remote)]
+
+
+def sent_elements(rounds: Sequence[Round]) -> int:
+    """Return the number of elements that a part gets from others, in all rounds."""
+    return sum(item.size for item in rounds if not item.is_local)
+
+
+def covered(rounds: Sequence[Round], parts: int) -> list[tuple[int, int]]:
+    """Return, per part, the places in its window between which elements arrive; (0, 0) where none does."""
+    found: list[list[Move]] = [[] for _ in range(parts)]
+    for item in rounds:
+        for move in item.moves:
+            found[move.target].append(move)
+    return [
+        (min(move.place for move in moves), max(move.place + move.size for move in moves)) if moves else (0, 0)
+        for moves in found
+    ]
+
+
+def _moves_to(target: int, held: Sequence[Sequence[Run]], start: int, size: int) -> Iterator[Move]:
+    own = list(_common(target, target, held[target], start, size))
+    yield from own
+    taken = [(move.place, move.place + move.size) for move in own]
+    for source, runs in enumerate(held):
+        if source == target:
+            continue
+        for move in _common(source, target, runs, start, size):
+            if not any(low <= move.place and move.place + move.size <= high for low, high in taken):
+                taken.append((move.place, move.place + move.size))
+                yield move
+
+
+def _common(source: int, target: int, runs: Sequence[Run], start: int, size: int) -> Iterator[Move]:
+    for run in runs:
+        low, high = max(run.start, start), min(run.start + run.size, start + size)
+        if low < high:
+            yield Move(source, target, run.place + low - run.start, low - start, high - low)
+
+
+def _matched(moves: Sequence[Move]) -> list[Round]:
+    """Return rounds, each move in the first one in which its source does not send and its target gets nothing yet."""
+    rounds: list[list[Move]] = []
+    busy: list[tuple[set[int], set[int]]] = []
+    for move in moves:
+        free = (number for number, (sent, got) in enumerate(busy) if move.source not in sent and move.target not in got)
+        number = next(free, len(rounds))
+        if number == len(rounds):
+            rounds.append([])
+            busy.append((set(), set()))
+        rounds[number].append(move)
+        busy[number][0].add(move.source)
+        busy[number][1].add(move.target)
+    return [Round(tuple(chosen)) for chosen in rounds]

@@ -1,0 +1,79 @@
+"""Several ops of StableHLO on one sharded tensor, in one program on host devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+import shardy_py as sdy
+from shardy_py.targets.jax.unsharded import compile_unsharded
+
+MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[3, 1, 0, 2, 7, 6, 5, 4]>'
+CONSTANTS = """
+  %c = stablehlo.constant dense<1.5> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %lowest = stablehlo.constant dense<0xFF800000> : tensor<f32>
+"""
+
+
+@frozen
+class Case:
+    """An op on the argument ``%a``, or on further arguments that ``{name}`` stands for.
+
+    Args:
+        text: The op, without its result; ``{0}`` is the first further argument.
+        result: The type of its result.
+        others: The shapes of the further arguments.
+    """
+
+    text: str
+    result: str
+    others: Sequence[tuple[int, ...]] = ()
+
+
+def type_of(shape: Sequence[int]) -> str:
+    """Return the type of a tensor of floats."""
+    return f"tensor<{'x'.join(map(str, shape))}xf32>"
+
+
+def run_cases(
+    cases: Sequence[Case], shape: Sequence[int], sharding: str, *, others: str = "", mesh: str = MESH
+) -> tuple[str, list[str]]:
+    """Run cases as one program on devices, and compare each result with that of one device.
+
+    Args:
+        cases: The cases.
+        shape: The shape of ``%a``.
+        sharding: Its sharding.
+        others: The sharding of the further arguments.
+        mesh: The mesh.
+
+    Returns:
+        The local program, and the names of the ops that were gathered.
+    """
+    shapes = [tuple(shape), *(other for case in cases for other in case.others)]
+    names = ["%a", *(f"%b{number}" for number in range(len(shapes) - 1))]
+    marks = [_mark(sharding), *[_mark(others)] * (len(shapes) - 1)]
+    arguments = ", ".join(f"{name}: {type_of(own)}{mark}" for name, own, mark in zip(names, shapes, marks, strict=True))
+    rest = iter(names[1:])
+    lines = [
+        f"  %r{number} = {case.text.format(*(next(rest) for _ in case.others))}" for number, case in enumerate(cases)
+    ]
+    types = ", ".join(case.result for case in cases)
+    results = ", ".join(f"%r{number}" for number in range(len(cases)))
+    head = f"{mesh}\nfunc.func @main({arguments}) -> ({types}) {{{CONSTANTS}"
+    text = "\n".join([head, *lines, f"  return {results} : {types}", "}"])
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=own).astype(np.float32) for own in shapes]
+    result = sdy.propagate(text, explicit_collectives=True)
+    local = result.local()
+    wanted = compile_unsharded(text, semantics=result.registry)(*arrays)
+    for found, whole in zip(local.run(*arrays), wanted, strict=True):
+        np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
+    return local.text, [warning.op for warning in local.warnings]
+
+
+def _mark(sharding: str) -> str:
+    return f" {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}" if sharding else ""

@@ -1,0 +1,79 @@
+"""Slices, reversals, joining and padding of sharded dimensions, on host devices."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("jax", reason="programs run through XLA")
+
+from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, type_of
+
+SHARDINGS = ['[{"x"}, {"y"}]', '[{}, {"y", "x"}]']
+
+
+def sliced(start: int, limit: int, stride: int = 1) -> Case:
+    """Return a slice of the second dimension."""
+    size = -(-(limit - start) // stride)
+    result = type_of((8, size))
+    return Case(f"stablehlo.slice %a [0:8, {start}:{limit}:{stride}] : ({type_of((8, 16))}) -> {result}", result)
+
+
+def padded(low: int, high: int, interior: int = 0) -> Case:
+    """Return a pad of the second dimension."""
+    result = type_of((8, 16 + 15 * interior + low + high))
+    pads = f"low = [0, {low}], high = [0, {high}], interior = [0, {interior}]"
+    return Case(f"stablehlo.pad %a, %c, {pads} : ({type_of((8, 16))}, tensor<f32>) -> {result}", result)
+
+
+@pytest.mark.parametrize("sharding", SHARDINGS)
+def test_slices_move_elements_to_the_devices_of_the_result(sharding: str) -> None:
+    """A slice with any start and stride is that of one device, and nothing is gathered."""
+    cases = [sliced(0, 8), sliced(1, 9), sliced(8, 16), sliced(3, 11), sliced(0, 16, 2), sliced(1, 16, 2)]
+    if sharding != SHARDINGS[1]:
+        cases += [sliced(2, 14, 3), sliced(1, 13, 3), sliced(3, 16, 4)]
+    text, gathered = run_cases(cases, (8, 16), sharding)
+    assert gathered == []
+    assert "all_gather" not in text
+
+
+def test_strides_of_whole_shards_need_no_communication() -> None:
+    """Every second element of an even shard is taken on its device."""
+    text, _ = run_cases([sliced(0, 16, 2), sliced(1, 16, 2), sliced(3, 16, 4)], (8, 16), SHARDINGS[0])
+    assert "collective_permute" not in text
+
+
+def test_a_shift_sends_the_elements_that_change_devices() -> None:
+    """A pad that shifts by two sends two elements and not the shard."""
+    text, _ = run_cases([padded(2, -2)], (8, 16), SHARDINGS[0])
+    assert re.findall(r"collective_permute.*-> (tensor<\w+>)", text) == ["tensor<4x2xf32>"]
+
+
+@pytest.mark.parametrize("sharding", SHARDINGS)
+def test_reversals_take_the_mirrored_part(sharding: str) -> None:
+    """The reversal of sharded dimensions is that of one device."""
+    one, all_ = (f"stablehlo.reverse %a, dims = [{dims}] : {type_of((8, 16))}" for dims in ("1", "0, 1"))
+    _, gathered = run_cases([Case(one, type_of((8, 16))), Case(all_, type_of((8, 16)))], (8, 16), sharding)
+    assert gathered == []
+
+
+@pytest.mark.parametrize("sharding", SHARDINGS)
+def test_pads_move_elements_as_far_as_they_are_shifted(sharding: str) -> None:
+    """Padding at the edges, between elements, and less than none gives what one device gives."""
+    cases = [padded(2, 6), padded(8, 0), padded(0, 8), padded(-2, 2), padded(-3, -5), padded(-8, 0), padded(8, 8)]
+    cases += [padded(0, 1, 1), padded(1, 0, 1), padded(5, 4, 1), padded(3, -1, 2), padded(-4, 5, 1), padded(-5, 7, 2)]
+    _, gathered = run_cases(cases, (8, 16), sharding)
+    assert gathered == []
+
+
+def test_joined_slices_are_those_of_one_device() -> None:
+    """Joining of halves that changed their order is a rotation."""
+    half, whole = type_of((8, 8)), type_of((8, 16))
+    cases = [
+        Case(f"stablehlo.slice %a [0:8, 0:8] : ({whole}) -> {half}", half),
+        Case(f"stablehlo.slice %a [0:8, 8:16] : ({whole}) -> {half}", half),
+        Case(f"stablehlo.concatenate %r1, %r0, dim = 1 : ({half}, {half}) -> {whole}", whole),
+    ]
+    _, gathered = run_cases(cases, (8, 16), SHARDINGS[0])
+    assert gathered == []
