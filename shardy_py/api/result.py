@@ -135,7 +135,7 @@ class Result:
 
         Raises:
             OptionError: the program was propagated without explicit collectives.
-            ShardyError: an op has no local form, or a dimension does not divide into equal parts.
+            ShardyError: an op has no local form, or a sharded dimension is dynamic.
         """
         from shardy_py.targets.local import make_local_program
 

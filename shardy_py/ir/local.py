@@ -141,6 +141,32 @@ class LocalOps(Protocol):
         """Return the tensor with its dimensions in another order."""
         ...
 
+    def resize(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
+        """Return a tensor cut or extended at the high ends of its dimensions; what the new elements hold is open."""
+        ...
+
+    def mask(self, emit: LocalEmitter, value: Value, dim: int, count: Value | int, fill: Value) -> Value:
+        """Return a tensor with a scalar in the place of all but the first elements along a dimension.
+
+        Args:
+            emit: Where the ops go.
+            value: The tensor.
+            dim: The dimension.
+            count: The number of elements that stay.
+            fill: The scalar.
+        """
+        ...
+
+    def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
+        """Return a constant scalar; None where the element type has no such number.
+
+        Args:
+            emit: Where the ops go.
+            element_type: The element type.
+            number: The number, or the combiner whose neutral value it shall be.
+        """
+        ...
+
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""
         ...
@@ -197,11 +223,7 @@ class Shard:
         return shard_positions(self.mesh(sharding), sharding.of_dimension(dim).axes)
 
     def local_type(self, type_: Type, sharding: TensorSharding | None) -> Type:
-        """Return the type of a shard.
-
-        Raises:
-            CannotLocalize: a dimension does not divide.
-        """
+        """Return the type of a shard."""
         return local_type(type_, sharding, self.meshes)
 
     def result_type(self, number: int = 0) -> Type:
@@ -216,6 +238,38 @@ class Shard:
         """Return the dimensions that have several parts."""
         rank = 0 if sharding is None else sharding.rank
         return [dim for dim in range(rank) if self.parts(sharding, dim) > 1]
+
+    def padded_dims(self, number: int) -> list[int]:
+        """Return the dimensions of an operand that have padding on a device, as they do not divide into equal parts."""
+        shape, sharding = static_shape(self.op.operands[number].type) or (), self.operand_shardings[number]
+        return [dim for dim in self.sharded_dims(sharding) if shape[dim] % self.parts(sharding, dim)]
+
+    def masked(self, number: int, dims: Sequence[int], fill: Value) -> Value:
+        """Return an operand on the device with a scalar in the place of the padding along some dimensions.
+
+        Args:
+            number: The number of the operand.
+            dims: The dimensions; those without padding do not matter.
+            fill: The scalar.
+        """
+        sharding, value = self.operand_shardings[number], self.operands[number]
+        for dim in self.padded_dims(number):
+            if dim in dims and sharding is not None:
+                count = self.real_size(sharding, dim, self.op.operands[number].shape[dim])
+                value = self.ops.mask(self.emit, value, dim, count, fill)
+        return value
+
+    def real_size(self, sharding: TensorSharding, dim: int, size: int) -> Value:
+        """Return the number of elements of the whole tensor, without padding, that the device has along a dimension.
+
+        Args:
+            sharding: The sharding of the tensor.
+            dim: The dimension.
+            size: The size of the dimension of the whole tensor.
+        """
+        part = -(-size // self.parts(sharding, dim))
+        table = [min(max(size - position * part, 0), part) for position in self.positions(sharding, dim)]
+        return self.ops.offset(self.emit, table)
 
     def copy(self, **changes: Attribute) -> list[Value]:
         """Return the results of the op on the shards.
@@ -247,6 +301,8 @@ class Shard:
             starts.append([position * size for position in self.positions(sharding, dim)] if is_cut else None)
         if not any(starts):
             return value
+        whole = [size * self.parts(sharding, dim) for dim, size in enumerate(sizes)]
+        value = self.ops.resize(self.emit, value, whole)
         return self.ops.dynamic_slice(self.emit, value, [self.ops.offset(self.emit, start) for start in starts], sizes)
 
     def check_kinds(self) -> None:
@@ -303,23 +359,20 @@ class LocalSemantics(Protocol):
 
 
 def local_type(type_: Type, sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> Type:
-    """Return the type of a shard of a tensor.
+    """Return the type of a shard of a tensor; a dimension that does not divide is padded at its high end.
 
     Raises:
-        CannotLocalize: a dimension does not divide.
+        CannotLocalize: the size of a sharded dimension is not known.
     """
     if sharding is None or sharding.is_fully_replicated or not isinstance(type_, TensorType):
         return type_
     mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes[sharding.mesh]
-    sizes: list[int | None] = []
     for number, (size, dim) in enumerate(zip(type_.shape, sharding.dim_shardings, strict=True)):
-        parts = dim.sharded_size(mesh)
-        if parts > 1 and (size is None or size % parts):
-            raise no_local_form(f"dimension {number} of {type_} does not divide into {parts} equal parts")
-        sizes.append(size if size is None else size // parts)
+        if size is None and dim.sharded_size(mesh) > 1:
+            raise no_local_form(f"dimension {number} of {type_} is dynamic and sharded")
     if type_.is_foreign:
         raise no_local_form(f"the sizes in {type_} are known to its dialect only")
-    return TensorType(tuple(sizes), type_.element_type)
+    return TensorType(sharding.local_shape(type_.shape, mesh), type_.element_type)
 
 
 def local_constant(op: Op, shard: Shard) -> Sequence[Value]:

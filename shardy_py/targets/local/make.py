@@ -24,17 +24,19 @@ _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send"
 """Ops that act outside of the program."""
 
 
-def make_local_program(module: Any, *, registry: Registry, options: LocalOptions) -> LocalProgram:
+def make_local_program(
+    module: Any, *, registry: Registry, options: LocalOptions, padding: float | None = None
+) -> LocalProgram:
     """Return the program that each device runs.
 
     Args:
         module: What `to_module` takes, propagated with explicit collectives; it stays as it is.
         registry: What is known about ops.
         options: The options.
+        padding: A number that the padding of all values shall hold, for tests: results must not depend on it.
 
     Raises:
-        ShardyError: an op has no local form, a dimension does not divide into equal parts, or the meshes are not over
-            the same devices.
+        ShardyError: an op has no local form, or the meshes are not over the same devices.
     """
     program = import_module(parse_module(print_module(to_module(module))))
     main = program.functions.get("main")
@@ -50,6 +52,7 @@ def make_local_program(module: Any, *, registry: Registry, options: LocalOptions
         combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,
         trust_shardings=False,
         gather_unsupported_ops=not options.strict,
+        padding=padding,
     )
     run_on_attributes(program, [convert], context)
     local = program.functions["main"]

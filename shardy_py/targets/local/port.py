@@ -32,17 +32,18 @@ class Port:
     mesh: Mesh
 
     def parts(self, count: int) -> list[tuple[slice, ...]]:
-        """Return the part of the global array that each of some devices has."""
-        columns = [self._column(dim, size, count) for dim, size in enumerate(self.shard_shape)]
+        """Return the part of the global array that each of some devices has, without padding."""
+        sizes = zip(self.shard_shape, self.type.shape, strict=True)
+        columns = [self._column(dim, size, whole, count) for dim, (size, whole) in enumerate(sizes)]
         return [tuple(column[device] for column in columns) for device in range(count)]
 
-    def _column(self, dim: int, size: int, count: int) -> list[slice]:
+    def _column(self, dim: int, size: int, whole: int, count: int) -> list[slice]:
         axes = () if self.sharding is None else self.sharding.of_dimension(dim).axes
         places = shard_positions(self.mesh, axes) if axes else [0] * count
-        return [slice(place * size, (place + 1) * size) for place in places]
+        return [slice(min(place * size, whole), min((place + 1) * size, whole)) for place in places]
 
     def split(self, array: Any, count: int, number: int) -> Any:
-        """Return the shards of an array, stacked by device.
+        """Return the shards of an array, stacked by device; zeros are where it ends before the shards do.
 
         Args:
             array: The global array.
@@ -59,7 +60,10 @@ class Port:
         if found != self.type:
             message = f"argument {number} is {self.type}, given is {found}"
             raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
-        return numpy.stack([given[part] for part in self.parts(count)])
+        result = numpy.zeros((count, *self.shard_shape), given.dtype)
+        for device, part in enumerate(self.parts(count)):
+            result[device][_from_zero(part)] = given[part]
+        return result
 
     def join(self, shards: Any, number: int) -> Any:
         """Return the global array of shards; those that several devices have must agree.
@@ -77,15 +81,21 @@ class Port:
         first: dict[tuple[tuple[int, int], ...], int] = {}
         for device, part in enumerate(self.parts(len(shards))):
             key = tuple((item.start, item.stop) for item in part)
+            real = _from_zero(part)
             if key not in first:
                 first[key] = device
-                result[part] = shards[device]
-            elif shards[device].tobytes() != shards[first[key]].tobytes():
+                result[part] = shards[device][real]
+            elif shards[device][real].tobytes() != shards[first[key]][real].tobytes():
                 message = f"result {number} differs between devices {first[key]} and {device}, which have the same part"
                 raise UnsupportedError(
                     Diagnostic("replicas-differ", message, hint="an op is not the same on all devices")
                 )
         return result
+
+
+def _from_zero(part: tuple[slice, ...]) -> tuple[slice, ...]:
+    """Return slices of the same sizes that start at zero."""
+    return tuple(slice(0, item.stop - item.start) for item in part)
 
 
 def make_ports(program: Program, values: Sequence[Value], types: Sequence[ArrayType]) -> tuple[Port, ...]:

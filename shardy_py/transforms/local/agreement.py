@@ -94,12 +94,15 @@ def _factor_axes(
 def _overflowing(
     sharding: TensorSharding, mapping: Sequence[Sequence[int]], rule: OpShardingRule, mesh: Mesh
 ) -> set[int]:
-    """Return the factors of dimensions whose axes do not divide them."""
+    """Return the factors of dimensions whose axes do not divide them.
+
+    The parts of a dimension that has one factor are those of the factor, with padding where they do not divide.
+    """
     result: set[int] = set()
     projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
     for dim in mapping:
         items = [projected.factors[factor] for factor in dim if factor in projected.factors]
-        uneven = any(
+        uneven = sum(rule.factor_sizes[factor] > 1 for factor in dim) > 1 and any(
             rule.factor_sizes[factor] % axes_size(projected.factors[factor].axes, mesh)
             for factor in dim
             if factor in projected.factors

@@ -9,11 +9,11 @@ import re
 from itertools import count
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.passes import NO_TEXT, PassContext
 from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.converter import Converter
 from shardy_py.transforms.local.fallback import Fallback
@@ -27,7 +27,8 @@ class ConvertGlobalToLocalPass:
     """Convert every function to the form that each device runs, on its shards.
 
     All communication must be explicit, as collectives, before. The values keep their shardings, which tell the part
-    that each device has.
+    that each device has. A dimension that does not divide into equal parts has padding at the end of its last parts,
+    which holds anything: ops that reduce along it get neutral values there first.
 
     Args:
         per_dim_all_gather: Whether an all-gather of several dimensions becomes one per dimension.
@@ -37,6 +38,8 @@ class ConvertGlobalToLocalPass:
             must be sharded as its rule asks for.
         gather_unsupported_ops: Whether an op without a local form runs on gathered operands, with a warning; otherwise
             it is an error.
+        padding: A number that the padding of all values shall hold, for tests: results must not depend on it. NaN and
+            large numbers show where padding counts.
     """
 
     name: ClassVar[str] = "sdy-convert-global-to-local"
@@ -45,6 +48,7 @@ class ConvertGlobalToLocalPass:
     combine_multi_dimension_reduce_scatter: bool = False
     trust_shardings: bool = True
     gather_unsupported_ops: bool = False
+    padding: float | None = field(default=None, metadata=NO_TEXT)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Convert the functions of a program.
@@ -55,7 +59,8 @@ class ConvertGlobalToLocalPass:
         options = CollectiveOptions(self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter)
         fallback = Fallback(options, self.trust_shardings, self.gather_unsupported_ops, context.warnings)
         ops = find_local_ops(program, context.semantics)
-        Converter(program, context.semantics, ops, options, fallback, count(_last_channel(program) + 1).__next__).run()
+        next_channel = count(_last_channel(program) + 1).__next__
+        Converter(program, context.semantics, ops, options, fallback, next_channel, self.padding).run()
 
 
 def _last_channel(program: Program) -> int:

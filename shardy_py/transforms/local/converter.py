@@ -18,6 +18,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.collectives import COLLECTIVES, CollectiveConverter, CollectiveOptions
 from shardy_py.transforms.local.fallback import Fallback
+from shardy_py.transforms.local.masks import fill_padding
 
 FUNCTION, CALL, RETURN = "func.func", "func.call", "func.return"
 _FORWARDING = frozenset(("sdy.propagation_barrier", "sdy.data_flow_edge", "sdy.func_data_flow_edge"))
@@ -37,6 +38,7 @@ class Converter:
         options: The forms of collectives.
         fallback: What happens to ops without a local form.
         next_channel: Gives the number of the next channel.
+        padding: A number for the padding of all values; None leaves there what ops make of it.
     """
 
     program: Program
@@ -45,6 +47,7 @@ class Converter:
     options: CollectiveOptions
     fallback: Fallback
     next_channel: Callable[[], int]
+    padding: float | None = None
     _meshes: Mapping[str, Mesh] = field(init=False)
     _local: dict[int, Value] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
@@ -96,6 +99,8 @@ class Converter:
         made = Region([self._block_header(block) for block in region.blocks])
         for block, new_block in zip(region.blocks, made.blocks, strict=True):
             emit = LocalEmitter(self.program, new_block, self.next_channel)
+            if block.parent_op is not None:
+                self._fill_padding(block.arguments, self._emitting_shard(block.parent_op, emit))
             for op in block.ops:
                 self._convert(op, emit)
         return made
@@ -121,8 +126,9 @@ class Converter:
         self._set_target_shardings(op)
         if op.name == CALL:
             self._set_call_shardings(op)
-        results = self._results_of(op, self._shard(op, emit))
-        self._map(op.results, results)
+        shard = self._shard(op, emit)
+        self._map(op.results, self._results_of(op, shard))
+        self._fill_padding(op.results, shard)
 
     def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
         try:
@@ -131,8 +137,7 @@ class Converter:
                 hint = "run sdy-reshard-to-collectives first, or ask for explicit collectives"
                 raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
             if op.name in _FORWARDING:
-                before, after = shard.operand_shardings[0], shard.result_shardings[0]
-                return [self.fallback.reshard(shard, shard.operands[0], before, after)]
+                return [self.fallback.reshard(shard, 0, shard.result_shardings[0])]
             if op.name in COLLECTIVES:
                 return [self._collective(op, shard)]
             if op.name == _CONSTANT:
@@ -146,8 +151,8 @@ class Converter:
     def _hand_on(self, op: Op, shard: Shard) -> Shard:
         """Return the shard of an op that hands values on, with operands as sharded as what gets them."""
         values = [
-            self.fallback.reshard(shard, value, before, self._receiver_sharding(op, number, before))
-            for number, (value, before) in enumerate(zip(shard.operands, shard.operand_shardings, strict=True))
+            self.fallback.reshard(shard, number, self._receiver_sharding(op, number, before))
+            for number, before in enumerate(shard.operand_shardings)
         ]
         return evolve(shard, operands=values)
 
@@ -231,6 +236,17 @@ class Converter:
     def _set_call_shardings(self, op: Op) -> None:
         for value, sharding in zip(op.results, self._results.get(callee_of(op) or "", ()), strict=False):
             self._shardings[value.id] = sharding
+
+    def _fill_padding(self, values: Sequence[Value], shard: Shard) -> None:
+        if self.padding is None:
+            return
+        for value in values:
+            local, sharding = self._local[value.id], self._sharding(value)
+            self._local[value.id] = fill_padding(shard, local, value, sharding, self.padding)
+
+    def _emitting_shard(self, op: Op, emit: LocalEmitter) -> Shard:
+        """Return a shard of an op without operands, to emit ops that belong to its regions."""
+        return Shard(op, (), (), (), self._meshes, self.semantics, emit, self.ops)
 
     def _shard(self, op: Op, emit: LocalEmitter) -> Shard:
         return Shard(

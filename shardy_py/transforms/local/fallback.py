@@ -15,7 +15,9 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.agreement import disagreeing_factors, reduced_axes, without_factors
-from shardy_py.transforms.local.collectives import CollectiveOptions, gather, slice_shard
+from shardy_py.transforms.local.collectives import CollectiveOptions
+from shardy_py.transforms.local.masks import without_padding
+from shardy_py.transforms.local.regrid import Change, gather, slice_shard
 from shardy_py.transforms.local.sizes import mentions_sizes
 
 Form = Callable[[Op, Shard], Sequence[Value]]
@@ -66,8 +68,7 @@ class Fallback:
         rule = shard.semantics.get_sharding_rule(op)
         last = shard.emit.block.last
         try:
-            self._check(op, shard, rule, form)
-            return Outcome(form(op, shard) if form is not None else shard.copy())
+            return Outcome(self._local(op, shard, rule, form))
         except CannotLocalize as error:
             if not self.gathers:
                 raise
@@ -75,20 +76,32 @@ class Fallback:
             reason = error.diagnostics[0].message
         return self._gathered(op, shard, rule, form, reason)
 
-    def reshard(self, shard: Shard, value: Value, before: TensorSharding | None, after: TensorSharding | None) -> Value:
-        """Return a value with another sharding, by gathering it; as it is where shardings are trusted.
+    def reshard(self, shard: Shard, number: int, after: TensorSharding | None) -> Value:
+        """Return an operand with another sharding, by gathering it; as it is where shardings are trusted.
 
         Raises:
             CannotLocalize: the shardings differ, and nothing may be gathered.
         """
+        value, before = shard.operands[number], shard.operand_shardings[number]
         if _same_parts(shard, before, after) or (self.trust_shardings and not self.gathers):
             return value
         if not self.gathers:
             raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
         self._warn(shard.op, f"an operand is {before or 'whole'} and goes on as {after or 'whole'}", "whole")
         if before is not None:
-            value = self._gather(shard, value, before, None)
+            value = self._gather(shard, number, None)
         return value if after is None else shard.own_part(value, after)
+
+    def _local(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> Sequence[Value]:
+        """Return the results of an op on its shards.
+
+        Raises:
+            CannotLocalize: it has no local form.
+        """
+        self._check(op, shard, rule, form)
+        if rule is not None:
+            shard = without_padding(op, shard, rule)
+        return form(op, shard) if form is not None else shard.copy()
 
     def _check(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> None:
         """Check that an op can run on shards as far as its rule and its attributes tell.
@@ -139,25 +152,29 @@ class Fallback:
         ]
         try:
             part = _resharded(shard, operands, results, self._gather)
-            self._check(op, part, rule, form)
-            made = form(op, part) if form is not None else part.copy()
-            return Outcome(self._sliced(shard, part, made))
+            return Outcome(self._sliced(shard, part, self._local(op, part, rule, form)))
         except CannotLocalize:
             shard.emit.erase_after(last)
             return None
 
-    def _gather(self, shard: Shard, value: Value, sharding: TensorSharding, kept: TensorSharding | None) -> Value:
+    def _gather(self, shard: Shard, number: int, kept: TensorSharding | None) -> Value:
         """Return an operand with all shards along the dimensions that shall be whole."""
-        return gather(shard, value, _lost(sharding, kept), shard.mesh(sharding), self.options)
+        value, sharding = shard.operands[number], shard.operand_shardings[number]
+        if sharding is None or not isinstance(value.type, TensorType):
+            return value
+        change = Change.between(shard, shard.op.operands[number].shape, sharding, kept)
+        one_by_one = self.options.per_dim_all_gather
+        return gather(shard, value, change, _lost(sharding, kept), one_by_one=one_by_one)
 
     def _sliced(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
         """Return results with the shardings that they shall have."""
         result = []
-        for value, wanted, given in zip(values, shard.result_shardings, part.result_shardings, strict=True):
-            if wanted is None or not shard.sharded_dims(wanted):
-                result.append(value)
-            else:
-                result.append(slice_shard(shard, value, _lost(wanted, given), shard.mesh(wanted)))
+        for number, (value, wanted) in enumerate(zip(values, shard.result_shardings, strict=True)):
+            if wanted is not None and shard.sharded_dims(wanted):
+                given = part.result_shardings[number]
+                change = Change.between(shard, shard.op.results[number].shape, given, wanted)
+                value = slice_shard(shard, value, change, _lost(wanted, given))
+            result.append(value)
         return result
 
     def _warn(self, op: Op, reason: str, extent: str) -> None:
@@ -217,12 +234,9 @@ def _resharded(
     shard: Shard,
     operands: Sequence[TensorSharding | None],
     results: Sequence[TensorSharding | None],
-    gather_value: Callable[[Shard, Value, TensorSharding, TensorSharding | None], Value],
+    gather_operand: Callable[[Shard, int, TensorSharding | None], Value],
 ) -> Shard:
-    values = []
-    for value, before, after in zip(shard.operands, shard.operand_shardings, operands, strict=True):
-        is_tensor = before is not None and isinstance(value.type, TensorType)
-        values.append(gather_value(shard, value, before, after) if is_tensor and before is not None else value)
+    values = [gather_operand(shard, number, after) for number, after in enumerate(operands)]
     return evolve(shard, operands=values, operand_shardings=operands, result_shardings=results)
 
 

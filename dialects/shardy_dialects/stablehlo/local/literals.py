@@ -17,6 +17,11 @@ _LARGEST = {"f8E4M3FN": "448.0", "f8E4M3FNUZ": "240.0", "f8E5M2FNUZ": "57344.0",
 _NANS = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000, "f64": 0x7FF8000000000000}
 
 
+def constant_literal(number: Combiner | float, element_type: str) -> str | None:
+    """Return a number, or the neutral value of a combiner; None where the element type has no such number."""
+    return neutral_literal(number, element_type) if isinstance(number, Combiner) else literal(number, element_type)
+
+
 def literal(number: float, element_type: str) -> str | None:
     """Return a number of an element type; None where the type has no such number.
 

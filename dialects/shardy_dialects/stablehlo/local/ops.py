@@ -8,12 +8,13 @@ from typing import Any
 from attrs import frozen
 
 from shardy_dialects.stablehlo.local.device import fold_device
-from shardy_dialects.stablehlo.local.texts import dense, read_dense
+from shardy_dialects.stablehlo.local.literals import constant_literal, literal
+from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
+from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, no_local_form
 from shardy_py.ir.local_collective import LocalCollective
-from shardy_py.ir.types import TensorType, tensor
+from shardy_py.ir.types import TensorType, Type, tensor
 from shardy_py.sharding.combiner import Combiner
 
 _COMBINING = {
@@ -100,6 +101,39 @@ class StablehloLocalOps(LocalOps):
         attributes = {"permutation": tuple(permutation)}
         return emit.op("stablehlo.transpose", [value], [_like(value, shape)], attributes).result
 
+    def resize(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
+        """Return a tensor cut or extended at the high ends of its dimensions; what the new elements hold is open."""
+        high = [max(size - old, 0) for size, old in zip(shape, value.shape, strict=True)]
+        if any(high):
+            value = _padded(emit, value, high)
+        if tuple(shape) == tuple(value.shape):
+            return value
+        attributes = {"start_indices": (0,) * len(shape), "limit_indices": tuple(shape), "strides": (1,) * len(shape)}
+        return emit.op("stablehlo.slice", [value], [_like(value, shape)], attributes).result
+
+    def mask(self, emit: LocalEmitter, value: Value, dim: int, count: Value | int, fill: Value) -> Value:
+        """Return a tensor with a scalar in the place of all but the first elements along a dimension."""
+        index, scalar = TensorType(value.shape, "i32"), tensor(dtype="i32")
+        positions = emit.op("stablehlo.iota", (), [index], {"iota_dimension": dim}).result
+        if isinstance(count, int):
+            text = {"value": RawAttribute(f"dense<{count}> : tensor<i32>")}
+            limit = emit.op("stablehlo.constant", (), [scalar], text).result
+        else:
+            limit = emit.op("stablehlo.convert", [count], [scalar]).result
+        direction = {"comparison_direction": RawAttribute("#stablehlo<comparison_direction LT>")}
+        operands = [positions, _spread(emit, limit, index)]
+        is_real = emit.op("stablehlo.compare", operands, [TensorType(value.shape, "i1")], direction).result
+        filled = _spread(emit, fill, value.type)
+        return emit.op("stablehlo.select", [is_real, value, filled], [value.type]).result
+
+    def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
+        """Return a constant scalar; None where the element type has no such number."""
+        text = constant_literal(number, element_type)
+        if text is None:
+            return None
+        type_ = tensor(dtype=element_type)
+        return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
+
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""
         value = op.attributes["value"]
@@ -155,6 +189,25 @@ def _body(emit: LocalEmitter, value: Value, combiner: Combiner) -> list[Region]:
     combined = inner.op(_COMBINING[combiner], block.arguments, [scalar]).result
     inner.op("stablehlo.return", [combined])
     return [Region([block])]
+
+
+def _padded(emit: LocalEmitter, value: Value, high: Sequence[int]) -> Value:
+    """Return a tensor with zeros at the high ends of its dimensions."""
+    scalar = _like(value, ())
+    zero = literal(0, scalar.element_type)
+    if zero is None:
+        raise no_local_form(f"{value.type} cannot be padded")
+    text = {"value": RawAttribute(f"dense<{zero}> : {scalar}")}
+    fill = emit.op("stablehlo.constant", (), [scalar], text).result
+    none = (0,) * len(high)
+    attributes = {"edge_padding_low": none, "edge_padding_high": tuple(high), "interior_padding": none}
+    shape = [size + more for size, more in zip(value.shape, high, strict=True)]
+    return emit.op("stablehlo.pad", [value, fill], [_like(value, shape)], attributes).result
+
+
+def _spread(emit: LocalEmitter, scalar: Value, type_: Type) -> Value:
+    """Return a tensor of one scalar."""
+    return emit.op("stablehlo.broadcast_in_dim", [scalar], [type_], {"broadcast_dimensions": array(())}).result
 
 
 def _like(value: Value, shape: Sequence[int]) -> TensorType:

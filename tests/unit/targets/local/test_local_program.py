@@ -74,6 +74,18 @@ def test_shards_join_to_the_array_they_were_cut_from() -> None:
         np.testing.assert_array_equal(item.join(item.split(array, 4, 0), 0), array)
 
 
+def test_padding_is_no_part_of_an_array() -> None:
+    """Arrays that do not divide are cut and joined, too, and what padding holds does not matter."""
+    array = np.arange(35, dtype=np.float32).reshape(5, 7)
+    for text in ('<@m, [{"x"}, {"y"}]>', '<@m, [{"y", "x"}, {}]>', '<@m, [{}, {"y", "x"}]>'):
+        item = port(text, 5, 7)
+        shards = item.split(array, 4, 0)
+        for device, part in enumerate(item.parts(4)):
+            shards[device, array[part].shape[0] :] = np.nan
+            shards[device, :, array[part].shape[1] :] = device
+        np.testing.assert_array_equal(item.join(shards, 0), array)
+
+
 def test_devices_with_the_same_part_must_agree() -> None:
     """A difference between replicas is an error and not one of the two values."""
     item = port('<@m, [{"x"}, {}]>', 4, 8)

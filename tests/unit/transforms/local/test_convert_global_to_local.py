@@ -170,10 +170,15 @@ def test_without_gathering_it_is_an_error() -> None:
         convert(body)
 
 
-def test_dimensions_must_divide() -> None:
-    """A dimension that does not divide into equal parts is refused where it stands."""
-    with pytest.raises(ShardyError, match="does not divide into 4 equal parts"):
-        convert(f"func.func @main(%a: tensor<8x10xf32> {XY}) {{ return }}")
+def test_dimensions_are_padded_to_divide() -> None:
+    """A shard of a dimension that does not divide is as large as the largest part."""
+    assert "%arg0: tensor<4x3xf32>" in convert(f"func.func @main(%a: tensor<8x10xf32> {XY}) {{ return }}")
+
+
+def test_dynamic_dimensions_must_be_whole() -> None:
+    """A dimension whose size is not known cannot be sharded, and the error says where it stands."""
+    with pytest.raises(ShardyError, match="dimension 1 of tensor<8x\\?xf32> is dynamic and sharded"):
+        convert(f"func.func @main(%a: tensor<8x?xf32> {XY}) {{ return }}")
 
 
 def test_reshards_must_be_collectives() -> None:
