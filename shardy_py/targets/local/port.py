@@ -62,7 +62,7 @@ class Port:
             raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
         result = numpy.zeros((count, *self.shard_shape), given.dtype)
         for device, part in enumerate(self.parts(count)):
-            result[device][_from_zero(part)] = given[part]
+            result[device, ...][_from_zero(part)] = given[part]
         return result
 
     def join(self, shards: Any, number: int) -> Any:
@@ -84,8 +84,8 @@ class Port:
             real = _from_zero(part)
             if key not in first:
                 first[key] = device
-                result[part] = shards[device][real]
-            elif shards[device][real].tobytes() != shards[first[key]][real].tobytes():
+                result[part] = shards[device, ...][real]
+            elif shards[device, ...][real].tobytes() != shards[first[key], ...][real].tobytes():
                 message = f"result {number} differs between devices {first[key]} and {device}, which have the same part"
                 raise UnsupportedError(
                     Diagnostic("replicas-differ", message, hint="an op is not the same on all devices")
