@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from shardy_py.emitters.device import DeviceLike, DeviceSpec, get_device
-from shardy_py.emitters.fusion.choose import Choice, EmitterKind, choose
-from shardy_py.emitters.fusion.fusion import Fusion, shape_of
-from shardy_py.emitters.launch.grid import Launch, loop_map
+from shardy_py.emitters.fusion.aliases import slices_of
+from shardy_py.emitters.fusion.choose import Choice, choose
+from shardy_py.emitters.fusion.fusion import Fusion
+from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.launch.launches import launch_of
+from shardy_py.emitters.launch.maps import maps_of
 from shardy_py.emitters.partition import Partition, Subgraph, partition
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean, require_library
 from shardy_py.indexing import IndexingMap
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 Spelling = Literal["xla_gpu", "xla"]
 
 INITIAL, TO_LLVM = "initial", "to-llvm"
-_SHAPED_LIKE_RESULT = (EmitterKind.LOOP,)
 
 
 @frozen(eq=False, slots=False)
@@ -66,11 +67,8 @@ class Kernel:
 
     @property
     def maps(self) -> tuple[IndexingMap, ...]:
-        """The maps from threads and blocks to the indices of elements, of loops over a result."""
-        if self.choice.kind not in _SHAPED_LIKE_RESULT:
-            return ()
-        root = self.fusion.roots[0]
-        return (loop_map(self.launch, shape_of(root), self.fusion.layout_of(root)),)
+        """The maps from threads and blocks to the indices of elements, of the loops of the entry function."""
+        return maps_of(self.fusion, self.choice, self.launch)
 
     def module(self, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None = None) -> builtin.ModuleOp:
         """Return a new module after all passes.
@@ -185,7 +183,7 @@ class Kernel:
         from shardy_py.emitters.run.kernel import Output, run_kernel
 
         def interpret(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
-            slices = range(len(inputs) + len(outputs))
+            slices = slices_of(self.fusion, self.choice)
             return run_kernel(module, self.launch, inputs, outputs, stage=stage or "", slices=slices)
 
         return run_fusion(self.fusion, arrays, interpret, stage=stage or "")

@@ -100,7 +100,6 @@ class _Walk:
         self._reads: dict[int, dict[tuple[int, IndexingMap], None]] = {}
         self._members: dict[int, list[Node]] = {}
         self._roots: dict[int, tuple[Value, ...]] = {}
-        self._numbers = {op.id: number for number, op in enumerate(fusion.ops)}
 
     def functions(self) -> Iterator[Subgraph]:
         """Yield the functions, callers first."""
@@ -125,7 +124,7 @@ class _Walk:
             self._members.pop(_TUPLE, None)
         for first, members in self._members.items():
             roots = self._roots[first]
-            yield Subgraph(self._name(roots), roots, tuple(reversed(members)))
+            yield Subgraph(function_name(fusion, roots[0]), roots, tuple(reversed(members)))
 
     def _node(self, value: Value) -> Node:
         return self._fusion.producer(value) or value
@@ -153,15 +152,21 @@ class _Walk:
             return index
         return without_unused_symbols(compose(index, self._fusion.maps(op)[number]))
 
-    def _name(self, roots: tuple[Value, ...]) -> str:
-        names = [self._fusion.name, *(self._value_name(root) for root in roots[:1])]
-        return re.sub(r"\W", "_", "_".join(names))
 
-    def _value_name(self, value: Value) -> str:
-        op = self._fusion.producer(value)
-        if op is None:
-            return f"param_{self._fusion.parameters.index(value)}"
-        return f"{op.name.rpartition('.')[2]}_{self._numbers[op.id]}"
+def function_name(fusion: Fusion, root: Value, *, kind: str = "") -> str:
+    """Return the name of a function: that of the fusion, its kind where it has one, and its first root.
+
+    Args:
+        fusion: The fusion.
+        root: The root.
+        kind: The kind, such as ``epilogue``.
+    """
+    op = fusion.producer(root)
+    if op is None:
+        value = f"param_{fusion.parameters.index(root)}"
+    else:
+        value = f"{op.name.rpartition('.')[2]}_{fusion.numbers[op.id]}"
+    return re.sub(r"\W", "_", f"{fusion.name}__{kind}__{value}" if kind else f"{fusion.name}_{value}")
 
 
 _TUPLE = 1 << 62

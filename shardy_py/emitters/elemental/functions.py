@@ -34,16 +34,23 @@ class FunctionEmitter:
         self.fusion = fusion
         self.partition = partition
         self._regions: dict[int, func.FuncOp] = {}
+        self._epilogues: list[func.FuncOp] = []
 
     def functions(self) -> list[func.FuncOp]:
-        """Return the functions of the partition, callers first, then those of regions."""
+        """Return the functions of the partition, callers first, then those of regions and epilogues."""
         made = [self._function(subgraph) for subgraph in self.partition.emitted(self.fusion)]
-        return [*made, *self._regions.values()]
+        return [*made, *self._regions.values(), *self._epilogues]
+
+    def add_epilogue(self, function: func.FuncOp) -> None:
+        """Take a function that the entry function calls with the values of heroes."""
+        self._epilogues.append(function)
+
+    def parameter_types(self) -> list[Attribute]:
+        """Return the types of the parameters, which every function takes first."""
+        return [tensor_type(value, self.fusion.layout_of(value)) for value in self.fusion.parameters]
 
     def _function(self, subgraph: Subgraph) -> func.FuncOp:
-        parameters: list[Attribute] = [
-            tensor_type(value, self.fusion.layout_of(value)) for value in self.fusion.parameters
-        ]
+        parameters = self.parameter_types()
         shape = subgraph.shape
         results = [scalar_type(element_dtype(root)) for root in subgraph.roots]
         block = Block(arg_types=[*parameters, *([INDEX] * len(shape))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.builder import Builder, InsertPoint
@@ -26,13 +27,13 @@ class Entry:
     Args:
         fusion: The fusion.
         launch: The grid.
-        aliases: For every root the parameter whose buffer it shares, or None.
+        slices: The number of the buffer of every parameter, then of every root; by default each has its own.
     """
 
-    def __init__(self, fusion: Fusion, launch: Launch, aliases: tuple[int | None, ...] = ()) -> None:
+    def __init__(self, fusion: Fusion, launch: Launch, slices: Sequence[int] = ()) -> None:
         self.fusion = fusion
         self.launch = launch
-        self._aliases = aliases or (None,) * len(fusion.roots)
+        self._slices = tuple(slices) or tuple(range(len(fusion.parameters) + len(fusion.roots)))
         values = (*fusion.parameters, *fusion.roots)
         types = [tensor_type(value, fusion.layout_of(value)) for value in values]
         self.block = Block(arg_types=types)
@@ -67,16 +68,11 @@ class Entry:
 
     def _attributes(self) -> list[builtin.DictionaryAttr]:
         count = len(self.fusion.parameters)
-        slices = list(range(count))
-        written = {alias for alias in self._aliases if alias is not None}
-        following = count
-        for alias in self._aliases:
-            slices.append(following if alias is None else alias)
-            following += alias is None
+        written = self._slices[count:]
         values = (*self.fusion.parameters, *self.fusion.roots)
         return [
-            _attributes(value, slice_, is_input=number < count, is_written=number >= count or number in written)
-            for number, (value, slice_) in enumerate(zip(values, slices, strict=True))
+            _attributes(value, slice_, is_input=number < count, is_written=slice_ in written)
+            for number, (value, slice_) in enumerate(zip(values, self._slices, strict=True))
         ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from xdsl.dialects import func
 
 from shardy_py.emitters.elemental.functions import FunctionEmitter
+from shardy_py.emitters.entry.concatenate import concatenate_entry
+from shardy_py.emitters.entry.in_place import in_place_entry
 from shardy_py.emitters.entry.loop import loop_entry
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.launch.grid import Launch
@@ -17,8 +19,13 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch) -
     Raises:
         UnsupportedError: the emitter has none.
     """
-    if choice.kind is EmitterKind.LOOP:
-        return loop_entry(functions, launch)
+    match choice.kind:
+        case EmitterKind.LOOP:
+            return loop_entry(functions, launch)
+        case EmitterKind.CONCATENATE:
+            return concatenate_entry(functions, choice, launch)
+        case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
+            return in_place_entry(functions, choice, launch)
     message = f"the fusion is for the emitter {choice.kind.value}: {choice.reason}"
-    hint = "modules of the loop emitter can be made; emitter, launch and functions are known for all"
+    hint = "emitter, launch and functions are known; the entry function is not"
     raise UnsupportedError(Diagnostic("no-entry-function", message, hint=hint))

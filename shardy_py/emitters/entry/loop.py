@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import func, tensor
 
 from shardy_py.emitters.dialect.ops import LoopOp, YieldOp
-from shardy_py.emitters.elemental.builder import Scope
 from shardy_py.emitters.elemental.functions import FunctionEmitter, call_elements
 from shardy_py.emitters.entry.arguments import Entry
+from shardy_py.emitters.entry.scopes import entry_scope
 from shardy_py.emitters.fusion.fusion import shape_of
 from shardy_py.emitters.launch.grid import Launch, loop_map
 
@@ -23,7 +22,7 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
     first = fusion.roots[0]
     loop = LoopOp(loop_map(launch, shape_of(first), fusion.layout_of(first)), entry.ids, entry.outputs)
     entry.builder.insert(loop)
-    scope = Scope(_NoFunction(functions), Builder(InsertPoint.at_end(loop.body.block)))
+    scope = entry_scope(functions, loop.body.block)
     function = functions.partition.functions[0]
     elements = call_elements(scope, function, entry.parameters, tuple(loop.indices))
     element_of = dict(zip((root.id for root in function.roots), elements, strict=True))
@@ -33,14 +32,3 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
         written.append(scope.add(tensor.InsertOp(element_of[root.id], target, index)))
     scope.builder.insert(YieldOp(*written))
     return entry.finished(tuple(loop.outputs))
-
-
-class _NoFunction:
-    """The entry function computes no element itself."""
-
-    def __init__(self, functions: FunctionEmitter) -> None:
-        self.registry = functions.fusion.registry
-        self.region_function = functions.region_function
-
-    def outside(self, scope: Scope, value: object, indices: object) -> None:
-        """Return nothing."""

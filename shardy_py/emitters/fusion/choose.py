@@ -6,11 +6,11 @@ from enum import Enum
 
 from attrs import frozen
 
-from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.fusion.heroes import hero_of
+from shardy_py.emitters.fusion.in_place import in_place_updates
 from shardy_py.emitters.fusion.reductions import CanonicalReduction, canonical_of
 from shardy_py.emitters.fusion.transposes import Transpose, transpose_of
-from shardy_py.indexing import IndexingMap, compose, op_maps
 from shardy_py.ir.graph import Op
 
 MAX_CONCATENATED = 4
@@ -56,7 +56,7 @@ def choose(fusion: Fusion) -> Choice:
     transpose = _common_transpose(fusion, heroes)
     if transpose is not None:
         return Choice(EmitterKind.TRANSPOSE, f"a root's hero is a tiled {transpose}", heroes, transpose=transpose)
-    if all(root is not None and in_place_update(fusion, root) is not None for root in roots):
+    if in_place_updates(fusion):
         reason = "every root updates a part of a parameter in place"
         return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, heroes)
     if len(roots) > 1:
@@ -110,43 +110,3 @@ def _common_transpose(fusion: Fusion, heroes: tuple[Op | None, ...]) -> Transpos
         if not is_same and fusion.elements(root) != elements:
             return None
     return first
-
-
-def in_place_update(fusion: Fusion, root: Op) -> Op | None:
-    """Return the dynamic update that a root is, if it can write into the buffer of its operand; otherwise None.
-
-    The operand has to be a parameter that nothing else reads at other indices.
-    """
-    op: Op | None = root
-    while op is not None and fusion.is_bitcast(op):
-        op = fusion.producer(op.operands[0])
-    if op is None or not fusion.is_dynamic_update(op):
-        return None
-    source = op.operands[0]
-    while (producer := fusion.producer(source)) is not None and fusion.is_bitcast(producer):
-        source = producer.operands[0]
-    if source.id not in fusion.parameter_ids or element_type_of(source) != element_type_of(root.results[0]):
-        return None
-    return op if _reads_only_what_it_writes(fusion, op, source.id) else None
-
-
-def _reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: int) -> bool:
-    """Return whether the update and its starts read of a parameter at most the element that they overwrite."""
-    shape = shape_of(update.operands[1])
-    written = op_maps.dynamic_slice(shape, shape_of(update.operands[0]))
-    pending = [(update.operands[1], op_maps.identity(shape))]
-    pending += [(start, op_maps.scalar(shape)) for start in update.operands[2:]]
-    seen: set[tuple[int, IndexingMap]] = set()
-    while pending:
-        value, read = pending.pop()
-        if value.id == parameter:
-            if read != written:
-                return False
-            continue
-        producer = fusion.producer(value)
-        if producer is None or (value.id, read) in seen:
-            continue
-        seen.add((value.id, read))
-        maps = fusion.maps(producer)
-        pending += [(operand, compose(read, map_)) for operand, map_ in zip(producer.operands, maps, strict=True)]
-    return True

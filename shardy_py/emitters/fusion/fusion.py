@@ -148,6 +148,11 @@ class Fusion:
                     pending.append((operand.defining_op, False))
         return tuple(found.values())
 
+    @cached_property
+    def numbers(self) -> Mapping[int, int]:
+        """The number of every op, by its id."""
+        return {op.id: number for number, op in enumerate(self.ops)}
+
     def _root_ops(self) -> Iterator[Op]:
         for root in reversed(self.roots):
             if root.defining_op is not None and root not in self.parameters:

@@ -7,10 +7,12 @@ from math import gcd, prod
 from attrs import evolve
 
 from shardy_py.emitters.device import DeviceSpec
-from shardy_py.emitters.fusion.choose import Choice, EmitterKind, in_place_update
+from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
 from shardy_py.emitters.fusion.transposes import packed, vector_size
 from shardy_py.emitters.launch.grid import THREADS, Launch, loop_unroll, spread
+from shardy_py.emitters.launch.in_place import in_place_launch
+from shardy_py.emitters.launch.joined import joined_launch
 from shardy_py.emitters.launch.reductions import reduction_launch
 from shardy_py.ir.graph import Op
 
@@ -27,7 +29,7 @@ def launch_of(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
         case EmitterKind.REDUCTION:
             return reduction_launch(fusion, choice, device)
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
-            return _in_place(fusion, device)
+            return in_place_launch(fusion, device)
         case EmitterKind.CONCATENATE:
             return _concatenate(fusion, choice, device)
         case EmitterKind.SCATTER:
@@ -75,34 +77,10 @@ def _transpose(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
     return Launch((-(-one // edge) * -(-other // edge) * others, 1, 1), (THREADS, 1, 1), vector)
 
 
-def _in_place(fusion: Fusion, device: DeviceSpec) -> Launch:
-    root = fusion.producer(fusion.roots[0])
-    update = None if root is None else in_place_update(fusion, root)
-    assert update is not None
-    elements = prod(shape_of(update.operands[1]))
-    bits = bits_of(element_type_of(update.results[0]))
-    unroll = loop_unroll(elements, device, bits=bits)
-    return spread(-(-elements // unroll), device, unroll=unroll)
-
-
 def _concatenate(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
-    hero = choice.heroes[0]
+    (hero,) = choice.heroes
     assert hero is not None
-    dimension = _joined_dimension(hero)
-    largest = max(hero.operands, key=lambda value: shape_of(value)[dimension])
-    elements = fusion.elements(largest)
-    unroll = loop_unroll(elements, device, bits=bits_of(element_type_of(hero.results[0])))
-    unroll = gcd(unroll, *(shape_of(value)[dimension] for value in hero.operands))
-    return spread(-(-elements // unroll), device, unroll=unroll)
-
-
-def _joined_dimension(op: Op) -> int:
-    """Return the dimension along which a concatenate joins its operands."""
-    output = shape_of(op.results[0])
-    for number, size in enumerate(output):
-        if any(shape_of(value)[number] != size for value in op.operands):
-            return number
-    return 0
+    return joined_launch(fusion, hero, device)
 
 
 def _scatter(fusion: Fusion, device: DeviceSpec) -> Launch:

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from xdsl.dialects import builtin, func
 
-from shardy_py.emitters.entry.arguments import ENTRY
+from shardy_py.emitters.entry.arguments import ENTRY, SLICE
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.lower.llvm import ID_ARGUMENTS, llvm_text
 from shardy_py.emitters.lower.machine import binding, host_machine, optimize, parse
@@ -33,13 +33,15 @@ class HostKernel:
         name: Its name.
         blocks: The number of blocks.
         sizes: The bytes of every buffer.
+        slices: The number of every buffer; equal ones are the same memory.
     """
 
-    def __init__(self, llvm: str, name: str, blocks: int, sizes: Sequence[int]) -> None:
+    def __init__(self, llvm: str, name: str, blocks: int, sizes: Sequence[int], slices: Sequence[int]) -> None:
         self.llvm = llvm
         self.name = name
         self._blocks = blocks
         self._sizes = tuple(sizes)
+        self._slices = tuple(slices)
         # What runs is gone as soon as the compiler or the library is.
         self._compiler, self._library = _linked(llvm, name)
         type_ = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -55,10 +57,18 @@ class HostKernel:
         Raises:
             VerificationError: arrays that do not fit.
         """
-        arrays = [aligned(np.ascontiguousarray(array)) for array in inputs]
-        results = [aligned(np.empty(shape, dtype)) for shape, dtype in outputs]
-        self.run_into([*arrays, *results])
-        return results
+        count = len(inputs)
+        written = self._slices[count:]
+        buffers = [
+            aligned(np.array(array, order="C") if slice_ in written else np.ascontiguousarray(array))
+            for array, slice_ in zip(inputs, self._slices, strict=False)
+        ]
+        for (shape, dtype), slice_ in zip(outputs, written, strict=True):
+            same = self._slices.index(slice_)
+            is_new = same >= len(buffers)
+            buffers.append(aligned(np.empty(shape, dtype)) if is_new else buffers[same].view(dtype).reshape(shape))
+        self.run_into(buffers)
+        return buffers[count:]
 
     def run_into(self, buffers: Sequence[Any]) -> None:
         """Run all blocks over buffers: parameters, then results.
@@ -90,20 +100,21 @@ def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
         VerificationError: LLVM refuses the kernel.
     """
     (entry,) = [function for function in functions(module) if ENTRY in function.attributes]
-    sizes = _sizes(entry)
+    sizes, slices = (_facts(entry, name) for name in ("llvm.dereferenceable", SLICE))
     name = entry.sym_name.data
     text = llvm_text(module, launch, HOST) + "\n" + grid_text(name, len(sizes), launch)
-    return HostKernel(text, name, prod(launch.blocks), sizes)
+    return HostKernel(text, name, prod(launch.blocks), sizes, slices)
 
 
-def _sizes(entry: func.FuncOp) -> list[int]:
+def _facts(entry: func.FuncOp, name: str) -> list[int]:
+    """Return the number that an attribute says of every argument."""
     from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
 
     found = []
     for number in range(len(entry.body.blocks[0].args)):
-        size = argument_attributes(entry, number)["llvm.dereferenceable"]
-        assert isinstance(size, builtin.IntegerAttr)
-        found.append(size.value.data)
+        fact = argument_attributes(entry, number)[name]
+        assert isinstance(fact, builtin.IntegerAttr)
+        found.append(fact.value.data)
     return found
 
 

@@ -15,7 +15,10 @@ NO_ALIAS = "llvm.noalias"
 
 @frozen
 class MergePointers:
-    """Make arguments of one slice one argument; all that are left point to memory of their own."""
+    """Use the first argument of a slice in the place of all others, so that no two pointers in use are one memory.
+
+    Arguments that are not used any more stay: callers pass a pointer for every parameter and result.
+    """
 
     name: str = "merge-pointers"
 
@@ -27,21 +30,16 @@ class MergePointers:
 
 
 def _merge(function: func.FuncOp) -> None:
-    block = function.body.block
-    arguments = list(block.args)
+    arguments = list(function.body.block.args)
     first: dict[Attribute, int] = {}
-    kept: list[dict[str, Attribute]] = []
+    found: list[dict[str, Attribute]] = []
     for number, argument in enumerate(arguments):
         attributes = argument_attributes(function, number)
         slice_ = attributes.get(SLICE)
         if slice_ is not None and slice_ in first:
             argument.replace_all_uses_with(arguments[first[slice_]])
-            block.erase_arg(argument)
-            continue
-        if slice_ is not None:
+        elif slice_ is not None:
             first[slice_] = number
             attributes[NO_ALIAS] = builtin.UnitAttr()
-        kept.append(attributes)
-    types = [argument.type for argument in block.args]
-    function.properties["function_type"] = builtin.FunctionType.from_lists(types, list(function.function_type.outputs))
-    function.arg_attrs = builtin.ArrayAttr([builtin.DictionaryAttr(item) for item in kept])
+        found.append(attributes)
+    function.arg_attrs = builtin.ArrayAttr([builtin.DictionaryAttr(item) for item in found])

@@ -1,0 +1,26 @@
+"""The maps of the loops in entry functions."""
+
+from __future__ import annotations
+
+from shardy_py.emitters.fusion.choose import Choice, EmitterKind
+from shardy_py.emitters.fusion.fusion import Fusion, shape_of
+from shardy_py.emitters.launch.grid import Launch, loop_map
+from shardy_py.emitters.launch.in_place import in_place_map
+from shardy_py.emitters.launch.joined import joined_output_maps
+from shardy_py.indexing import IndexingMap
+
+
+def maps_of(fusion: Fusion, choice: Choice, launch: Launch) -> tuple[IndexingMap, ...]:
+    """Return the map of every loop of the entry function, in their order."""
+    root = fusion.roots[0]
+    match choice.kind:
+        case EmitterKind.LOOP:
+            return (loop_map(launch, shape_of(root), fusion.layout_of(root)),)
+        case EmitterKind.CONCATENATE:
+            (hero,) = choice.heroes
+            assert hero is not None
+            return joined_output_maps(fusion, hero, root, launch)
+        case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
+            return (in_place_map(fusion, launch),)
+        case _:
+            return ()
