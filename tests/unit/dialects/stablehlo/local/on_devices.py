@@ -39,7 +39,7 @@ def type_of(shape: Sequence[int]) -> str:
 
 
 def run_cases(
-    cases: Sequence[Case], shape: Sequence[int], sharding: str, *, others: str = "", mesh: str = MESH
+    cases: Sequence[Case], shape: Sequence[int], sharding: str, *, others: str = "", prelude: str = "", mesh: str = MESH
 ) -> tuple[str, list[str]]:
     """Run cases as one program on devices, and compare each result with that of one device.
 
@@ -48,6 +48,7 @@ def run_cases(
         shape: The shape of ``%a``.
         sharding: Its sharding.
         others: The sharding of the further arguments.
+        prelude: Ops before the cases.
         mesh: The mesh.
 
     Returns:
@@ -64,7 +65,7 @@ def run_cases(
     types = ", ".join(case.result for case in cases)
     results = ", ".join(f"%r{number}" for number in range(len(cases)))
     head = f"{mesh}\nfunc.func @main({arguments}) -> ({types}) {{{CONSTANTS}"
-    text = "\n".join([head, *lines, f"  return {results} : {types}", "}"])
+    text = "\n".join([head, prelude, *lines, f"  return {results} : {types}", "}"])
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=own).astype(np.float32) for own in shapes]
     result = sdy.propagate(text, explicit_collectives=True)

@@ -1,0 +1,88 @@
+"""Local forms of dynamic slices and updates: starts clamp against the whole, and each device writes what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
+from shardy_dialects.stablehlo.local.indices import clamped, is_inside, on_device
+from shardy_dialects.stablehlo.local.reduction import splat_of
+from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
+from shardy_dialects.stablehlo.local.writer import Writer
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.types import tensor
+
+
+def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return a dynamic slice that takes sharded dimensions whole; their starts are 0 whatever they hold."""
+    sizes = list(op.attributes["slice_sizes"])
+    for dim in cut_dims(shard):
+        if sizes[dim] != op.operands[0].shape[dim]:
+            raise no_local_form(f"dimension {dim} is sharded and not taken whole")
+        sizes[dim] = shard.operands[0].shape[dim]
+    return shard.copy(slice_sizes=tuple(sizes))
+
+
+def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the part of the device with that part of the update that falls into it."""
+    sizes = op.operands[1].shape
+    dims = [dim for dim in cut_dims(shard) if sizes[dim] != op.operands[0].shape[dim]]
+    if not dims:
+        return shard.copy()
+    writer = Writer(shard.emit, shard.ops)
+    value, update = shard.operands[:2]
+    starts = [writer.convert(start, "i64") for start in shard.operands[2:]]
+    masks: list[tuple[int, Value]] = []
+    for dim in dims:
+        update, starts[dim], mask = _own_update(writer, cut_of(shard, dim), update, starts[dim])
+        masks.append((dim, mask))
+    # What is replaced and not updated stays as it is.
+    current = shard.ops.dynamic_slice(shard.emit, value, starts, update.shape)
+    for dim, mask in masks:
+        update = writer.select(mask, dim, update, current)
+    return [shard.emit.op_like(op, [value, update, *starts], [shard.result_type()]).result]
+
+
+def _own_update(writer: Writer, cut: Cut, update: Value, start: Value) -> tuple[Value, Value, Value]:
+    """Return elements of an update that may fall into the part of the device, where they begin, and which do fall.
+
+    Args:
+        writer: Where the ops go.
+        cut: The dimension.
+        update: The update.
+        start: The coordinate where it begins, before it is clamped.
+    """
+    op, dim, part = cut.shard.op, cut.dim, cut.shard.operands[0].shape[cut.dim]
+    whole, size = op.operands[0].shape[dim], op.operands[1].shape[dim]
+    known = splat_of(op.operands[2 + dim])
+    if known is not None:
+        first = min(max(int(known), 0), whole - size)
+        return _placed_update(writer, cut, update, first)
+    if cut.shard.parts(cut.shard.operand_shardings[1], dim) > 1:
+        raise no_local_form(f"dimension {dim} of the update is sharded, and it is not known where it goes")
+    place = on_device(writer, clamped(writer, start, whole - size), cut, part)
+    wide = min(size, part)
+    begin = clamped(writer, place, part - wide)
+    skipped = writer.binary("subtract", begin, place)
+    # The elements of the update from the skipped ones on, with any others where it has ended.
+    low = writer.binary("add", skipped, writer.scalar(str(wide), "i64"))
+    piece = writer.dynamic_part(writer.padded(update, dim, wide, wide), dim, low, wide)
+    numbers = writer.binary("add", writer.counter(wide), writer.spread(skipped, tensor(wide, dtype="i64")))
+    return piece, begin, is_inside(writer, numbers, size)
+
+
+def _placed_update(writer: Writer, cut: Cut, update: Value, first: int) -> tuple[Value, Value, Value]:
+    """Return, for an update at a known coordinate, the elements for the whole part of the device."""
+    size, part = cut.shard.op.operands[1].shape[cut.dim], cut.shard.operands[0].shape[cut.dim]
+    offsets = [position * part - first for position in range(cut.parts)]
+    piece = WindowFetcher(cut, cut.dim, part).fetch(update, cut.runs(1), offsets)
+    lows = cut.by_device([-offset for offset in offsets])
+    highs = cut.by_device([size - offset for offset in offsets])
+    return piece, writer.scalar("0", "i64"), writer.mask(part, lows, highs)
+
+
+FORMS = {
+    "stablehlo.dynamic_slice": localize_dynamic_slice,
+    "stablehlo.dynamic_update_slice": localize_dynamic_update_slice,
+}

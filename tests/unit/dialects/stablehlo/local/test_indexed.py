@@ -1,0 +1,130 @@
+"""Updates, lookups and scatters along sharded dimensions, on host devices."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jax", reason="programs run through XLA")
+
+from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, type_of
+
+WHOLE = (8, 16)
+COLUMNS = '[{"x"}, {"y"}]'
+"""The columns are in four parts, the rows in two."""
+INDICES = """
+  %scale = stablehlo.constant dense<9.0> : tensor<6xf32>
+  %large = stablehlo.multiply %b0, %scale : tensor<6xf32>
+  %i = stablehlo.convert %large : (tensor<6xf32>) -> tensor<6xi32>
+  %pairs = stablehlo.reshape %i : (tensor<6xi32>) -> tensor<3x2xi32>
+  %first = stablehlo.slice %i [0:1] : (tensor<6xi32>) -> tensor<1xi32>
+  %start = stablehlo.reshape %first : (tensor<1xi32>) -> tensor<i32>
+  %second = stablehlo.slice %i [1:2] : (tensor<6xi32>) -> tensor<1xi32>
+  %other = stablehlo.reshape %second : (tensor<1xi32>) -> tensor<i32>
+  %none = stablehlo.constant dense<0> : tensor<i32>
+  %five = stablehlo.constant dense<5> : tensor<i32>
+  %late = stablehlo.constant dense<99> : tensor<i32>
+"""
+"""Indices of both signs, many of them out of range, that are known at run time only."""
+USED = Case("stablehlo.negate {0} : tensor<6xf32>", "tensor<6xf32>", [(6,)])
+
+
+def updated(size: tuple[int, int], starts: str) -> Case:
+    """Return an update of a part of the argument."""
+    types = f"({type_of(WHOLE)}, {type_of(size)}, tensor<i32>, tensor<i32>) -> {type_of(WHOLE)}"
+    return Case(f"stablehlo.dynamic_update_slice %a, {{0}}, {starts} : {types}", type_of(WHOLE), [size])
+
+
+def looked_up(indices: str, sizes: tuple[int, int], result: tuple[int, ...], numbers: str) -> Case:
+    """Return a lookup in the argument."""
+    kind = {"%i": "tensor<6xi32>", "%pairs": "tensor<3x2xi32>"}[indices]
+    attributes = f"dimension_numbers = #stablehlo.gather<{numbers}>, slice_sizes = array<i64: {sizes[0]}, {sizes[1]}>"
+    text = f'"stablehlo.gather"(%a, {indices}) <{{{{{attributes}}}}}> : ({type_of(WHOLE)}, {kind}) -> {type_of(result)}'
+    return Case(text, type_of(result))
+
+
+def scattered(indices: str, updates: tuple[int, ...], numbers: str, op: str = "add") -> Case:
+    """Return a scatter into the argument; an op named "" overwrites."""
+    kind = {"%i": "tensor<6xi32>", "%pairs": "tensor<3x2xi32>"}[indices]
+    body = f"%q = stablehlo.{op} %x, %y : tensor<f32>" if op else "%q = stablehlo.negate %y : tensor<f32>"
+    text = f"""\"stablehlo.scatter"(%a, {indices}, {{0}}) <{{{{
+        scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}}}> ({{{{
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        {body}
+        stablehlo.return %q : tensor<f32>
+      }}}}) : ({type_of(WHOLE)}, {kind}, {type_of(updates)}) -> {type_of(WHOLE)}"""
+    return Case(text, type_of(WHOLE), [updates])
+
+
+ROW = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
+COLUMN = "offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1"
+KEPT = "offset_dims = [0, 1], start_index_map = [1], index_vector_dim = 1"
+ELEMENT = "collapsed_slice_dims = [0, 1], start_index_map = [1, 0], index_vector_dim = 1"
+LOOKUPS = [
+    looked_up("%i", (1, 16), (6, 16), ROW),
+    looked_up("%i", (8, 1), (8, 6), COLUMN),
+    looked_up("%i", (8, 1), (8, 1, 6), KEPT),
+    looked_up("%pairs", (1, 1), (3,), ELEMENT),
+]
+INTO_ROW = (
+    "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+)
+INTO_COLUMN = (
+    "update_window_dims = [0], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = 1"
+)
+INTO_ELEMENT = "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1"
+
+
+@pytest.mark.parametrize("sharding", [COLUMNS, '[{}, {"y", "x"}]'])
+def test_updates_clamp_against_the_whole_and_may_straddle_shards(sharding: str) -> None:
+    """Starts that are known or not, out of range, and updates larger than a shard give what one device gives."""
+    cases = [
+        USED,
+        updated((8, 1), "%none, %start"),
+        updated((8, 3), "%none, %start"),
+        updated((8, 9), "%none, %other"),
+        updated((5, 7), "%start, %other"),
+        updated((8, 7), "%none, %five"),
+        updated((8, 7), "%none, %late"),
+    ]
+    text, gathered = run_cases(cases, WHOLE, sharding, prelude=INDICES)
+    assert gathered == []
+    assert "all_gather" not in text
+
+
+@pytest.mark.parametrize("sharding", [COLUMNS, '[{"y", "x"}, {}]'])
+def test_lookups_sum_what_each_device_has(sharding: str) -> None:
+    """Lookups of rows, columns and elements clamp against the whole, and nothing is gathered."""
+    text, gathered = run_cases([USED, *LOOKUPS], WHOLE, sharding, prelude=INDICES)
+    assert gathered == []
+    assert "all_gather" not in text
+
+
+@pytest.mark.parametrize("sharding", [COLUMNS, '[{"y", "x"}, {}]'])
+@pytest.mark.parametrize("updates", ["", '[{"y"}]'])
+def test_scatters_write_on_the_device_that_has_the_element(sharding: str, updates: str) -> None:
+    """Sums, maxima and overwriting of rows, columns and elements drop the same updates as one device does."""
+    rank_two = [scattered("%i", (6, 16), INTO_ROW), scattered("%i", (8, 6), INTO_COLUMN, "maximum")]
+    rank_two += [scattered("%i", (6, 16), INTO_ROW, ""), scattered("%i", (8, 6), INTO_COLUMN, "multiply")]
+    cases = [scattered("%pairs", (3,), INTO_ELEMENT)] if updates else rank_two
+    _, gathered = run_cases([USED, *cases], WHOLE, sharding, prelude=INDICES)
+    assert gathered == []
+
+
+def test_the_operand_of_sharded_updates_counts_once() -> None:
+    """Where the updates are sharded, and not the operand, partial results add up to one operand."""
+    mesh = 'sdy.mesh @mesh = <["x"=2, "y"=3], device_ids=[3, 1, 0, 2, 5, 4]>'
+    cases = [scattered("%i", (6, 16), INTO_ROW), scattered("%i", (6, 16), INTO_ROW, "multiply")]
+    cases += [scattered("%i", (6, 16), INTO_ROW, "maximum")]
+    text, gathered = run_cases([*cases], WHOLE, "[{}, {}]", others='[{"y"}, {}]', prelude=PRELUDE, mesh=mesh)
+    assert gathered == []
+    assert text.count('"stablehlo.all_reduce"') == len(cases)
+
+
+PRELUDE = """
+  %column = stablehlo.slice %b0 [0:6, 0:1] : (tensor<6x16xf32>) -> tensor<6x1xf32>
+  %values = stablehlo.reshape %column : (tensor<6x1xf32>) -> tensor<6xf32>
+  %scale = stablehlo.constant dense<9.0> : tensor<6xf32>
+  %large = stablehlo.multiply %values, %scale : tensor<6xf32>
+  %i = stablehlo.convert %large : (tensor<6xf32>) -> tensor<6xi32>
+"""
+"""Indices that are sharded as the updates are."""
