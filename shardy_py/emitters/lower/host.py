@@ -9,18 +9,21 @@ from math import prod
 from typing import Any, final
 
 import numpy as np
-from xdsl.dialects import builtin, func
+from xdsl.dialects import builtin, func, llvm
 
 from shardy_py.emitters.entry.arguments import ENTRY, SLICE
 from shardy_py.emitters.launch.grid import Launch
-from shardy_py.emitters.lower.llvm import ID_ARGUMENTS, llvm_text
+from shardy_py.emitters.lower.host_grid import GRID, grid_text
+from shardy_py.emitters.lower.host_phases import Storage, write_phases
+from shardy_py.emitters.lower.llvm import METADATA, function_text, global_text
 from shardy_py.emitters.lower.machine import binding, host_machine, optimize, parse
 from shardy_py.emitters.lower.target import HOST
+from shardy_py.emitters.lower.writer import ModuleWriter
 from shardy_py.emitters.passes.base import functions
+from shardy_py.emitters.passes.convert_index_type import index_width
 from shardy_py.emitters.run.memory import aligned
 from shardy_py.errors import Diagnostic, VerificationError
 
-GRID = "run_grid"
 _NUMBERS = count()
 
 
@@ -44,7 +47,7 @@ class HostKernel:
         self._slices = tuple(slices)
         # What runs is gone as soon as the compiler or the library is.
         self._compiler, self._library = _linked(llvm, name)
-        type_ = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        type_ = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._call = type_(self._library[GRID])
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]]) -> list[Any]:
@@ -74,14 +77,18 @@ class HostKernel:
         """Run all blocks over buffers: parameters, then results.
 
         Raises:
-            VerificationError: there are too few or too many, or one has another size.
+            VerificationError: there are too few or too many, one has another size, or not all threads of a block reach
+                a barrier.
         """
         found = tuple(buffer.nbytes for buffer in buffers)
         if tuple(max(1, size) for size in found) != self._sizes:
             message = f"the kernel takes buffers of {_listed(self._sizes)} bytes, there are {_listed(found)}"
             raise VerificationError(Diagnostic("run-arguments", message, op=self.name))
         pointers = (ctypes.c_void_p * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
-        self._call(ctypes.cast(pointers, ctypes.c_void_p), 0, self._blocks)
+        if self._call(ctypes.cast(pointers, ctypes.c_void_p), 0, self._blocks):
+            message = "threads of a block wait at different barriers, or some of them at none"
+            hint = "run the kernel in the interpreter, which names the thread and the barrier"
+            raise VerificationError(Diagnostic("non-uniform-barrier", message, op=self.name, hint=hint))
 
 
 def _listed(sizes: Sequence[int]) -> str:
@@ -92,7 +99,7 @@ def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
     """Return a kernel that this processor runs.
 
     Args:
-        module: The module after the last pass.
+        module: The module after the last pass; it is changed.
         launch: The grid.
 
     Raises:
@@ -101,9 +108,41 @@ def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
     """
     (entry,) = [function for function in functions(module) if ENTRY in function.attributes]
     sizes, slices = (_facts(entry, name) for name in ("llvm.dereferenceable", SLICE))
-    name = entry.sym_name.data
-    text = llvm_text(module, launch, HOST) + "\n" + grid_text(name, len(sizes), launch)
-    return HostKernel(text, name, prod(launch.blocks), sizes, slices)
+    return HostKernel(host_text(module, launch), entry.sym_name.data, prod(launch.blocks), sizes, slices)
+
+
+def host_text(module: builtin.ModuleOp, launch: Launch) -> str:
+    """Return a kernel for the host as text for LLVM: a function per phase, and one that runs blocks.
+
+    Args:
+        module: The module after the last pass; it is changed.
+        launch: The grid.
+
+    Raises:
+        UnsupportedError: an op or a type has no text.
+    """
+    writer = ModuleWriter(HOST, index_width(module))
+    tiles = []
+    for op in module.body.block.ops:
+        if isinstance(op, llvm.GlobalOp) and op.value is None:
+            tiles.append(_tile(op, writer))
+        elif isinstance(op, llvm.GlobalOp):
+            writer.globals.append(global_text(op, writer))
+    phases = None
+    for function in functions(module):
+        if ENTRY in function.attributes:
+            buffers = len(function.body.blocks[0].args)
+            phases = write_phases(function, writer, launch, tiles)
+        else:
+            writer.functions.append(function_text(function, writer))
+    assert phases is not None
+    return f"{writer.text}\n{grid_text(phases, buffers, launch)}\n{METADATA}\n"
+
+
+def _tile(op: llvm.GlobalOp, writer: ModuleWriter) -> Storage:
+    array = op.global_type
+    assert isinstance(array, llvm.LLVMArrayType)
+    return Storage(f"%{op.sym_name.data}", writer.type(array.type), array.size.data)
 
 
 def _facts(entry: func.FuncOp, name: str) -> list[int]:
@@ -118,71 +157,15 @@ def _facts(entry: func.FuncOp, name: str) -> list[int]:
     return found
 
 
-def grid_text(name: str, buffers: int, launch: Launch) -> str:
-    """Return the function that runs some blocks of a kernel: a loop over blocks around loops over threads.
-
-    Args:
-        name: The kernel's name.
-        buffers: The number of its buffers.
-        launch: The grid.
-    """
-    lines = [f"define void @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {{", "entry:"]
-    for number in range(buffers):
-        lines.append(f"  %place{number} = getelementptr ptr, ptr %buffers, i64 {number}")
-        lines.append(f"  %buffer{number} = load ptr, ptr %place{number}")
-    lines += ["  br label %blocks", "blocks:"]
-    lines += ["  %block = phi i64 [ %first, %entry ], [ %block.next, %blocks.next ]"]
-    lines += ["  %block.more = icmp slt i64 %block, %last", "  br i1 %block.more, label %threads.z, label %done"]
-    x, y, _ = launch.blocks
-    lines += ["threads.z:", f"  %block.row = udiv i64 %block, {x}"]
-    for axis, text in (("x", f"urem i64 %block, {x}"), ("y", f"urem i64 %block.row, {y}")):
-        lines.append(f"  %block.wide.{axis} = {text}")
-    lines.append(f"  %block.wide.z = udiv i64 %block.row, {y}")
-    lines += [f"  %block.{axis} = trunc nuw i64 %block.wide.{axis} to i32" for axis in "xyz"]
-    lines.append("  br label %threads.z.head")
-    lines += _thread_loops(name, buffers, launch)
-    lines += ["blocks.next:", "  %block.next = add nsw i64 %block, 1", "  br label %blocks"]
-    return "\n".join([*lines, "done:", "  ret void", "}"]) + "\n"
-
-
-def _thread_loops(name: str, buffers: int, launch: Launch) -> list[str]:
-    """Return the loops over the threads of a block, along x innermost."""
-    arguments = [f"ptr %buffer{number}" for number in range(buffers)] + [f"i32 {item}" for item in ID_ARGUMENTS]
-    outer = {"z": "threads.z", "y": "threads.z.head", "x": "threads.y.head"}
-    after = {"z": "blocks.next", "y": "threads.z.next", "x": "threads.y.next"}
-    inner = {"z": "threads.y.head", "y": "threads.x.head"}
-    lines: list[str] = []
-    for axis in "zyx":
-        lines += [f"threads.{axis}.head:"]
-        back = f"threads.{axis}.next" if axis != "x" else "threads.x.head"
-        lines += [f"  %thread.{axis} = phi i32 [ 0, %{outer[axis]} ], [ %thread.{axis}.next, %{back} ]"]
-        if axis in inner:
-            lines += [f"  br label %{inner[axis]}"]
-        else:
-            lines += [f"  call void @{name}({', '.join(arguments)})", *_step(axis, launch, after[axis])]
-    for axis in "yz":
-        lines += [f"threads.{axis}.next:", *_step(axis, launch, after[axis])]
-    return lines
-
-
-def _step(axis: str, launch: Launch, after: str) -> list[str]:
-    size = launch.threads["xyz".index(axis)]
-    return [
-        f"  %thread.{axis}.next = add nuw nsw i32 %thread.{axis}, 1",
-        f"  %thread.{axis}.more = icmp ult i32 %thread.{axis}.next, {size}",
-        f"  br i1 %thread.{axis}.more, label %threads.{axis}.head, label %{after}",
-    ]
-
-
 def _linked(text: str, name: str) -> tuple[Any, Any]:
     """Compile a text and link it; return the compiler and the library, which live as long as the kernel."""
-    llvm = binding()
+    found = binding()
     machine = host_machine()
     module = parse(text)
     optimize(module, machine, vectorize=True)
     code = machine.emit_object(module)
-    compiler = llvm.create_lljit_compiler()
-    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)
+    compiler = found.create_lljit_compiler()
+    builder = found.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)
     try:
         library = builder.link(compiler, f"{name}_{next(_NUMBERS)}")
     except RuntimeError as error:

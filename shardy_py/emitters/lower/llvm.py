@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from xdsl.dialects import builtin, func
 from xdsl.dialects import llvm as llvm_dialect
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from shardy_py.emitters.entry.arguments import ENTRY
 from shardy_py.emitters.launch.grid import Launch
@@ -24,18 +24,18 @@ _FAMILIES = (integers, floats, functions, memory, control, atomics, threads)
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {name: handler for family in _FAMILIES for name, handler in family.HANDLERS.items()}
 )
-ID_ARGUMENTS = tuple(f"%{kind}.{dimension}" for kind in ("thread", "block") for dimension in "xyz")
 _ATTRIBUTES = "#0"
+METADATA = "!0 = !{}"
+"""The node that marks invariant loads."""
 
 
 def llvm_text(module: builtin.ModuleOp, launch: Launch, target: Target) -> str:
-    """Return a kernel as text for LLVM.
+    """Return a kernel for a device as text for LLVM.
 
     Args:
         module: The module after the last pass.
         launch: Its grid.
-        target: The processor. For a device the entry function is a kernel; for the host it takes the ids of its thread
-            and block behind the buffers.
+        target: The device.
 
     Raises:
         UnsupportedError: an op or a type has no text.
@@ -43,17 +43,16 @@ def llvm_text(module: builtin.ModuleOp, launch: Launch, target: Target) -> str:
     writer = ModuleWriter(target, index_width(module))
     for op in module.body.block.ops:
         if isinstance(op, llvm_dialect.GlobalOp):
-            writer.globals.append(_global(op, writer))
+            writer.globals.append(global_text(op, writer))
         elif isinstance(op, func.FuncOp):
-            writer.functions.append(_function(op, writer, launch))
-    more = ["!0 = !{}"]
-    if target.is_device:
-        size = ",".join(str(number) for number in launch.threads)
-        more.insert(0, f'attributes {_ATTRIBUTES} = {{ nounwind "nvvm.reqntid"="{size}" }}')
-    return writer.text + "\n" + "\n".join(more) + "\n"
+            writer.functions.append(function_text(op, writer))
+    size = ",".join(str(number) for number in launch.threads)
+    attributes = f'attributes {_ATTRIBUTES} = {{ nounwind "nvvm.reqntid"="{size}" }}'
+    return f"{writer.text}\n{attributes}\n{METADATA}\n"
 
 
-def _global(op: llvm_dialect.GlobalOp, writer: ModuleWriter) -> str:
+def global_text(op: llvm_dialect.GlobalOp, writer: ModuleWriter) -> str:
+    """Return a constant, or memory that threads share."""
     if op.value is None:
         shared = f"internal addrspace({op.addr_space.value.data}) global"
         return f"@{op.sym_name.data} = {shared} {writer.type(op.global_type)} undef, align 16"
@@ -64,7 +63,8 @@ def _global(op: llvm_dialect.GlobalOp, writer: ModuleWriter) -> str:
     return f"{text}, align 16"
 
 
-def _function(function: func.FuncOp, module: ModuleWriter, launch: Launch) -> str:
+def function_text(function: func.FuncOp, module: ModuleWriter) -> str:
+    """Return a function; that of an entry function is a kernel."""
     writer = FunctionWriter(module)
     blocks = list(function.body.blocks)
     is_entry = ENTRY in function.attributes
@@ -77,7 +77,8 @@ def _function(function: func.FuncOp, module: ModuleWriter, launch: Launch) -> st
     for block in ordered:
         if block is not blocks[0]:
             writer.lines = []
-        _block(block, writer)
+        for op in block.ops:
+            write_op(op, writer)
         texts[block] = writer.lines
     # What loops pass back to their head is known only now.
     incoming = _incoming(ordered)
@@ -91,20 +92,22 @@ def _function(function: func.FuncOp, module: ModuleWriter, launch: Launch) -> st
 
 def _head(function: func.FuncOp, writer: FunctionWriter, *, is_entry: bool) -> str:
     """Return the line that begins a function; the names of its arguments are bound."""
-    is_device = writer.target.is_device
+    arguments = ", ".join(function_arguments(function, writer, is_entry=is_entry))
+    name = function.sym_name.data
+    if is_entry:
+        return f"define ptx_kernel void @{name}({arguments}) {_ATTRIBUTES} {{"
+    result = control.result_type(writer, list(function.function_type.outputs))
+    return f"define internal {result} @{name}({arguments}) nounwind {{"
+
+
+def function_arguments(function: func.FuncOp, writer: FunctionWriter, *, is_entry: bool) -> list[str]:
+    """Return the arguments of a function, with what is known of buffers; their names are bound."""
     arguments = []
     for number, argument in enumerate(function.body.blocks[0].args):
         name = f"%arg{number}"
         writer.bind(argument, name)
         arguments.append(f"{writer.type(argument)} {_attributes(function, number, is_entry=is_entry)}{name}")
-    name = function.sym_name.data
-    result = control.result_type(writer, list(function.function_type.outputs))
-    if not is_entry:
-        return f"define internal {result} @{name}({', '.join(arguments)}) nounwind {{"
-    if is_device:
-        return f"define ptx_kernel void @{name}({', '.join(arguments)}) {_ATTRIBUTES} {{"
-    arguments += [f"i32 {item}" for item in ID_ARGUMENTS]
-    return f"define internal void @{name}({', '.join(arguments)}) alwaysinline nounwind {{"
+    return arguments
 
 
 def _attributes(function: func.FuncOp, number: int, *, is_entry: bool) -> str:
@@ -123,15 +126,17 @@ def _attributes(function: func.FuncOp, number: int, *, is_entry: bool) -> str:
     return "".join(f"{item} " for item in found)
 
 
-def _block(block: Block, writer: FunctionWriter) -> None:
-    for op in block.ops:
-        handler = HANDLERS.get(op.name)
-        if handler is None:
-            hint = "run all passes before"
-            raise UnsupportedError(
-                Diagnostic("llvm-op", "no instructions of LLVM are known for the op", op=op.name, hint=hint)
-            )
-        handler(writer, op)
+def write_op(op: Operation, writer: FunctionWriter) -> None:
+    """Write the instructions of an op.
+
+    Raises:
+        UnsupportedError: there are none.
+    """
+    handler = HANDLERS.get(op.name)
+    if handler is None:
+        message, hint = "no instructions of LLVM are known for the op", "run all passes before"
+        raise UnsupportedError(Diagnostic("llvm-op", message, op=op.name, hint=hint))
+    handler(writer, op)
 
 
 def _in_order(blocks: list[Block]) -> list[Block]:

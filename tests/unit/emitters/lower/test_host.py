@@ -13,8 +13,11 @@ import numpy as np
 
 from shardy_py.emitters import emit
 from shardy_py.emitters.launch.grid import Launch
-from shardy_py.emitters.lower.host import GRID, HostKernel, grid_text
+from shardy_py.emitters.lower.host import HostKernel
+from shardy_py.emitters.lower.host_grid import GRID, grid_text
+from shardy_py.emitters.lower.host_phases import HostPhases
 from shardy_py.emitters.lower.machine import parse
+from shardy_py.emitters.lower.phases import DONE
 from shardy_py.emitters.run.memory import ALIGNMENT, aligned
 from shardy_py.errors import OptionError, VerificationError
 from tests.unit.emitters.fusions import ADD_SLICE_PAD, LOG_TRANSPOSE_ADD, NEGATE, fusion_of
@@ -103,7 +106,7 @@ def test_every_thread_of_the_grid_runs_once() -> None:
     """The loops go over all blocks and threads, along all of their dimensions."""
     launch = Launch((3, 2, 2), (4, 3, 2))
     ids = ", ".join(f"i32 %{kind}.{axis}" for kind in ("thread", "block") for axis in "xyz")
-    body = [f"define internal void @count(ptr %p, {ids}) {{"]
+    body = [f"define internal i32 @count(ptr %p, {ids}, i32 %thread) {{"]
     terms = ["%thread.x"]
     for size, name in zip(
         (4, 12, 24, 72, 144), ("%thread.y", "%thread.z", "%block.x", "%block.y", "%block.z"), strict=True
@@ -112,10 +115,10 @@ def test_every_thread_of_the_grid_runs_once() -> None:
         body += [f"  %m{number} = mul i32 {name}, {size}", f"  %s{number} = add i32 {terms[-1]}, %m{number}"]
         terms.append(f"%s{number}")
     body += [f"  %q = getelementptr i32, ptr %p, i32 {terms[-1]}", "  %o = load i32, ptr %q", "  %n = add i32 %o, 1"]
-    body += ["  store i32 %n, ptr %q", "  ret void", "}"]
-    text = "\n".join(body) + "\n" + grid_text("count", 1, launch)
+    body += ["  store i32 %n, ptr %q", "  ret i32 -1", "}"]
+    text = "\n".join(body) + "\n" + grid_text(HostPhases(("count",), ((DONE,),), ()), 1, launch)
     parse(text)
     counts = np.zeros(288, np.int32)
-    HostKernel(text, "count", 12, [counts.nbytes]).run_into([counts])
+    HostKernel(text, "count", 12, [counts.nbytes], [0]).run_into([counts])
     assert (counts == 1).all()
     assert f"@{GRID}" in text

@@ -10,9 +10,10 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
 from shardy_py.emitters.dialect.text import parse_kernel_module
 from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.lower.host import host_text
 from shardy_py.emitters.lower.llvm import llvm_text
 from shardy_py.emitters.lower.machine import parse
-from shardy_py.emitters.lower.target import HOST, nvptx
+from shardy_py.emitters.lower.target import nvptx
 from shardy_py.errors import UnsupportedError, VerificationError
 
 BRANCHES = """builtin.module attributes {dlti.dl_spec = #dlti.dl_spec<index = 32 : i32>} {
@@ -63,8 +64,8 @@ def test_the_text_of_a_device() -> None:
 
 
 def test_the_text_of_the_host() -> None:
-    """For the host the entry function takes the ids; the rest is the same text."""
-    text = llvm_text(parse_kernel_module(BRANCHES), LAUNCH, HOST)
+    """For the host the entry function takes the ids and is run by loops; the rest is the same text."""
+    text = host_text(parse_kernel_module(BRANCHES), LAUNCH)
     assert "i32 %thread.x" in text
     assert "llvm.nvvm" not in text
     assert "target" not in text
@@ -89,7 +90,7 @@ def test_ops_without_instructions() -> None:
 }"""
     )
     with pytest.raises(UnsupportedError, match="LLVM has no type for"):
-        llvm_text(module, LAUNCH, HOST)
+        llvm_text(module, LAUNCH, nvptx(has_libdevice=False))
     module = parse_kernel_module(
         """func.func @main(%i: index) -> index attributes {xla.entry} {
   %r = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 * 2), domain: d0 in [0, 3]">(%i)
@@ -97,7 +98,7 @@ def test_ops_without_instructions() -> None:
 }"""
     )
     with pytest.raises(UnsupportedError, match="no instructions of LLVM") as caught:
-        llvm_text(module, LAUNCH, HOST)
+        llvm_text(module, LAUNCH, nvptx(has_libdevice=False))
     assert caught.value.diagnostics[0].op == "xla_gpu.apply_indexing"
 
 

@@ -1,0 +1,99 @@
+"""The grid of a kernel on the host: a loop over blocks around, for each phase, loops over the threads of a block."""
+
+from __future__ import annotations
+
+from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.lower.host_phases import ID_ARGUMENTS, HostPhases
+from shardy_py.emitters.lower.phases import DONE
+
+GRID = "run_grid"
+_ALIGNMENT = 64
+
+
+def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
+    """Return the function that runs some blocks of a kernel; it gives 1 if threads of a block part at a barrier.
+
+    Args:
+        phases: The phases of the kernel.
+        buffers: The number of its buffers.
+        launch: The grid.
+    """
+    lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {{", "entry:"]
+    for item in phases.storage:
+        lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
+    lines += [f"  %{_name(number)}.known = alloca i32" for number, exits in enumerate(phases.exits) if len(exits) > 1]
+    for number in range(buffers):
+        lines.append(f"  %place{number} = getelementptr ptr, ptr %buffers, i64 {number}")
+        lines.append(f"  %buffer{number} = load ptr, ptr %place{number}")
+    lines += ["  br label %blocks", "blocks:"]
+    lines += ["  %block = phi i64 [ %first, %entry ], [ %block.next, %blocks.next ]"]
+    lines += ["  %block.more = icmp slt i64 %block, %last", "  br i1 %block.more, label %block.begin, label %done"]
+    x, y, _ = launch.blocks
+    lines += ["block.begin:", f"  %block.row = udiv i64 %block, {x}"]
+    for axis, text in (("x", f"urem i64 %block, {x}"), ("y", f"urem i64 %block.row, {y}")):
+        lines.append(f"  %block.wide.{axis} = {text}")
+    lines.append(f"  %block.wide.z = udiv i64 %block.row, {y}")
+    lines += [f"  %block.{axis} = trunc nuw i64 %block.wide.{axis} to i32" for axis in "xyz"]
+    lines.append(f"  br label %{_name(0)}")
+    for number in range(len(phases.names)):
+        lines += _phase(phases, number, buffers, launch)
+    lines += ["blocks.next:", "  %block.next = add nsw i64 %block, 1", "  br label %blocks"]
+    return "\n".join([*lines, "apart:", "  ret i32 1", "done:", "  ret i32 0", "}"]) + "\n"
+
+
+def _name(number: int) -> str:
+    return "blocks.next" if number == DONE else f"phase{number}"
+
+
+def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
+    """Return the loops over the threads of a block, along x innermost, and what follows them."""
+    own, exits = _name(number), phases.exits[number]
+    lines = [f"{own}:", f"  br label %{own}.z.head"]
+    outer = {"z": own, "y": f"{own}.z.head", "x": f"{own}.y.head"}
+    after = {"z": f"{own}.end", "y": f"{own}.z.next", "x": f"{own}.y.next"}
+    inner = {"z": f"{own}.y.head", "y": f"{own}.x.head"}
+    for axis in "zyx":
+        back = f"{own}.{axis}.next"
+        lines += [f"{own}.{axis}.head:"]
+        lines += [f"  %{own}.{axis} = phi i32 [ 0, %{outer[axis]} ], [ %{own}.{axis}.more, %{back} ]"]
+        lines += [f"  br label %{inner[axis]}"] if axis in inner else _call(phases, number, buffers, launch)
+    for axis in "xyz":
+        size = launch.threads["xyz".index(axis)]
+        lines += [
+            f"{own}.{axis}.next:",
+            f"  %{own}.{axis}.more = add nuw nsw i32 %{own}.{axis}, 1",
+            f"  %{own}.{axis}.again = icmp ult i32 %{own}.{axis}.more, {size}",
+            f"  br i1 %{own}.{axis}.again, label %{own}.{axis}.head, label %{after[axis]}",
+        ]
+    lines.append(f"{own}.end:")
+    if len(exits) == 1:
+        return [*lines, f"  br label %{_name(exits[0])}"]
+    cases = " ".join(f"i32 {value}, label %{_name(value)}" for value in exits[1:])
+    return [*lines, f"  switch i32 %{own}.exit, label %{_name(exits[0])} [{cases}]"]
+
+
+def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
+    """Return the call of a phase for one thread; all threads must leave it as the first one does."""
+    own = _name(number)
+    x, y, _ = launch.threads
+    ids = {item: f"%{own}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
+    arguments = [f"ptr %buffer{place}" for place in range(buffers)] + [f"i32 {ids[item]}" for item in ID_ARGUMENTS]
+    arguments += [f"i32 %{own}.thread", *(f"ptr {item.name}" for item in phases.storage)]
+    lines = [
+        f"  %{own}.row = mul nuw nsw i32 %{own}.z, {y}",
+        f"  %{own}.line = add nuw nsw i32 %{own}.row, %{own}.y",
+        f"  %{own}.before = mul nuw nsw i32 %{own}.line, {x}",
+        f"  %{own}.thread = add nuw nsw i32 %{own}.before, %{own}.x",
+        f"  %{own}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})",
+    ]
+    if len(phases.exits[number]) == 1:
+        return [*lines, f"  br label %{own}.x.next"]
+    lines += [
+        f"  %{own}.is.first = icmp eq i32 %{own}.thread, 0",
+        f"  %{own}.before.exit = load i32, ptr %{own}.known",
+        f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
+        f"  store i32 %{own}.first, ptr %{own}.known",
+        f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
+        f"  br i1 %{own}.same, label %{own}.x.next, label %apart",
+    ]
+    return lines
