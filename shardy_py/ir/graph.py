@@ -194,6 +194,11 @@ class Op:
         return self.program.locate(self)
 
     @property
+    def scope(self) -> str:
+        """The name of the source location: JAX's name stack (``jit(step)/jvp(layer_3)/mlp/dot_general``), or ""."""
+        return self.program.scope_of(self)
+
+    @property
     def parent_op(self) -> Op | None:
         """The op whose region this op stands in."""
         return self.parent.parent_op if self.parent else None
@@ -450,6 +455,7 @@ class Program:
         self.plugin_problems: dict[object, Diagnostic] = {}
         self.call_sites: dict[int, Op] = {}
         self.locate: Callable[[Op], str] = lambda op: ""
+        self.scope_of: Callable[[Op], str] = lambda op: ""
 
     def new_function_results(self, function: Op, types: Iterable[Type]) -> None:
         """Give a function one value per result, to carry its sharding."""

@@ -37,7 +37,8 @@ class _Copier:
         result.plugin_problems = program.plugin_problems
         result.has_foreign_types = program.has_foreign_types
         _take_ids(program, result)
-        result.locate = _Locate(program)
+        ops = _OpsOf(program)
+        result.locate, result.scope_of = ops.location, ops.scope
         return result
 
     def _fill(self, block: Block, new_block: Block) -> None:
@@ -117,15 +118,24 @@ def _take_ids(program: Program, copied: Program) -> None:
         item.next_op_id, item.next_value_id = count(op_id).__next__, count(value_id).__next__
 
 
-class _Locate:
-    """Locations of the ops of a copy, taken from the program that was copied."""
+class _OpsOf:
+    """Locations and scopes of the ops of a copy, taken from the program that was copied."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._ops: dict[int, Op] | None = None
 
-    def __call__(self, op: Op) -> str:
+    def location(self, op: Op) -> str:
+        """Return the location of the op that an op is a copy of."""
+        found = self._find(op)
+        return found.location if found is not None else ""
+
+    def scope(self, op: Op) -> str:
+        """Return the scope of the op that an op is a copy of."""
+        found = self._find(op)
+        return found.scope if found is not None else ""
+
+    def _find(self, op: Op) -> Op | None:
         if self._ops is None:
             self._ops = {item.id: item for item in self._program.walk()}
-        found = self._ops.get(op.id)
-        return found.location if found is not None else ""
+        return self._ops.get(op.id)

@@ -13,7 +13,7 @@ from shardy_py.frontends.mlir.attributes import AttributeSet, AttributeSets, Nat
 from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import ensure_shardy
-from shardy_py.frontends.mlir.native_errors import location_text
+from shardy_py.frontends.mlir.native_errors import location_text, scope_text
 from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
 from shardy_py.frontends.mlir.value_names import native_values
@@ -40,7 +40,7 @@ def import_native(
     codec = Codec(module.context)
     program.origin = NativeProgram(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)
-    program.locate = _locate
+    program.locate, program.scope_of = _locate, _scope
     with no_garbage_collection(keep=True):
         _Importer(program, module).run(module)
         program.has_foreign_types = None if codec.types.has_foreign else False
@@ -50,9 +50,18 @@ def import_native(
 
 
 def _locate(op: Op) -> str:
-    # A copy that was not written yet is where its original is.
-    native = op.handle.native if op.handle is not None else getattr(op.attributes, "model_native", None)
+    native = _native(op)
     return "" if native is None else location_text(native.location, op.program.origin.name)
+
+
+def _scope(op: Op) -> str:
+    native = _native(op)
+    return "" if native is None else scope_text(native.location)
+
+
+def _native(op: Op) -> Any:
+    # A copy that was not written yet is where its original is.
+    return op.handle.native if op.handle is not None else getattr(op.attributes, "model_native", None)
 
 
 def _all_ops(module: ir.Module) -> list[ir.Operation]:

@@ -11,6 +11,7 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, ShardyError
 
 _LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_SCOPE = re.compile(r'loc\((?:fused(?:<[^>]*>)?\[)?"((?:[^"\\]|\\.)*)"(?!:\d)')
 _SUBJECT = re.compile(r"^'([\w$.-]+)' op ")
 
 
@@ -26,6 +27,16 @@ def location_text(native: object, name: str = "-") -> str:
         return ""
     file, line, column = match.groups()
     return f"{name if file == '-' else file}:{line}:{column}"
+
+
+def scope_text(native: object) -> str:
+    """Return the name of a native location, without the names of the frames of a call stack; "" where it has none.
+
+    Args:
+        native: The location.
+    """
+    match = _SCOPE.match(str(native))
+    return "" if match is None else match[1]
 
 
 def diagnostics_of(error: ir.MLIRError, code: str, name: str = "-") -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, verify_module
-from shardy_py.frontends.mlir.native_errors import location_text
+from shardy_py.frontends.mlir.native_errors import location_text, scope_text
 
 TEXT = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
 
@@ -144,6 +144,22 @@ def test_an_invalid_module_in_memory_is_an_error():
 def test_locations_are_given_as_file_line_and_column(native, expected):
     """The innermost file of a location is what a reader can open."""
     assert location_text(native, "x") == expected
+
+
+@pytest.mark.parametrize(
+    ("native", "expected"),
+    [
+        ('loc("a.py":3:7)', ""),
+        ('loc("jit(f)/jvp(layer_0)/add"("a.py":3:7))', "jit(f)/jvp(layer_0)/add"),
+        ('loc("jit(f)/mul"(callsite("f"("a.py":1:2) at "main"("a.py":9:1))))', "jit(f)/mul"),
+        ('loc(callsite("f"("a.py":1:2) at "main"("a.py":9:1)))', ""),
+        ('loc(fused["jit(f)/mul"("a.py":1:2), "b.py":3:4])', "jit(f)/mul"),
+        ("loc(unknown)", ""),
+    ],
+)
+def test_scopes_are_the_names_of_locations(native, expected):
+    """The name stack is what a location is called, never a frame of its call stack."""
+    assert scope_text(native) == expected
 
 
 def test_what_jax_lowers_is_copied():
