@@ -13,7 +13,7 @@ import nox
 
 nox.needs_version = ">=2024.3.2"
 nox.options.default_venv_backend = "none"
-CHECKS = ("lint", "format", "types", "imports", "tests", "docs", "wheel", "slow", "conformance", "fuzz")
+CHECKS = ("lint", "format", "types", "imports", "tests", "docs", "wheel", "slow", "browser", "conformance", "fuzz")
 nox.options.sessions = CHECKS
 
 NO_TEST_SELECTED = 5
@@ -65,6 +65,12 @@ def wheel(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """Run the longer tests."""
     _run_marked(session, "slow", "-n", "2", "--ignore=tests/packaging")
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Open pages in Chromium; where there is none, its tests are skipped and say so."""
+    _run_marked(session, "browser")
 
 
 @nox.session

@@ -9,6 +9,7 @@ from attrs import define
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.engine_options import engine_options
 from shardy_py.api.foreign_types import require_shapes
+from shardy_py.api.given_run import keep_given
 from shardy_py.api.keywords import takes
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Options, PropagateArguments
@@ -54,6 +55,7 @@ def propagate(given: PropagateArguments) -> Result:
     registry = make_semantics(given, given.registry)
     engine = engine_options(given, registry, schedule=given.schedule, op_priorities=given.op_priorities)
     stage("import")
+    again = keep_given(given, registry) if given.trace else None
     read = read_input(given, registry)
     program, main, registry = read.program, read.main, read.registry
     stage("prepare")
@@ -91,6 +93,7 @@ def propagate(given: PropagateArguments) -> Result:
         copies=copies.report(program) if given.record_copies and copies is not None else None,
         trace=None if recording is None else recording.trace,
         has_explicit_collectives=given.explicit_collectives or given.local,
+        given=again,
     )
     if given.local:
         result.local()

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from shardy_py.api.explaining import Explainer
+    from shardy_py.api.given_run import GivenRun
     from shardy_py.api.memory import MemoryReport
     from shardy_py.explain.answer.op_explanation import OpExplanation
     from shardy_py.explain.answer.unsettled import NotSettled
     from shardy_py.explain.answer.value_explanation import ValueExplanation
     from shardy_py.explain.record.trace import Trace
+    from shardy_py.explore.page import Page
     from shardy_py.layout.policies import LayoutPolicy
+    from shardy_py.schedule.given import ScheduleLike
     from shardy_py.targets.jax import CompiledModule
     from shardy_py.targets.local import LocalProgram
 
@@ -52,6 +55,7 @@ class Result:
         trace: What propagated and what did not; None without ``trace``.
         has_explicit_collectives: Whether all communication is explicit.
         copies: The copies of constants, one per use, with reasons; None without ``record_copies``.
+        given: The program and the options that it was propagated with; None without ``trace``.
     """
 
     module: Any
@@ -63,6 +67,7 @@ class Result:
     copies: tuple[ConstantCopy, ...] | None = None
     trace: Trace | None = None
     has_explicit_collectives: bool = False
+    given: GivenRun | None = None
     _local: dict[LocalOptions, LocalProgram] = field(factory=dict, init=False, repr=False)
 
     @cached_property
@@ -251,6 +256,29 @@ class Result:
         if self.trace is None:
             raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
         return Explainer(self.program, self.main, self.registry, self.trace, self.value)
+
+    @checked
+    def explore(self, *, against: ScheduleLike | None = None, machine: Any = None, title: str = "") -> Page:
+        """Return a page that shows the program: shardings, the reasons for them, costs.
+
+        In a notebook it shows itself; ``html`` of it is one file that needs no network. The program is propagated
+        again, as it was given.
+
+        Args:
+            against: Another order of ops, to show beside that of the run.
+            machine: What the program runs on, for times: a machine, its name, or a TOML file.
+            title: The title of the page.
+
+        Raises:
+            OptionError: the run was not traced.
+            ShardyError: an option is not valid.
+        """
+        from shardy_py.explore.explore import ExploreOptions, explore_again
+
+        if self.given is None:
+            raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
+        options = ExploreOptions(against=against, machine=machine, title=title)
+        return explore_again(self.given.arguments(), options)
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:

@@ -72,10 +72,14 @@ class Trace:
     def moves(self) -> Iterator[SlotMove]:
         """Yield the moves of all accepted updates, in order."""
         for number, update in self.history.updates:
-            yield from self.moves_of(number)
-            for change in update.changes:
-                if change.is_tied:
-                    yield from self._group_moves(number, update, change)
+            yield from self.moves_of_update(number, update)
+
+    def moves_of_update(self, number: int, update: Update) -> Iterator[SlotMove]:
+        """Yield the moves of the accepted update of a visit, those within sharding groups among them."""
+        yield from self.moves_of(number)
+        for change in update.changes:
+            if change.is_tied:
+                yield from self._group_moves(number, update, change)
 
     def moves_of(self, number: int) -> Iterator[SlotMove]:
         """Yield the moves of one visit; those within sharding groups aside."""

@@ -85,7 +85,7 @@ def test_locations_are_those_of_the_original():
 
 def test_scopes_are_those_of_the_original():
     """An op of a copy has the name stack of its original, a new op has none."""
-    named = LOOP.replace("-> tensor<4xf32>\n    \"toy.yield", '-> tensor<4xf32> loc("jit(f)/layer_0/add")\n    "toy.yield')
+    named = LOOP.replace('\n    "toy.yield', ' loc("jit(f)/layer_0/add")\n    "toy.yield')
     program = _read(named)
     copied = copy_program(program)
     assert _add_of(copied).scope == _add_of(program).scope == "jit(f)/layer_0/add"

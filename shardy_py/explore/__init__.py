@@ -1,0 +1,1 @@
+"""The page that shows a program: its shardings, why they are so, what they cost; and the same for Model Explorer."""

@@ -1,0 +1,320 @@
+// The graph: groups that unfold, edges as thick as what moves; only what is in sight is drawn.
+
+const MOST_DRAWN = 420;
+const LONG = 1400;
+
+class Graph extends HTMLElement {
+  start(state, run) {
+    this.state = state;
+    this.model = state.model;
+    this.run = run;
+    this.edges = state.edges ||= new Edges(this.model);
+    this.view = state.view ||= { x: 0, y: 0, scale: 1 };
+    this.svg = draw("svg", { tabindex: 0, role: "application", "aria-roledescription": "graph",
+      "aria-label": "Graph of the program. Arrow keys go along edges and to neighbours, Enter unfolds or folds, plus and minus zoom, 0 shows all." });
+    this.layer = draw("g");
+    this.svg.append(this.layer);
+    this.replaceChildren(this.bar(), this.svg);
+    this.listen();
+    this.lay();
+    new ResizeObserver(() => this.later()).observe(this.svg);
+    state.addEventListener("change", ({ detail }) => this.changed(detail));
+  }
+
+  bar() {
+    const button = (text, name, action) => make("button", { type: "button", "aria-label": name, title: name, onclick: action }, text);
+    this.caption = make("span", { class: "faint" });
+    return make("div", { class: "bar" }, button("+", "Zoom in", () => this.zoom(1.3)), button("−", "Zoom out", () => this.zoom(1 / 1.3)),
+      button("Fit", "Show all", () => this.fit()), button("Fold", "Fold all groups", () => this.foldAll()), this.caption);
+  }
+
+  foldAll() {
+    this.state.set({ expanded: new Set(this.model.roots.slice(0, 1)) });
+    this.fit();
+  }
+
+  changed(names) {
+    if (names.includes("expanded") || names.includes("run")) this.lay();
+    if (this.state.reveal && names.includes("chosen")) this.reveal(this.state.chosen);
+    if (names.includes("view") || names.some((name) => name !== "measure")) this.later();
+  }
+
+  get shownRun() { return this.run ?? this.state.run; }
+
+  lay() {
+    const { state } = this;
+    if (state.laid !== state.expanded) {
+      const before = state.layout && state.chosen >= 0 && state.layout.places.get(state.chosen);
+      state.layout = new Layout(this.model, this.edges, state.expanded);
+      state.laid = state.expanded;
+      const after = before && state.layout.places.get(state.chosen);
+      if (after) {
+        // What was clicked on stays under the pointer.
+        this.view.x += (after.x - before.x) * -this.view.scale;
+        this.view.y += (after.y - before.y) * -this.view.scale;
+      }
+    }
+    this.places = state.layout.places;
+    this.visible = new VisibleEdges(this.model, this.edges, this.places, this.model.runs[this.shownRun]);
+    this.touching = new Map();
+    for (const edge of this.visible.list) {
+      push(this.touching, edge.source, edge);
+      push(this.touching, edge.target, edge);
+    }
+    this.later();
+  }
+
+  later() {
+    if (this.pending) return;
+    this.pending = requestAnimationFrame(() => {
+      this.pending = 0;
+      this.paint();
+    });
+  }
+
+  fit() {
+    const { width, height } = this.svg.getBoundingClientRect();
+    const { layout } = this.state;
+    const scale = Math.max(0.02, Math.min(1, width / (layout.width + 40), height / (layout.height + 40)));
+    this.show(scale, (width - layout.width * scale) / 2, 20);
+  }
+
+  // Shows the beginning at a size that can be read.
+  begin() {
+    const { width } = this.svg.getBoundingClientRect();
+    const { layout } = this.state;
+    const scale = Math.max(0.55, Math.min(1, width / (layout.width + 40)));
+    const [main] = this.model.roots;
+    const place = this.places.get(main);
+    this.show(scale, width / 2 - (place.x + place.width / 2) * scale, 12 - place.y * scale);
+  }
+
+  show(scale, x, y) {
+    Object.assign(this.view, { scale, x, y });
+    this.state.set({ view: this.view });
+  }
+
+  zoom(factor, at = null) {
+    const box = this.svg.getBoundingClientRect();
+    const [x, y] = at || [box.width / 2, box.height / 2];
+    const scale = Math.max(0.01, Math.min(3, this.view.scale * factor));
+    const by = scale / this.view.scale;
+    this.show(scale, x - (x - this.view.x) * by, y - (y - this.view.y) * by);
+  }
+
+  reveal(node) {
+    const place = node >= 0 ? this.places.get(this.visible.rep(node)) : null;
+    if (!place) return;
+    const box = this.svg.getBoundingClientRect();
+    const scale = Math.max(this.view.scale, 0.6);
+    this.show(scale, box.width / 2 - (place.x + place.width / 2) * scale, box.height / 2 - (place.y + Math.min(place.height, 200) / 2) * scale);
+  }
+
+  paint() {
+    const box = this.svg.getBoundingClientRect();
+    if (!box.width) return;
+    const { scale, x, y } = this.view;
+    this.sight = { left: -x / scale, top: -y / scale, right: (box.width - x) / scale, bottom: (box.height - y) / scale };
+    const run = this.model.runs[this.shownRun];
+    const drawn = this.choose();
+    const changed = new Set([...run.replay.changedOps(this.state.time)].map((op) => this.visible.rep(this.model.nodeOf(op))));
+    const lit = new Set([...this.state.lit].map((node) => this.visible.rep(node)));
+    const differs = new Set(this.model.runs.length > 1 ? [...this.model.differing].map((op) => this.visible.rep(this.model.nodeOf(op))) : []);
+    const marks = { changed, lit, differs };
+    const frames = [];
+    const nodes = [];
+    for (const [node, how] of drawn) (how === "frame" ? frames : nodes).push(this.node(node, how, marks));
+    this.layer.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    this.layer.replaceChildren(...frames, ...this.lines(drawn, lit), ...nodes);
+    this.caption.textContent = `${this.run !== undefined ? `${run.name}: ` : ""}${drawn.size} of ${this.places.size} boxes in sight`;
+    this.svg.dataset.drawn = drawn.size;
+  }
+
+  // Returns the nodes to draw, groups that would be too small to read as one box, until there are few enough.
+  choose() {
+    for (let smallest = 26; ; smallest *= 1.6) {
+      const drawn = new Map();
+      const visit = (node) => {
+        const place = this.places.get(node);
+        if (!this.inSight(place)) return;
+        if (!this.state.expanded.has(node)) drawn.set(node, "node");
+        else if (Math.min(place.height, place.width) * this.view.scale < smallest * 2) drawn.set(node, "coarse");
+        else {
+          drawn.set(node, "frame");
+          this.model.childrenOf(node).forEach(visit);
+        }
+      };
+      this.model.roots.forEach(visit);
+      if (drawn.size <= MOST_DRAWN || smallest > 4000) return drawn;
+    }
+  }
+
+  inSight({ x, y, width, height }) {
+    const { left, top, right, bottom } = this.sight;
+    return x < right && x + width > left && y < bottom && y + height > top;
+  }
+
+  node(node, how, marks) {
+    const { model, state } = this;
+    const { x, y, width, height } = this.places.get(node);
+    const classes = ["node", how, ...Object.keys(marks).filter((name) => marks[name].has(node))];
+    if (state.chosen === node) classes.push("chosen");
+    const op = model.opOf(node);
+    if (op >= 0 && !model.isGroup(node)) classes.push(["op", "argument", "result"][model.data.ops.kind[op]]);
+    const element = draw("g", { class: classes.join(" "), "data-node": node, transform: `translate(${x} ${y})`, role: "img", "aria-label": state.describe(node) });
+    const sharding = this.sharding(node);
+    element.append(draw("rect", { width, height, rx: 5, style: how === "frame" ? null : `fill: ${state.tints.color(sharding)}` }));
+    const readable = this.view.scale > 0.3;
+    const size = how === "coarse" ? Math.min(60, 13 / this.view.scale) : 12;
+    if (readable || how === "coarse" || how === "frame") element.append(...this.words(node, how, width, size));
+    if (readable && how !== "frame") element.append(...this.signs(node, sharding, width, height));
+    return element;
+  }
+
+  sharding(node) {
+    const op = this.model.opOf(node);
+    const value = op < 0 ? undefined : this.model.data.ops.outputs[op][0];
+    return value === undefined ? null : this.model.runs[this.shownRun].replay.sharding(value, this.state.time);
+  }
+
+  words(node, how, width, size) {
+    const { model, state } = this;
+    const isGroup = model.isGroup(node);
+    const sign = isGroup ? (how === "frame" ? "▾ " : "▸ ") : "";
+    const most = Math.floor((width - 16 - (isGroup ? 0 : 34)) / (size * 0.55));
+    if (most < 3) return [];
+    const lines = [draw("text", { x: 8, y: how === "coarse" ? Math.min(size + 6, 70) : 17, style: `font-size: ${size}px` }, shorten(sign + model.label(node, state.words), most))];
+    if (how === "node") lines.push(draw("text", { class: "small", x: 8, y: 30 }, shorten(this.note(node), most)));
+    return lines;
+  }
+
+  note(node) {
+    const { model } = this;
+    if (model.isGroup(node)) return `${model.opsIn(node).length} ops`;
+    const [value] = model.data.ops.outputs[node];
+    return value === undefined ? "" : model.typeOf(value).text.replace(/^tensor<(.*)>$/, "$1");
+  }
+
+  signs(node, sharding, width, height) {
+    const { model } = this;
+    const found = [];
+    if (sharding !== null && sharding >= 0 && model.data.shardings[sharding].dims.length && !model.isGroup(node)) {
+      found.push(draw("g", { transform: `translate(${width - 34} ${(height - 24) / 2})` }, smallBox(model, model.data.shardings[sharding], 26, 24)));
+    }
+    const run = model.runs[this.shownRun];
+    const text = this.badge(node, run);
+    if (text) {
+      const wide = text.length * 6 + 8;
+      found.push(draw("g", { class: "badge", transform: `translate(${width - wide - 4} -8)` }, draw("rect", { width: wide, height: 15, rx: 7 }), draw("text", { x: 4, y: 11 }, text)));
+    }
+    return found;
+  }
+
+  // The transfers at an op, or how many there are in a group, with the number of runs.
+  badge(node, run) {
+    if (this.model.isGroup(node)) {
+      const count = this.transferCounts(run)[node];
+      return count ? `${formatCount(count)} transfers` : "";
+    }
+    const kinds = new Map();
+    for (const number of run.transfersAt.get(node) || []) {
+      const kind = run.kind(number).replace(/_/g, "-");
+      kinds.set(kind, (kinds.get(kind) || 0) + run.transfers.runs[number]);
+    }
+    return [...kinds].map(([kind, runs]) => (runs === 1 ? kind : `${kind} ×${formatCount(runs)}`)).join(", ");
+  }
+
+  transferCounts(run) {
+    if (run.counts) return run.counts;
+    const counts = run.counts = new Int32Array(this.model.parent.length);
+    run.transfersAt.forEach((numbers, op) => {
+      const node = this.model.nodeOf(op);
+      for (const one of [node, ...this.model.ancestors(node)]) counts[one] += numbers.length;
+    });
+    return counts;
+  }
+
+  lines(drawn, lit) {
+    const { scale } = this.view;
+    const found = [];
+    const done = new Set();
+    this.stubs = new Map();
+    const rep = (node) => {
+      while (node >= 0 && !drawn.has(node)) {
+        const around = this.model.parent[node];
+        if (around < 0 || drawn.get(around) === "frame") return node;
+        node = around;
+      }
+      return node;
+    };
+    const largest = this.visible.largest;
+    for (const node of drawn.keys()) {
+      if (drawn.get(node) === "frame") continue;
+      for (const edge of this.edgesOf(node, drawn)) {
+        const source = rep(edge.source);
+        const target = rep(edge.target);
+        const key = `${source} ${target}`;
+        if (source === target || done.has(key) || found.length > 2 * MOST_DRAWN) continue;
+        done.add(key);
+        found.push(...this.line({ ...edge, source, target }, largest, scale, lit, drawn));
+      }
+    }
+    return [...found, ...this.drawStubs()];
+  }
+
+  edgesOf(node, drawn) {
+    if (drawn.get(node) !== "coarse") return this.touching.get(node) || [];
+    return this.coarseEdges(node);
+  }
+
+  // The edges of all that is inside of a group that is drawn as one box.
+  coarseEdges(node) {
+    this.coarse ||= new Map();
+    if (this.coarse.list !== this.visible.list) this.coarse = Object.assign(new Map(), { list: this.visible.list });
+    if (!this.coarse.has(node)) {
+      const inside = (one) => one === node || this.model.ancestors(one).includes(node);
+      this.coarse.set(node, this.visible.list.filter((edge) => inside(edge.source) !== inside(edge.target)));
+    }
+    return this.coarse.get(node);
+  }
+
+  line(edge, largest, scale, lit, drawn) {
+    const from = this.places.get(edge.source);
+    const to = this.places.get(edge.target);
+    if (!from || !to) return [];
+    const start = [from.x + from.width / 2, from.y + from.height];
+    const end = [to.x + to.width / 2, to.y];
+    const width = edge.moved ? 1.5 + 6 * Math.log1p(edge.moved) / Math.log1p(largest) : 1;
+    const classes = ["edge"];
+    if (edge.moved) classes.push("moves");
+    if (lit.has(edge.source) && lit.has(edge.target)) classes.push("lit");
+    const isBack = end[1] < start[1];
+    if (isBack) classes.push("back");
+    const common = { class: classes.join(" "), "stroke-width": width / Math.max(scale, 0.5), "data-edge": `${edge.source} ${edge.target}` };
+    const title = draw("title", {}, this.edgeText(edge));
+    const far = Math.hypot(end[0] - start[0], end[1] - start[1]) > LONG && scale > 0.3 && !classes.includes("lit");
+    if (!far) {
+      const bend = isBack ? 60 : Math.max(12, Math.min(80, (end[1] - start[1]) / 2));
+      return [draw("path", { ...common, d: `M${start[0]} ${start[1]}C${start[0]} ${start[1] + bend} ${end[0]} ${end[1] - bend} ${end[0]} ${end[1]}` }, title)];
+    }
+    if (drawn.has(edge.source)) push(this.stubs, `${edge.source} down`, { edge, common, at: start, by: 14, goal: edge.target });
+    if (drawn.has(edge.target)) push(this.stubs, `${edge.target} up`, { edge, common, at: end, by: -14, goal: edge.source });
+    return [];
+  }
+
+  // Long edges as short ends, one for all at an end of a node; a click on its text goes to the nearest other end.
+  drawStubs() {
+    return [...this.stubs.values()].flatMap((list) => {
+      const [{ at: [x, y], by }] = list;
+      const heaviest = list.reduce((most, one) => (one.edge.moved > most.edge.moved ? one : most));
+      const text = `${by > 0 ? "↓" : "↑"} ${this.model.label(list[0].goal, this.state.words)}${list.length > 1 ? ` and ${list.length - 1} more` : ""}`;
+      return [draw("path", { ...heaviest.common, d: `M${x} ${y}v${by}` }, draw("title", {}, list.map((one) => this.edgeText(one.edge)).join("\n"))),
+        draw("text", { class: "jump", x: x + 4, y: y + (by > 0 ? 12 : -6), "data-jump": list[0].goal, style: "font-size: 9px" }, shorten(text, 30))];
+    });
+  }
+
+  edgeText(edge) {
+    const names = `${this.model.label(edge.source, this.state.words)} → ${this.model.label(edge.target, this.state.words)}`;
+    return edge.moved ? `${names}: ${formatBytes(edge.moved)} sent by a device, ${edge.transfers} transfers` : `${names}: nothing moves`;
+  }
+}

@@ -1,0 +1,214 @@
+// Places of nodes. The order of the program decides: a node stands below all it uses, in the order of the ops.
+
+const NODE = { width: 168, height: 36, gapX: 18, gapY: 30, header: 26, padding: 14, across: 1150 };
+
+// The edges of the program, and for each group those between the nodes directly in it.
+class Edges {
+  constructor(model) {
+    this.model = model;
+    this.from = [];
+    this.to = [];
+    this.value = [];
+    this.between = new Map();
+    const { values } = model.data;
+    this.depth = new Int32Array(model.parent.length).fill(-1);
+    model.users.forEach((users, value) => {
+      const source = model.nodeOf(values.op[value]);
+      for (const user of users) {
+        const target = model.nodeOf(user);
+        if (source !== target) this.add(source, target, value);
+      }
+    });
+    this.addBodies();
+  }
+
+  // Joins what a region op takes with the ops inside that use it: drawn at the group, not inside.
+  addBodies() {
+    const { functions, data } = this.model;
+    data.ops.callee.forEach((callee, op) => {
+      const target = callee < 0 ? undefined : functions.get(this.model.text(callee));
+      if (target !== undefined) this.lift(op, target);
+    });
+  }
+
+  add(source, target, value) {
+    this.from.push(source);
+    this.to.push(target);
+    this.value.push(value);
+    this.lift(source, target);
+  }
+
+  // Notes an edge between the nodes that stand beside each other around its ends.
+  lift(source, target) {
+    const { parent } = this.model;
+    while (this.depthOf(source) > this.depthOf(target)) source = parent[source];
+    while (this.depthOf(target) > this.depthOf(source)) target = parent[target];
+    while (source !== target && parent[source] !== parent[target]) {
+      source = parent[source];
+      target = parent[target];
+    }
+    if (source !== target) push(this.between, parent[source], [source, target]);
+  }
+
+  depthOf(node) {
+    if (this.depth[node] < 0) {
+      const around = this.model.parent[node];
+      this.depth[node] = around < 0 ? 0 : this.depthOf(around) + 1;
+    }
+    return this.depth[node];
+  }
+}
+
+// Places of all visible nodes: x, y, width and height, from the left upper corner.
+class Layout {
+  constructor(model, edges, expanded) {
+    this.model = model;
+    this.edges = edges;
+    this.expanded = expanded;
+    this.places = new Map();
+    const whole = this.arrange(-1, model.roots);
+    this.width = whole.width;
+    this.height = whole.height;
+    this.settle(whole, 0, 0);
+  }
+
+  // Returns the size of some nodes beside and below each other, with their places in it.
+  arrange(around, nodes) {
+    const rows = this.wrap(this.ranks(around, nodes), around);
+    const items = [];
+    let y = 0;
+    let width = 0;
+    for (const row of rows) {
+      let x = 0;
+      for (const one of row) {
+        items.push({ ...one, x, y });
+        x += one.width + NODE.gapX;
+      }
+      width = Math.max(width, x - NODE.gapX);
+      y += Math.max(...row.map((one) => one.height)) + NODE.gapY;
+    }
+    for (const row of rows) {
+      const members = items.filter((item) => row.some((one) => one.node === item.node));
+      const last = members[members.length - 1];
+      const shift = (width - last.x - last.width) / 2;
+      for (const item of members) item.x += shift;
+    }
+    return { items, width, height: Math.max(0, y - NODE.gapY) };
+  }
+
+  sized(node) {
+    if (!this.expanded.has(node)) {
+      return { node, width: NODE.width, height: this.model.isGroup(node) ? NODE.height + 8 : NODE.height };
+    }
+    const inside = this.arrange(node, this.model.childrenOf(node));
+    return { node, inside, width: Math.max(NODE.width, inside.width + 2 * NODE.padding), height: inside.height + NODE.header + 2 * NODE.padding };
+  }
+
+  // Returns the nodes by rank: the longest path to them along edges that go forward in the program.
+  ranks(around, nodes) {
+    const at = new Map(nodes.map((node, index) => [node, index]));
+    const pairs = (this.edges.between.get(around) || []).map(([a, b]) => [at.get(a), at.get(b)]).filter(([a, b]) => a < b);
+    pairs.sort((one, two) => one[0] - two[0]);
+    const rank = new Int32Array(nodes.length);
+    const uses = nodes.map(() => []);
+    for (const [a, b] of pairs) {
+      rank[b] = Math.max(rank[b], rank[a] + 1);
+      uses[b].push(a);
+    }
+    const fed = new Set(pairs.map(([, b]) => b));
+    const earliest = new Map();
+    for (const [a, b] of pairs) earliest.set(a, Math.min(earliest.get(a) ?? Infinity, rank[b]));
+    nodes.forEach((_, index) => {
+      // What uses nothing stands right above its first user.
+      if (!fed.has(index) && earliest.has(index)) rank[index] = Math.max(0, earliest.get(index) - 1);
+    });
+    return this.ordered(nodes, rank, uses);
+  }
+
+  ordered(nodes, rank, uses) {
+    const rows = [];
+    nodes.forEach((_, index) => { (rows[rank[index]] ||= []).push(index); });
+    const place = new Float64Array(nodes.length);
+    return rows.filter(Boolean).map((row) => {
+      const mean = (index) => uses[index].length
+        ? uses[index].reduce((sum, one) => sum + place[one], 0) / uses[index].length : 0.5;
+      const wanted = new Map(row.map((index) => [index, mean(index)]));
+      row.sort((a, b) => wanted.get(a) - wanted.get(b) || a - b);
+      row.forEach((index, at) => { place[index] = (at + 0.5) / row.length; });
+      return row.map((index) => this.sized(nodes[index]));
+    });
+  }
+
+  // Breaks rows that are too long.
+  wrap(rows, around) {
+    const most = around < 0 ? Infinity : NODE.across;
+    const found = [];
+    for (const row of rows) {
+      let current = [];
+      let width = 0;
+      for (const one of row) {
+        if (current.length && width + one.width > most) {
+          found.push(current);
+          current = [];
+          width = 0;
+        }
+        current.push(one);
+        width += one.width + NODE.gapX;
+      }
+      found.push(current);
+    }
+    return found;
+  }
+
+  settle({ items }, left, top) {
+    for (const item of items) {
+      const place = { x: left + item.x, y: top + item.y, width: item.width, height: item.height };
+      this.places.set(item.node, place);
+      if (item.inside) {
+        const space = (item.width - item.inside.width) / 2;
+        this.settle(item.inside, place.x + space, place.y + NODE.header + NODE.padding);
+      }
+    }
+  }
+}
+
+// Edges between visible nodes, with the bytes that move along each.
+class VisibleEdges {
+  constructor(model, edges, places, run) {
+    const size = model.parent.length;
+    const shown = new Int32Array(size).fill(-2);
+    const rep = (node) => {
+      if (shown[node] === -2) {
+        const around = model.parent[node];
+        const above = around < 0 ? -1 : rep(around);
+        shown[node] = places.has(node) ? node : above;
+      }
+      return shown[node];
+    };
+    this.rep = rep;
+    const found = new Map();
+    for (let edge = 0; edge < edges.from.length; edge += 1) {
+      const source = rep(edges.from[edge]);
+      const target = rep(edges.to[edge]);
+      if (source === target || source < 0 || target < 0) continue;
+      const key = source * size + target;
+      let one = found.get(key);
+      if (!one) {
+        one = { source, target, moved: 0, values: 0, transfers: 0 };
+        found.set(key, one);
+      }
+      one.values += 1;
+      const numbers = run.transfersOfValue.get(edges.value[edge]);
+      if (numbers) this.weigh(one, numbers, run);
+    }
+    this.list = [...found.values()];
+    this.largest = this.list.reduce((most, edge) => Math.max(most, edge.moved), 1);
+  }
+
+  weigh(one, numbers, run) {
+    for (const number of numbers) {
+      one.moved += run.sent(number);
+      one.transfers += 1;
+    }
+  }
+}

@@ -1,0 +1,111 @@
+// What the user looks at; panels listen to changes of it.
+
+class State extends EventTarget {
+  constructor(model) {
+    super();
+    this.model = model;
+    this.run = 0;
+    this.isDouble = false;
+    this.chosen = -1;
+    this.time = null;
+    this.words = "jax";
+    this.measure = "memory";
+    this.expanded = new Set();
+    this.lit = new Set();
+    this.tints = new Tints(model);
+    this.open();
+  }
+
+  // Opens groups, the first of each level first, until there is something to see.
+  open() {
+    const { model } = this;
+    let shown = model.roots.slice(0, 1);
+    let total = shown.length;
+    while (shown.length) {
+      const next = [];
+      for (const node of shown) {
+        const children = model.childrenOf(node);
+        if (!children.length || total + children.length > 45 && total > 1) continue;
+        if (/arguments|results|part|line/.test(model.groupKind(node))) continue;
+        this.expanded.add(node);
+        total += children.length;
+        next.push(...children.filter((child) => model.isGroup(child)));
+      }
+      shown = next;
+    }
+  }
+
+  set(changes) {
+    Object.assign(this, changes);
+    this.dispatchEvent(new CustomEvent("change", { detail: Object.keys(changes) }));
+  }
+
+  choose(node, { reveal = false } = {}) {
+    const changes = { chosen: node, lit: new Set() };
+    if (reveal && node >= 0) {
+      const hidden = this.model.ancestors(node).filter((around) => !this.expanded.has(around));
+      if (hidden.length) changes.expanded = new Set([...this.expanded, ...hidden]);
+    }
+    changes.reveal = reveal;
+    this.set(changes);
+    announce(this.describe(node));
+  }
+
+  toggle(node) {
+    if (!this.model.childrenOf(node).length) return;
+    const expanded = new Set(this.expanded);
+    if (!expanded.delete(node)) expanded.add(node);
+    this.set({ expanded, chosen: node, reveal: false });
+    announce(`${this.model.label(node, this.words)}: ${expanded.has(node) ? "unfolded" : "folded"}`);
+  }
+
+  // The number of the sharding that a node is coloured by: that of its first result.
+  sharding(node, run) {
+    const op = this.model.isGroup(node) ? this.model.opOf(node) : node;
+    if (op < 0) return null;
+    const [value] = this.model.data.ops.outputs[op];
+    if (value === undefined) return null;
+    return this.model.runs[run].replay.sharding(value, this.time);
+  }
+
+  describe(node) {
+    if (node < 0) return "";
+    const { model } = this;
+    const name = model.label(node, this.words);
+    if (model.isGroup(node)) return `${name}: group of ${model.childrenOf(node).length}`;
+    const sharding = this.sharding(node, this.run);
+    const text = sharding === null || sharding < 0 ? "no sharding" : model.data.shardings[sharding].dimTexts.join(", ");
+    const transfers = model.runs[this.run].transfersAt.get(node) || [];
+    const moved = transfers.map((number) => model.runs[this.run].kind(number).replace(/_/g, "-")).join(", ");
+    return `${name}, ${text ? `[${text}]` : "scalar"}${moved ? `, ${moved}` : ""}`;
+  }
+}
+
+function announce(text) { document.getElementById("live").textContent = text; }
+
+// A colour for each set of axes that shardings have.
+class Tints {
+  constructor(model) {
+    this.keys = model.data.shardings.map((one) => {
+      const axes = one.dims.flat().map(([name]) => name);
+      return [...new Set(axes)].sort().join(" + ");
+    });
+    const used = new Map();
+    for (const run of model.runs) {
+      for (const number of run.shardings) {
+        if (number >= 0) used.set(this.keys[number], (used.get(this.keys[number]) || 0) + 1);
+      }
+    }
+    const names = [...new Set([...[...used].sort((a, b) => b[1] - a[1]).map(([key]) => key), ...this.keys])].filter(Boolean);
+    this.hues = new Map(names.map((name, at) => [name, (210 + at * 137.5) % 360]));
+  }
+
+  color(number) {
+    const hue = number === null || number < 0 ? undefined : this.hues.get(this.keys[number]);
+    return hue === undefined ? "var(--node)" : `hsl(${Math.round(hue)} var(--sat) var(--light))`;
+  }
+
+  legend() {
+    return [["not sharded", "var(--node)"], ...[...this.hues.keys()].map((name) => [name, `hsl(${Math.round(this.hues.get(name))} var(--sat) var(--light))`])];
+  }
+}

@@ -1,0 +1,211 @@
+// The tree: layers, functions and loops, or lines of the source; rows that are out of sight are not made.
+
+const ROW = 22;
+
+class Tree extends HTMLElement {
+  start(state) {
+    this.state = state;
+    this.model = state.model;
+    this.kind = "layers";
+    this.query = "";
+    this.open = new Map();
+    this.roots = { layers: () => this.layers(), functions: () => this.functions(), source: () => this.sources(), transfers: () => this.transfers(), differences: () => this.differences() };
+    this.list = make("div", { class: "rows", role: "tree", tabindex: 0, "aria-label": "Program" });
+    this.space = make("div", {});
+    this.list.append(this.space);
+    this.legend = make("div", { class: "legend", "aria-label": "Colours" },
+      state.tints.legend().map(([name, color]) => make("span", {}, make("i", { style: `background: ${color}` }), name)));
+    this.replaceChildren(this.bar(), this.list, this.legend);
+    this.list.addEventListener("scroll", () => this.paint());
+    this.list.addEventListener("click", (event) => this.click(event));
+    this.list.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.paint()).observe(this.list);
+    state.addEventListener("change", ({ detail }) => this.changed(detail));
+    this.build();
+  }
+
+  bar() {
+    const kinds = [["layers", "layers"], ["functions", "functions and loops"], ["source", "source lines"], ["transfers", "transfers by bytes"]];
+    if (this.model.runs.length > 1) kinds.push(["differences", "differences"]);
+    const search = make("input", { type: "search", placeholder: "search: name, layer, line", "aria-label": "Search",
+      oninput: () => { this.query = search.value.toLowerCase(); this.build(); } });
+    return make("div", { class: "bar" }, search, choice("by", kinds, this.kind, (kind) => { this.kind = kind; this.build(); }));
+  }
+
+  changed(names) {
+    if (names.includes("words") || names.includes("run")) this.build();
+    else if (names.includes("chosen") && this.state.reveal) this.follow();
+    else if (names.some((name) => /chosen|time|measure|lit/.test(name))) this.paint();
+  }
+
+  // Entries: a node of the graph or -1, a text, the ops of it, and a function that returns the entries inside.
+  entry(node, text, inside = null, ops = null) { return { node, text, inside, ops, key: `${node} ${text}` }; }
+
+  nodeEntry(node) {
+    const children = this.model.childrenOf(node);
+    return this.entry(node, this.model.label(node, this.state.words), children.length ? () => children.map((one) => this.nodeEntry(one)) : null);
+  }
+
+  layers() { return this.model.roots.map((node) => this.nodeEntry(node)); }
+
+  functions() {
+    const { model } = this;
+    const below = (node) => {
+      const found = [];
+      for (const child of model.childrenOf(node)) {
+        if (!model.isGroup(child)) found.push(child);
+        else if (/function|loop|region/.test(model.groupKind(child))) found.push(child);
+        else found.push(...below(child));
+      }
+      return found.sort((a, b) => model.first[a] - model.first[b]);
+    };
+    const of = (node) => this.entry(node, model.label(node, this.state.words), model.isGroup(node) ? () => below(node).map(of) : null);
+    return model.roots.map(of);
+  }
+
+  sources() {
+    const files = new Map();
+    this.model.data.ops.location.forEach((number, op) => {
+      const match = this.model.text(number).match(/^(.*):(\d+):\d+$/);
+      if (!match) return;
+      if (!files.has(match[1])) files.set(match[1], new Map());
+      push(files.get(match[1]), Number(match[2]), op);
+    });
+    const line = ([number, ops]) => this.entry(-1, `line ${number} (${ops.length})`, () => ops.map((op) => this.nodeEntry(this.model.nodeOf(op))), ops);
+    return [...files].map(([file, lines]) => this.entry(-1, file, () => [...lines].sort((a, b) => a[0] - b[0]).map(line), [...lines.values()].flat()));
+  }
+
+  transfers() {
+    const run = this.model.runs[this.state.run];
+    const order = run.transfers.kind.map((_, number) => number).filter((number) => run.placeOf(number) >= 0).sort((a, b) => run.sent(b) - run.sent(a) || a - b);
+    return order.map((number) => this.entry(this.model.nodeOf(run.placeOf(number)),
+      `${formatBytes(run.sent(number))} ${run.kind(number).replace(/_/g, "-")} of ${run.transfers.value[number] < 0 ? "-" : this.model.valueName(run.transfers.value[number])} #${number}`));
+  }
+
+  differences() {
+    return [...this.model.differing].sort((a, b) => a - b).map((op) => this.entry(this.model.nodeOf(op), this.model.label(op, this.state.words)));
+  }
+
+  found() {
+    const { model, query } = this;
+    const entries = [];
+    // Groups first: they are few.
+    const total = model.parent.length;
+    for (let at = 0; at < total; at += 1) {
+      const node = (at + model.count) % total;
+      if (node < model.count && model.nodeOf(node) !== node) continue;
+      const op = model.opOf(node);
+      const texts = [model.label(node, "jax"), model.label(node, "mlir")];
+      if (op >= 0) texts.push(model.scope(op), model.location(op), ...model.data.ops.outputs[op].map((value) => model.valueName(value)));
+      if (texts.some((text) => text.toLowerCase().includes(query))) entries.push(this.entry(node, model.label(node, this.state.words)));
+    }
+    return entries;
+  }
+
+  build() {
+    const entries = this.query ? this.found() : this.roots[this.kind]();
+    this.rows = [];
+    const add = (list, level) => list.forEach((entry, at) => {
+      const key = `${this.kind} ${level} ${entry.key}`;
+      const isOpen = Boolean(entry.inside) && (this.open.get(key) ?? (level === 1 && at === 0));
+      this.rows.push({ ...entry, key, level, isOpen, at: at + 1, of: list.length });
+      if (isOpen) add(entry.inside(), level + 1);
+    });
+    add(entries, 1);
+    this.active = Math.min(this.active ?? 0, Math.max(0, this.rows.length - 1));
+    this.space.style.height = `${this.rows.length * ROW}px`;
+    this.list.setAttribute("aria-label", this.query ? `${this.rows.length} found` : "Program");
+    this.paint();
+  }
+
+  // Opens the way to the chosen node.
+  follow() {
+    const { chosen } = this.state;
+    if (this.query || this.kind !== "layers" || chosen < 0) { this.paint(); return; }
+    this.model.ancestors(chosen).reverse().forEach((node, depth) => {
+      this.open.set(`layers ${depth + 1} ${node} ${this.model.label(node, this.state.words)}`, true);
+    });
+    this.build();
+    const at = this.rows.findIndex((row) => row.node === chosen);
+    if (at >= 0) this.activate(at, false);
+  }
+
+  paint() {
+    const { scrollTop, clientHeight } = this.list;
+    const first = Math.max(0, Math.floor(scrollTop / ROW) - 4);
+    const last = Math.min(this.rows.length, Math.ceil((scrollTop + clientHeight) / ROW) + 4);
+    const weights = this.model.runs[this.state.run].weightsOf(this.state.measure);
+    const whole = Math.max(1e-30, ...this.model.roots.map((node) => weights[node]));
+    const made = [];
+    for (let at = first; at < last; at += 1) made.push(this.row(this.rows[at], at, weights, whole));
+    this.space.replaceChildren(...made);
+    if (this.rows.length) this.list.setAttribute("aria-activedescendant", `row-${this.active}`);
+    else this.list.removeAttribute("aria-activedescendant");
+  }
+
+  row(row, at, weights, whole) {
+    const { state, model } = this;
+    const weight = row.ops ? row.ops.reduce((sum, op) => sum + weights[op], 0) : row.node >= 0 ? weights[row.node] : 0;
+    const sharding = row.node >= 0 ? state.sharding(row.node, state.run) : null;
+    const differs = row.node >= 0 && model.differing.has(model.opOf(row.node));
+    const classes = ["row", row.node >= 0 && row.node === state.chosen && "chosen", differs && "differs"].filter(Boolean);
+    const amount = state.measure === "time" ? formatSeconds(weight) : formatBytes(weight);
+    return make("div", { class: classes.join(" "), id: `row-${at}`, role: "treeitem", "data-row": at, "data-node": row.node, "aria-level": row.level,
+      "aria-setsize": row.of, "aria-posinset": row.at, "aria-expanded": row.inside ? String(row.isOpen) : null,
+      "aria-selected": String(at === this.active), title: `${row.text}: ${amount}`,
+      style: `top: ${at * ROW}px; padding-left: ${4 + (row.level - 1) * 12}px; ${at === this.active ? "outline: 1px dotted var(--accent); outline-offset: -1px" : ""}` },
+    make("span", { "data-sign": true, "aria-hidden": "true", style: "width: 12px" }, row.inside ? (row.isOpen ? "▾" : "▸") : ""),
+    make("span", { class: "tint", style: `background: ${state.tints.color(sharding)}`, "aria-hidden": "true" }),
+    make("span", { class: "name" }, row.text),
+    make("span", { class: "weight", role: "img", "aria-label": amount }, make("i", { style: `width: ${Math.min(100, (100 * weight) / whole)}%` })));
+  }
+
+  click(event) {
+    const element = event.target.closest("[data-row]");
+    if (!element) return;
+    const at = Number(element.dataset.row);
+    const row = this.rows[at];
+    this.active = at;
+    if (event.target.dataset.sign !== undefined && row.inside) this.turn(row, !row.isOpen);
+    else if (row.node >= 0) this.state.choose(row.node, { reveal: true });
+    else if (row.inside) this.turn(row, !row.isOpen);
+  }
+
+  turn(row, isOpen) {
+    this.open.set(row.key, isOpen);
+    this.build();
+  }
+
+  activate(at, announceIt = true) {
+    this.active = Math.max(0, Math.min(this.rows.length - 1, at));
+    const top = this.active * ROW;
+    if (top < this.list.scrollTop) this.list.scrollTop = top;
+    else if (top + ROW > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + ROW - this.list.clientHeight;
+    this.paint();
+    if (announceIt && this.rows[this.active]) announce(this.rows[this.active].text);
+  }
+
+  key(event) {
+    const row = this.rows[this.active];
+    if (!row) return;
+    const page = Math.max(1, Math.floor(this.list.clientHeight / ROW) - 1);
+    const actions = {
+      ArrowDown: () => this.activate(this.active + 1), ArrowUp: () => this.activate(this.active - 1),
+      PageDown: () => this.activate(this.active + page), PageUp: () => this.activate(this.active - page),
+      Home: () => this.activate(0), End: () => this.activate(this.rows.length - 1),
+      ArrowRight: () => (row.inside && !row.isOpen ? this.turn(row, true) : this.activate(this.active + 1)),
+      ArrowLeft: () => (row.isOpen ? this.turn(row, false) : this.activate(this.above(row))),
+      Enter: () => (row.node >= 0 ? this.state.choose(row.node, { reveal: true }) : row.inside && this.turn(row, !row.isOpen)),
+    };
+    if (!actions[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    actions[event.key]();
+  }
+
+  above(row) {
+    for (let at = this.active - 1; at >= 0; at -= 1) if (this.rows[at].level < row.level) return at;
+    return this.active;
+  }
+}
+
+customElements.define("shardy-tree", Tree);

@@ -1,0 +1,73 @@
+"""The page as a value: data in, one HTML file out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from attrs import field, frozen
+
+_SCRIPTS = (
+    "format",
+    "replay",
+    "model",
+    "state",
+    "boxes",
+    "layout",
+    "graph",
+    "graph_input",
+    "tree",
+    "details",
+    "why",
+    "propagation",
+    "charts",
+    "main",
+)
+"""The scripts, each after those that it needs."""
+
+
+@frozen(eq=False)
+class Page:
+    """A page that shows a program in a browser, without a network.
+
+    In a notebook it shows itself.
+
+    Args:
+        data: What it shows, as `shardy_py.explore.collect.collect` returns it.
+    """
+
+    data: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def html(self) -> str:
+        """The page as one HTML file; equal data give the same file."""
+        text = json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
+        packed = b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+        parts = {
+            "title": escape(self.data["title"]),
+            "style": _asset("style.css"),
+            # What ends a script must not stand inside of one.
+            "script": "\n".join(_asset(f"{name}.js") for name in _SCRIPTS).replace("</", "<\\/"),
+            "data": packed,
+        }
+        page = _asset("page.html")
+        for name, part in parts.items():
+            page = page.replace("{{" + name + "}}", part)
+        return page
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="{escape(self.data["title"])}" srcdoc="{escape(self.html)}" '
+            'style="width: 100%; height: 720px; border: 1px solid #888"></iframe>'
+        )
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("shardy_py.explore").joinpath("assets", name).read_text(encoding="utf-8")

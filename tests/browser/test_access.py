@@ -1,0 +1,111 @@
+"""Pages for every reader: keys, small windows, dark mode, texts for pictures."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
+
+from shardy_py.api.options import SessionArguments
+from shardy_py.explore.explore import ExploreOptions, explore
+from tests.unit.explore.programs import TWO_LAYERS
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The page of two layers."""
+    return explore(SessionArguments(TWO_LAYERS), ExploreOptions(title="a program", machine="cpu-8", against="flat"))
+
+
+def test_keys_walk_the_tree(open_page, page):
+    """Arrows move, unfold and fold; Enter chooses; the tree says which row is active."""
+    tab = open_page(page)
+    tree = tab.get_by_role("tree")
+    tree.focus()
+    tree.press("ArrowDown")
+    active = tree.get_attribute("aria-activedescendant")
+    assert active == "row-1"
+    assert tab.locator(f"#{active}").get_attribute("aria-selected") == "true"
+    tree.press("ArrowRight")
+    assert tab.locator(f"#{active}").get_attribute("aria-expanded") == "true"
+    tree.press("ArrowLeft")
+    assert tab.locator(f"#{active}").get_attribute("aria-expanded") == "false"
+    tree.press("Enter")
+    assert tab.locator("shardy-details h2").inner_text() == tab.locator(f"#{active} .name").inner_text()
+
+
+def test_keys_walk_the_graph(open_page, page):
+    """Arrows go along edges, Enter folds, Escape goes to the group around; the node is told to screen readers."""
+    tab = open_page(page)
+    tab.get_by_role("searchbox").fill("tanh")
+    tab.get_by_role("treeitem").first.click()
+    graph = tab.get_by_role("application")
+    graph.focus()
+    graph.press("ArrowDown")
+    assert tab.locator("shardy-details h2").inner_text() == "%2 = stablehlo.dot_general"
+    assert "all-reduce" in tab.locator("#live").inner_text()
+    graph.press("ArrowUp")
+    assert tab.locator("shardy-details h2").inner_text() == "%1 = stablehlo.tanh"
+    graph.press("Escape")
+    assert tab.locator("shardy-details h2").inner_text() == "layer_0"
+    graph.press("Enter")
+    assert "layer_0: folded" in tab.locator("#live").inner_text()
+    scale = tab.locator("shardy-graph svg > g").get_attribute("transform")
+    graph.press("+")
+    tab.wait_for_function(f"document.querySelector('shardy-graph svg > g').getAttribute('transform') !== '{scale}'")
+
+
+def test_narrow_windows_show_all_panels_without_scrolling_sideways(open_page, page):
+    """At 360 pixels all panels are below each other and as wide as the window."""
+    tab = open_page(page, width=360, height=740)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    for name in ("tree", "graph", "details", "replay", "memory"):
+        box = tab.locator(f"shardy-{name}").first.bounding_box()
+        assert box["width"] > 300
+        assert box["height"] > 20
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_have_contrast_in_both_modes(open_page, page, dark):
+    """Texts differ enough from what is behind them, as the guidelines for accessible content ask."""
+    tab = open_page(page, dark=dark)
+    ratios = tab.evaluate(
+        """() => {
+          const light = (text) => {
+            const [r, g, b] = text.match(/[\\d.]+/g).map(Number).map((c) => {
+              const v = c / 255;
+              return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+            });
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const style = getComputedStyle(document.documentElement);
+          const probe = document.body.appendChild(document.createElement("span"));
+          const of = (name) => {
+            probe.style.color = style.getPropertyValue(name);
+            return light(getComputedStyle(probe).color);
+          };
+          const pairs = [["--text", "--back"], ["--text", "--panel"], ["--faint", "--panel"], ["--accent", "--panel"],
+            ["--differs", "--back"], ["--text", "--node"], ["--faint", "--node"]];
+          return pairs.map(([a, b]) => {
+            const [x, y] = [of(a), of(b)].sort((p, q) => q - p);
+            return (x + 0.05) / (y + 0.05);
+          });
+        }"""
+    )
+    assert min(ratios) >= 4.5
+
+
+def test_pictures_and_controls_have_names(open_page, page):
+    """Every picture, button, field and focusable thing has a name in words."""
+    tab = open_page(page)
+    nameless = tab.evaluate(
+        """() => {
+          const found = document.querySelectorAll('svg[role], button, input, select, [tabindex], [role=treeitem]');
+          const hasName = (one) =>
+            one.getAttribute('aria-label') || one.title || one.textContent.trim() || one.closest('label');
+          return [...found].filter((one) => !hasName(one)).map((one) => one.outerHTML.slice(0, 80));
+        }"""
+    )
+    assert nameless == []

@@ -1,0 +1,212 @@
+"""Every panel of a page, in a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
+
+from shardy_py.analysis.sweep.compare import compare_schedules
+from shardy_py.api.options import SessionArguments
+from shardy_py.explore.explore import ExploreOptions, explore
+from tests.unit.explore.programs import LOOP, RIVALS, TWO_LAYERS
+
+pytestmark = pytest.mark.browser
+
+
+def _page(text, **options):
+    return explore(SessionArguments(text), ExploreOptions(title="a program", **options))
+
+
+@pytest.fixture(scope="module")
+def two_layers():
+    """The page of two layers on a machine."""
+    return _page(TWO_LAYERS, machine="cpu-8")
+
+
+def _choose(tab, name):
+    """Find a row of the tree by a search, and click on it."""
+    tab.get_by_role("searchbox").fill(name)
+    tab.locator("shardy-tree .row").first.click()
+
+
+def test_the_tree_folds_searches_and_chooses(open_page, two_layers):
+    """A row unfolds by its sign and by keys; a search lists ops by name, name stack and line."""
+    tab = open_page(two_layers)
+    rows = tab.locator("shardy-tree .row .name")
+    assert "layer_0" in rows.all_inner_texts()
+    tab.locator(".row", has_text="layer_0").locator("[data-sign]").click()
+    assert "tanh" in rows.all_inner_texts()
+    tab.get_by_role("searchbox").fill("model.py:8")
+    assert rows.all_inner_texts() == ["tanh"]
+    rows.first.click()
+    assert tab.locator("shardy-details h2").inner_text() == "%1 = stablehlo.tanh"
+    tab.get_by_label("Names").select_option("mlir")
+    assert rows.all_inner_texts() == ["%1 = stablehlo.tanh"]
+
+
+@pytest.mark.parametrize("kind", ["functions", "source", "transfers"])
+def test_the_tree_has_other_orders(open_page, two_layers, kind):
+    """The same ops come by function, by line of the source, and by what they send."""
+    tab = open_page(two_layers)
+    tab.get_by_label("by", exact=True).select_option(kind)
+    text = " ".join(tab.get_by_role("treeitem").all_inner_texts())
+    expected = {"functions": "@main", "source": "model.py", "transfers": "512 B all-reduce of %2"}
+    assert expected[kind] in text
+
+
+def test_widths_are_bytes_or_time(open_page, two_layers):
+    """The measure of the widths can be chosen; what an op sends is shown at it."""
+    tab = open_page(two_layers)
+    tab.get_by_label("Width").select_option("sent")
+    tab.get_by_role("searchbox").fill("model.py:9")
+    assert tab.locator(".row .weight").get_attribute("aria-label") == "512 B"
+    tab.get_by_label("Width").select_option("time")
+    assert tab.locator(".row .weight").get_attribute("aria-label").endswith("s")
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("model.py:9", "%2 = stablehlo.dot_general"),
+        ("layer_1", "layer_1"),
+        ("%arg1", "argument %arg1"),
+        ("result0", "result result0"),
+        ("@main", "@main"),
+    ],
+)
+def test_each_kind_of_node_has_details(open_page, two_layers, name, title):
+    """Ops, groups, arguments, results and functions say what they are."""
+    tab = open_page(two_layers)
+    _choose(tab, name)
+    assert title in tab.locator("shardy-details h2").inner_text()
+
+
+def test_nodes_of_the_graph_are_clicked_and_unfolded(open_page, two_layers):
+    """A click on a node shows its details; a click on the sign of a group folds it."""
+    tab = open_page(two_layers)
+    node = tab.locator("shardy-graph .node", has_text="tanh").last
+    node.locator("rect").first.click()
+    assert tab.locator("shardy-details h2").inner_text() == "%1 = stablehlo.tanh"
+    tab.locator("shardy-graph .node.frame text", has_text="layer_0").click()
+    assert tab.locator("shardy-graph .node.frame text", has_text="layer_0").count() == 0
+    tab.locator("shardy-graph .node text", has_text="layer_0").first.click()
+    assert tab.locator("shardy-graph .node.frame text", has_text="layer_0").count() == 1
+
+
+def test_transfers_are_badges_and_thick_edges(open_page, two_layers):
+    """The all-reduce stands at the product that makes its tensor, and its edge is the thickest."""
+    tab = open_page(two_layers)
+    badge = tab.locator("shardy-graph .badge")
+    assert badge.all_text_contents() == ["all-reduce"]
+    widths = [float(one.get_attribute("stroke-width")) for one in tab.locator("shardy-graph .edge").all()]
+    moving = [float(one.get_attribute("stroke-width")) for one in tab.locator("shardy-graph .edge.moves").all()]
+    assert len(moving) == 1
+    assert moving[0] == max(widths) > min(widths)
+
+
+def test_details_give_the_chain_back_to_the_annotation(open_page, two_layers):
+    """An axis is followed move by move to the argument that is annotated with it, and the way is highlighted."""
+    tab = open_page(two_layers)
+    _choose(tab, "tanh")
+    chain = tab.locator('details.chain[data-axis="model"]')
+    assert "comes from function argument %arg1" in chain.inner_text()
+    chain.locator("summary").click()
+    assert "annotated" in chain.locator("li").last.inner_text()
+    chain.get_by_role("button", name="Highlight in the graph").click()
+    tab.locator("shardy-graph .node.lit").first.wait_for()
+
+
+def test_details_have_boxes_with_device_numbers(open_page, two_layers):
+    """A tensor over both axes is cut into eight parts; each has the device that JAX puts there."""
+    tab = open_page(two_layers)
+    _choose(tab, "tanh")
+    boxes = tab.locator("shardy-details svg.box text")
+    assert boxes.all_text_contents() == ["0", "1", "2", "3", "4", "5", "6", "7"]
+    assert "4 by 2 parts over dimensions 0 and 1" in tab.locator("shardy-details svg.box").get_attribute("aria-label")
+
+
+def test_details_have_rule_bytes_and_transfers(open_page, two_layers):
+    """The rule with its sizes, the bytes on a device, and the transfer with its number are there."""
+    tab = open_page(two_layers)
+    _choose(tab, "model.py:9")
+    text = tab.locator("shardy-details").inner_text()
+    for expected in ("([i, k], [k, j])->([i, j])", "2.0 KiB in all, 512 B on a device", "all-reduce", "--reshard"):
+        assert expected in text
+
+
+def test_details_say_what_was_refused_and_why(open_page):
+    """Where two tensors want an axis, the loser, the op and the reason are named."""
+    tab = open_page(_page(RIVALS))
+    found = []
+    for name in ("%0", "%1", "%2", "%arg0", "%arg1"):
+        _choose(tab, name)
+        found += tab.locator("ul.refusals li").all_inner_texts()
+    assert any("refused at stablehlo" in text and '"model"' in text for text in found)
+
+
+def test_the_slider_replays_propagation(open_page, two_layers):
+    """At the start only annotations are there; each update changes what it says; the end is the finished program."""
+    tab = open_page(two_layers)
+    _choose(tab, "tanh")
+    slider = tab.get_by_role("slider")
+    assert "finished program" in slider.get_attribute("aria-valuetext")
+    tab.get_by_role("button", name="To the annotations").click()
+    assert "before any update" in slider.get_attribute("aria-valuetext")
+    assert "no sharding" in tab.locator("shardy-details").inner_text()
+    slider.focus()
+    slider.press("ArrowRight")
+    assert "update 1 of" in slider.get_attribute("aria-valuetext")
+    tab.locator("shardy-graph .node.changed").first.wait_for(state="attached")
+    tab.get_by_role("button", name="Next level").click()
+    tab.get_by_role("button", name="To the finished program").click()
+    assert "no sharding" not in tab.locator("shardy-details dl").nth(1).inner_text()
+
+
+def test_memory_and_time_have_charts(open_page, two_layers):
+    """The memory chart names what lives at the peak, the time chart what a machine takes."""
+    tab = open_page(two_layers)
+    memory = tab.locator("shardy-memory")
+    assert "tensors live, the largest" in memory.inner_text()
+    memory.get_by_role("img").focus()
+    before = memory.inner_text()
+    memory.get_by_role("img").press("ArrowLeft")
+    assert memory.inner_text() != before
+    assert "communicating" in tab.locator("shardy-time svg").get_attribute("aria-label")
+
+
+def test_two_orders_are_shown_side_by_side(open_page):
+    """Two graphs with one view; what differs is marked in both and listed in the tree."""
+    tab = open_page(_page(RIVALS, schedule="contractions-first", against="elementwise-first"))
+    tab.get_by_role("button", name="Side by side").click()
+    graphs = tab.locator("shardy-graph")
+    assert graphs.count() == 2
+    for graph in graphs.all():
+        graph.locator(".node.differs").first.wait_for()
+    tab.get_by_label("by", exact=True).select_option("differences")
+    assert tab.get_by_role("treeitem").count() >= 1
+    tab.get_by_label("Order").select_option("1")
+    tab.get_by_role("button", name="Side by side").click()
+    assert graphs.count() == 1
+
+
+def test_a_sweep_is_a_picture_of_bytes_and_memory(open_page):
+    """Each order is a point that says what it costs; those that none beats are marked."""
+    comparison = compare_schedules(RIVALS, jobs=1)
+    tab = open_page(_page(RIVALS, sweep=comparison))
+    points = tab.locator("shardy-pareto circle")
+    assert points.count() == len(comparison.rows)
+    points.first.focus()
+    least = min((row.communication_bytes, row.peak_bytes) for row in comparison.rows)
+    fronts = {one.get_attribute("data-order") for one in tab.locator("shardy-pareto circle.front").all()}
+    assert {row.name for row in comparison.rows if (row.communication_bytes, row.peak_bytes) == least} <= fronts
+    assert "sent, peak" in tab.locator("shardy-pareto").inner_text()
+
+
+def test_loops_are_groups_with_their_runs(open_page):
+    """A loop unfolds to its regions; what is inside has its own nodes."""
+    tab = open_page(_page(LOOP))
+    _choose(tab, "sine")
+    path = tab.locator("shardy-details p").first.inner_text()
+    assert "stablehlo.while" in path
+    assert "region 1" in path
