@@ -68,7 +68,7 @@ class Kernel:
     @property
     def maps(self) -> tuple[IndexingMap, ...]:
         """The maps from threads and blocks to the indices of elements, of the loops of the entry function."""
-        return maps_of(self.fusion, self.choice, self.launch)
+        return maps_of(self.fusion, self.choice, self.launch, self.device)
 
     def module(self, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None = None) -> builtin.ModuleOp:
         """Return a new module after all passes.
@@ -219,7 +219,7 @@ class Kernel:
         from shardy_py.emitters.entry.entries import entry_function
 
         functions = FunctionEmitter(self.fusion, self.partition)
-        entry = entry_function(functions, self.choice, self.launch)
+        entry = entry_function(functions, self.choice, self.launch, self.device)
         return builtin.ModuleOp([entry, *functions.functions()])
 
     def _run_passes(

@@ -114,7 +114,7 @@ def test_functions(form: str) -> None:
 
 # What the dump has for its own loops over threads, and markers without an effect.
 IGNORED = ("scf.forall", "xla.workgroup_id", "tensor.parallel_insert_slice", "xla.is_reduction", "func.return")
-MOVED = ("apply_indexing", "loop", "pure_call", "yield")
+MOVED = ("apply_indexing", "atomic_rmw", "loop", "predicated_extract", "predicated_insert", "pure_call", "yield")
 
 
 def op_counts(function: func.FuncOp) -> dict[str, int]:

@@ -36,9 +36,15 @@ Indices = tuple[SSAValue, ...]
 
 
 class Surroundings(Protocol):
-    """Context of a scope: the facts of its function."""
+    """Context of a scope: the facts of its function.
+
+    Attributes:
+        registry: What is known about ops.
+        index_bits: The bits that an index has where it becomes an integer.
+    """
 
     registry: Registry
+    index_bits: int
 
     def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
         """Return an element of a value that the function does not compute itself, or None where it does."""
@@ -210,6 +216,9 @@ class OpElement:
         if name == "arith.trunci" and dtype == "i1" and isinstance(operands[0].value.owner, arith.ExtUIOp):
             return ScalarValue(operands[0].value.owner.input)
         result = operands[0].value.type if dtype is None else scalar_type(dtype)
+        wide = builtin.IntegerType(self.scope.surroundings.index_bits)
+        if name == "arith.index_castui" and isinstance(result, builtin.IntegerType) and result.bitwidth < wide.bitwidth:
+            return self.op("arith.trunci", self.op(name, *operands, dtype=str(wide)), dtype=dtype)
         values = [operand.value for operand in operands]
         return ScalarValue(self.scope.add(make_op(name, values, result, attributes)))
 

@@ -130,6 +130,7 @@ class _EpilogueBody:
     ) -> None:
         self.registry = functions.fusion.registry
         self.region_function = functions.region_function
+        self.index_bits = functions.index_bits
         self._fusion = functions.fusion
         self._parameters = parameters
         self._known = known

@@ -33,6 +33,8 @@ class FunctionEmitter:
     def __init__(self, fusion: Fusion, partition: Partition) -> None:
         self.fusion = fusion
         self.partition = partition
+        # XLA's loop emitter has indices of 32 bits from the start, those with heroes narrow them later.
+        self.index_bits = 64 if partition.heroes else 32
         self._regions: dict[int, func.FuncOp] = {}
         self._epilogues: list[func.FuncOp] = []
 
@@ -100,6 +102,7 @@ class _FunctionBody:
 
     def __init__(self, emitter: FunctionEmitter, subgraph: Subgraph, parameters: Sequence[SSAValue]) -> None:
         self.registry: Registry = emitter.fusion.registry
+        self.index_bits = emitter.index_bits
         self._emitter = emitter
         self._subgraph = subgraph
         self._parameters = parameters
@@ -168,6 +171,8 @@ def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
 
 class _RegionBody:
     """Body of a region: results computed from its arguments."""
+
+    index_bits = 64
 
     def __init__(self, registry: Registry, arguments: Mapping[int, SSAValue]) -> None:
         self.registry = registry

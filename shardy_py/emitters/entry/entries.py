@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from xdsl.dialects import func
 
+from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.elemental.functions import FunctionEmitter
 from shardy_py.emitters.entry.concatenate import concatenate_entry
 from shardy_py.emitters.entry.in_place import in_place_entry
 from shardy_py.emitters.entry.loop import loop_entry
+from shardy_py.emitters.entry.reduction import reduction_entry
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.launch.reductions import plan_reduction
 from shardy_py.errors import Diagnostic, UnsupportedError
 
 
-def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch) -> func.FuncOp:
+def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch, device: DeviceSpec) -> func.FuncOp:
     """Return the entry function of a kernel.
+
+    Args:
+        functions: The functions of the fusion.
+        choice: The emitter.
+        launch: The grid.
+        device: The device.
 
     Raises:
         UnsupportedError: the emitter has none.
@@ -26,6 +35,8 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch) -
             return concatenate_entry(functions, choice, launch)
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
             return in_place_entry(functions, choice, launch)
+        case EmitterKind.REDUCTION:
+            return reduction_entry(functions, choice, launch, plan_reduction(functions.fusion, choice, device))
     message = f"the fusion is for the emitter {choice.kind.value}: {choice.reason}"
     hint = "emitter, launch and functions are known; the entry function is not"
     raise UnsupportedError(Diagnostic("no-entry-function", message, hint=hint))

@@ -18,6 +18,7 @@ class _NoFunction:
     def __init__(self, functions: FunctionEmitter) -> None:
         self.registry = functions.fusion.registry
         self.region_function = functions.region_function
+        self.index_bits = functions.index_bits
 
     def outside(self, scope: Scope, value: Value, indices: Indices) -> None:
         """Return nothing."""

@@ -52,6 +52,11 @@ def choose(fusion: Fusion) -> Choice:
     heroes = tuple(None if root is None else hero_of(fusion, root) for root in roots)
     reduction = _common_reduction(fusion, heroes)
     if reduction is not None:
+        # Roots that are no reductions are computed beside them, by functions of their own.
+        heroes = tuple(
+            root if real_reduction(fusion, root, hero) is None else hero
+            for root, hero in zip(roots, heroes, strict=True)
+        )
         return Choice(EmitterKind.REDUCTION, f"a root's hero is a reduction of {reduction}", heroes, reduction)
     transpose = _common_transpose(fusion, heroes)
     if transpose is not None:

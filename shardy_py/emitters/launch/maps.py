@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.fusion.fusion import Fusion, shape_of
 from shardy_py.emitters.launch.grid import Launch, loop_map
 from shardy_py.emitters.launch.in_place import in_place_map
 from shardy_py.emitters.launch.joined import joined_output_maps
+from shardy_py.emitters.launch.reduction_maps import reduction_maps
+from shardy_py.emitters.launch.reductions import plan_reduction
 from shardy_py.indexing import IndexingMap
 
 
-def maps_of(fusion: Fusion, choice: Choice, launch: Launch) -> tuple[IndexingMap, ...]:
-    """Return the map of every loop of the entry function, in their order."""
+def maps_of(fusion: Fusion, choice: Choice, launch: Launch, device: DeviceSpec) -> tuple[IndexingMap, ...]:
+    """Return the map of every loop of the entry function, in their order: over a result, of reductions the operand."""
     root = fusion.roots[0]
     match choice.kind:
         case EmitterKind.LOOP:
@@ -22,5 +25,8 @@ def maps_of(fusion: Fusion, choice: Choice, launch: Launch) -> tuple[IndexingMap
             return joined_output_maps(fusion, hero, root, launch)
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
             return (in_place_map(fusion, launch),)
+        case EmitterKind.REDUCTION:
+            plan = plan_reduction(fusion, choice, device)
+            return (reduction_maps(plan, launch).input,) * launch.blocks[2]
         case _:
             return ()

@@ -126,14 +126,12 @@ def _row(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
     per_row = min(_MAX_ROW_THREADS, _rounded(-(-minor // _ROW_STEPS), 32))
     rows = 1 if 2 * per_row > _ROW_THREADS else min(middle, _ROW_THREADS // per_row)
     vector = vector_size(minor, per_row, bits)
-    columns = minor // vector
-    steps = min(_ROW_STEPS // vector, -(-columns // per_row))
     return ReductionPlan(
         form=form,
         style="row",
         vector=vector,
         threads=per_row * rows,
-        blocks=(-(-middle // rows), -(-columns // (steps * per_row))),
+        blocks=(-(-middle // rows), 1),
         per_row=per_row,
         rows=rows,
     )

@@ -11,7 +11,7 @@ from attrs import field, frozen
 from xdsl.dialects import func, llvm
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from shardy_py.emitters.run.memory import Buffer, Value
+from shardy_py.emitters.run.memory import Buffer, Pointer, Value
 from shardy_py.emitters.run.threads import Threads
 from shardy_py.emitters.run.values import chosen, rank_of
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
@@ -109,6 +109,10 @@ class Frame:
         """
         if isinstance(then, tuple) and isinstance(otherwise, tuple):
             return tuple(chosen(condition, *pair) for pair in zip(then, otherwise, strict=True))
+        if isinstance(then, Pointer) and isinstance(otherwise, Pointer):
+            buffer = self.merged(condition, then.buffer, otherwise.buffer, typed)
+            assert isinstance(buffer, Buffer)
+            return Pointer(buffer, chosen(condition, then.offset, otherwise.offset, 0))
         if not isinstance(then, Buffer) and not isinstance(otherwise, Buffer):
             return chosen(condition, then, otherwise, rank_of(typed.type))
         if isinstance(then, Buffer) and isinstance(otherwise, Buffer) and then.memory is otherwise.memory:
