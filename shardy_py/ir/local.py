@@ -167,6 +167,18 @@ class LocalOps(Protocol):
         """
         ...
 
+    def padded_attributes(
+        self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
+    ) -> Mapping[str, Attribute] | None:
+        """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none.
+
+        Args:
+            op: The op without padding.
+            operands: The shapes of its padded operands.
+            results: The types of its padded results.
+        """
+        ...
+
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""
         ...

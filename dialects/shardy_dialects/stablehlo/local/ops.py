@@ -9,12 +9,13 @@ from attrs import frozen
 
 from shardy_dialects.stablehlo.local.device import fold_device
 from shardy_dialects.stablehlo.local.literals import constant_literal, literal
+from shardy_dialects.stablehlo.local.padded import PADDED
 from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, no_local_form
 from shardy_py.ir.local_collective import LocalCollective
-from shardy_py.ir.types import TensorType, Type, tensor
+from shardy_py.ir.types import TensorType, Type, static_shape, tensor
 from shardy_py.sharding.combiner import Combiner
 
 _COMBINING = {
@@ -133,6 +134,13 @@ class StablehloLocalOps(LocalOps):
             return None
         type_ = tensor(dtype=element_type)
         return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
+
+    def padded_attributes(
+        self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
+    ) -> Mapping[str, Any] | None:
+        """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none."""
+        change = PADDED.get(op.name)
+        return None if change is None else change(op, operands, static_shape(results[0]) or ())
 
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""
