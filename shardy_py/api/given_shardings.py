@@ -8,7 +8,14 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_py.api.main_function import argument_name, find_argument, find_result, result_name
+from shardy_py.api.main_function import (
+    argument_name,
+    find_argument,
+    find_result,
+    match_arguments,
+    match_results,
+    result_name,
+)
 from shardy_py.api.specs import as_sharding, mesh_of_spec
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
@@ -18,7 +25,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.sharding.verify import verify_tensor_sharding
 
 InShardings = Mapping[int | str, Any] | Sequence[Any]
-"""By argument (its number or its name ``"arg0"``), or a flat list in their order; None leaves one as it is."""
+"""By argument (number, name ``"arg0"`` or glob of names), or a flat list in their order; None leaves one as it is."""
 OutShardings = Mapping[int | str, Any] | Sequence[Any]
 """By result (its number or its name ``"result0"``), or a flat list in their order; None leaves one as it is."""
 
@@ -71,16 +78,23 @@ class _Kind:
         noun: What one of them is called.
         name: Its name by its number.
         find: Finds one by number or name.
+        match: Finds those whose names match a glob.
     """
 
     option: str
     noun: str
     name: Callable[[int], str]
     find: Callable[[Op, int | str], Value]
+    match: Callable[[Op, str], list[Value]]
+
+    def find_all(self, function: Op, key: int | str) -> list[Value]:
+        """Return what a key stands for: those that match a glob, or the one of a number or name."""
+        matching = self.match(function, key) if isinstance(key, str) else []
+        return matching or [self.find(function, key)]
 
 
-_ARGUMENT = _Kind("in_shardings", "argument", argument_name, find_argument)
-_RESULT = _Kind("out_shardings", "result", result_name, find_result)
+_ARGUMENT = _Kind("in_shardings", "argument", argument_name, find_argument, match_arguments)
+_RESULT = _Kind("out_shardings", "result", result_name, find_result, match_results)
 
 
 def _apply(
@@ -89,8 +103,8 @@ def _apply(
     problems: list[Diagnostic] = []
     for key, spec in entries:
         try:
-            value = kind.find(function, key)
-            program.shardings[value.id] = _checked(program, value, spec, mesh_name)
+            for value in kind.find_all(function, key):
+                program.shardings[value.id] = _checked(program, value, spec, mesh_name)
         except ShardyError as error:
             problems += (_located(item, function, key, kind) for item in error.diagnostics)
     if problems:

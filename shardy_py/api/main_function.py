@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
@@ -76,6 +77,22 @@ def find_result(function: Op, key: int | str) -> Value:
         OptionError: there is no such result, or several of that name.
     """
     return _find(function, key, function.function_results, _own_result_names(function), "result", result_name)
+
+
+def match_arguments(function: Op, pattern: str) -> list[Value]:
+    """Return the arguments of a function whose own names match a glob, such as ``*.q_proj.weight``."""
+    return _match(pattern, arguments_of(function), _own_argument_names(function))
+
+
+def match_results(function: Op, pattern: str) -> list[Value]:
+    """Return the results of a function whose own names match a glob."""
+    return _match(pattern, function.function_results, _own_result_names(function))
+
+
+def _match(pattern: str, values: Sequence[Value], names: Sequence[str]) -> list[Value]:
+    if pattern in names or not any(character in pattern for character in "*?["):
+        return []
+    return [value for value, name in zip(values, names, strict=False) if name and fnmatchcase(name, pattern)]
 
 
 def argument_names(function: Op) -> list[str]:

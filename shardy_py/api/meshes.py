@@ -1,4 +1,4 @@
-"""Meshes as callers write them: a mesh, sizes by name, or a mesh of JAX."""
+"""Meshes as callers write them: a mesh, sizes by name, or a mesh of JAX or PyTorch."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ def as_mesh(mesh: Any) -> Mesh:
     The order of the devices of a mesh of JAX is left out, as JAX does it in its modules: devices are logical there.
 
     Args:
-        mesh: A `Mesh`, a mapping of axis names to sizes, a ``jax.sharding.Mesh`` or ``AbstractMesh``.
+        mesh: A `Mesh`, a mapping of axis names to sizes, a ``jax.sharding.Mesh`` or ``AbstractMesh``, or a
+            ``DeviceMesh`` of PyTorch with named dimensions.
 
     Raises:
         OptionError: it is none of these, or a name or size is not valid.
     """
     if isinstance(mesh, Mesh):
         return _verified(mesh)
-    sizes = mesh if isinstance(mesh, Mapping) else getattr(mesh, "shape", None)
+    sizes = mesh if isinstance(mesh, Mapping) else _sizes_of_device_mesh(mesh) or getattr(mesh, "shape", None)
     if not isinstance(sizes, Mapping):
         raise OptionError(
             Diagnostic(
                 "invalid-mesh",
                 f"a {type(mesh).__name__} is not a mesh",
-                hint="give a Mesh, a mapping of axis names to sizes, or a mesh of JAX",
+                hint="give a Mesh, a mapping of axis names to sizes, a mesh of JAX, or a DeviceMesh with names",
             )
         )
     found: dict[str, int] = {}
@@ -48,6 +49,12 @@ def as_mesh(mesh: Any) -> Mesh:
             raise OptionError(Diagnostic("invalid-mesh", f"the size of the axis {name!r} is {shown}"))
         found[name] = number
     return _verified(Mesh.of(found))
+
+
+def _sizes_of_device_mesh(mesh: Any) -> Mapping[str, int] | None:
+    """Return the sizes by name of a ``DeviceMesh`` of PyTorch; None for anything else."""
+    names = getattr(mesh, "mesh_dim_names", None)
+    return dict(zip(names, mesh.shape, strict=True)) if names else None
 
 
 def _verified(mesh: Mesh) -> Mesh:

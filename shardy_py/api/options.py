@@ -31,11 +31,13 @@ class ProgramInput:
     Args:
         module: MLIR text or bytecode (also a portable artifact of StableHLO), HLO text, a path, an ``ir.Module`` of
             jaxlib, a ``Lowered``, ``Traced`` or ``Exported`` of JAX or a serialized ``Exported``, a jitted function
-            with ``args``, a ``ModuleOp`` of xDSL, the path of an ``.xdsl`` or ``.hlo`` file, a `Program` that was
+            with ``args``, a ``ModuleOp`` of xDSL, an ``ExportedProgram`` or
+            ``GraphModule`` of PyTorch, the path of an ``.xdsl``, ``.hlo`` or ``.pt2`` file, a `Program` that was
             built, or whatever the frontend of a plugin reads. An ``ir.Module`` is annotated in place.
         mesh: For a module without a mesh: a `Mesh`, a mapping of axis sizes, or a mesh of JAX.
-        in_shardings: Shardings of arguments, by number or name or as a flat list, each a PartitionSpec, a tuple of
-            axis names, a NamedSharding, a `TensorSharding` or its text. They replace those the module has.
+        in_shardings: Shardings of arguments, by number, name or glob of names (later entries count) or as a flat
+            list, each a PartitionSpec, a tuple of axis names, a NamedSharding, placements of DTensor, a
+            `TensorSharding` or its text. They replace those the module has.
         out_shardings: Shardings of results, by number, by name (``"result0"``, or as JAX calls them) or as a flat
             list, in the same forms.
         args: Example arguments of a jitted function: arrays or `jax.ShapeDtypeStruct`.

@@ -21,6 +21,7 @@ from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.networkx import to_networkx
 from shardy_py.ir.op_values import all_values
 from shardy_py.plugins import Registry
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.options import LocalOptions
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from shardy_py.schedule.given import ScheduleLike
     from shardy_py.targets.jax import CompiledModule
     from shardy_py.targets.local import LocalProgram
+    from shardy_py.targets.torch import Placement, PlanEntry, Redistribution
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -155,6 +157,88 @@ class Result:
     def _mlir(self) -> Any:
         """The module of MLIR, or its text where another frontend made it."""
         return frontend_of(self.program).to_mlir(self.module)
+
+    def placements(self, value: Any) -> tuple[Placement, ...]:
+        """Return how a tensor is placed along each dimension of the mesh, in DTensor's words.
+
+        Args:
+            value: What `sharding` takes, such as the fully qualified name of a parameter.
+
+        Raises:
+            OptionError: there is no such value.
+            UnsupportedError: placements cannot say it.
+        """
+        from shardy_py.targets.torch import placements_of
+
+        sharding = self.sharding(value)
+        return placements_of(sharding, self._mesh(sharding), name=str(value))
+
+    def parallelize_plan(self, *, axis: str | None = None) -> dict[str, PlanEntry]:
+        """Return the style of each linear and embedding layer of a program of PyTorch, by module path.
+
+        `shardy_py.targets.torch.to_parallel_styles` makes of it what ``parallelize_module`` takes.
+
+        Args:
+            axis: The dimension of the mesh; by default the only one along which weights of such layers are sharded.
+
+        Raises:
+            OptionError: it is no program of PyTorch, or weights are sharded along several dimensions.
+        """
+        from shardy_py.targets.torch import make_plan
+
+        self._require_torch()
+        return make_plan(self.program, self._explicit, axis=axis)
+
+    def distribute(self, module: Any, device_mesh: Any) -> dict[str, Any]:
+        """Return the parameters and buffers of a module as DTensors, by fully qualified name.
+
+        Args:
+            module: The module that was exported.
+            device_mesh: A ``DeviceMesh`` with the dimensions of the mesh.
+
+        Raises:
+            OptionError: it is no program of PyTorch, or module or mesh do not fit it.
+        """
+        from shardy_py.targets.torch import distribute
+
+        self._require_torch()
+        origin = self.program.origin
+        placements = {
+            item.name: self.placements(number)
+            for number, item in enumerate(origin.arguments)
+            if item.kind in ("parameter", "buffer")
+        }
+        return distribute(module, device_mesh, placements, self._mesh(None))
+
+    @cached_property
+    def redistributions(self) -> tuple[Redistribution, ...]:
+        """The communication of a program of PyTorch, by node, module and source line.
+
+        Raises:
+            OptionError: it is no program of PyTorch.
+            UnsupportedError: placements cannot say a sharding.
+        """
+        from shardy_py.targets.torch import list_redistributions
+
+        self._require_torch()
+        return list_redistributions(self._explicit, self.registry, is_explicit=True)
+
+    @cached_property
+    def _explicit(self) -> Program:
+        from shardy_py.targets.torch import explicit_program
+
+        return self.program if self.has_explicit_collectives else explicit_program(self.program, self.registry)
+
+    def _mesh(self, sharding: TensorSharding | None) -> Mesh:
+        if sharding is not None and isinstance(sharding.mesh, Mesh):
+            return sharding.mesh
+        meshes = self.program.meshes
+        return next(iter(meshes.values()), Mesh()) if sharding is None else meshes[str(sharding.mesh)]
+
+    def _require_torch(self) -> None:
+        if frontend_of(self.program).name != "torch":
+            message = "the program does not come from PyTorch"
+            raise OptionError(Diagnostic("not-torch", message, hint="propagate what torch.export.export returns"))
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the def-use graph with the shardings as node attributes.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.api.meshes import as_mesh
+from shardy_py.api.placements import from_placements, is_placements
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, ParseError
 from shardy_py.sharding.axes import AxisRef
@@ -14,8 +15,8 @@ from shardy_py.sharding.parse import parse_attribute, parse_tensor_sharding
 from shardy_py.sharding.tensor import CLOSED, OPEN, DimensionSharding, TensorSharding, symbol
 
 _HINT = (
-    "give a PartitionSpec or a tuple of axis names, None and tuples of axis names; a NamedSharding; "
-    'a TensorSharding; or text such as [{"data"}, {?}]'
+    "give a PartitionSpec or a tuple of axis names, None and tuples of axis names; a NamedSharding; placements of "
+    'DTensor; a TensorSharding; or text such as [{"data"}, {?}]'
 )
 
 
@@ -45,6 +46,8 @@ def as_sharding(spec: Any, *, rank: int, mesh_name: str, mesh: Mesh) -> TensorSh
         return _from_text(spec, mesh_name)
     if _is_named_sharding(spec):
         spec = spec.spec
+    if is_placements(spec):
+        return from_placements(spec, rank=rank, mesh_name=mesh_name, mesh=mesh)
     entries = _entries(spec)
     if not isinstance(entries, Sequence):
         raise OptionError(Diagnostic("invalid-sharding", f"{shown(spec)} is not a sharding", hint=_HINT))

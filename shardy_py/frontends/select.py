@@ -16,6 +16,7 @@ _BUNDLED = {
     "xdsl": "shardy_py.frontends.xdsl:XDSL",
     "hlo": "shardy_py.frontends.hlo:HLO",
     "jax": "shardy_py.frontends.jax_stages:JAX",
+    "torch": "shardy_py.frontends.torch:TORCH",
     "mlir": "shardy_py.frontends.mlir:MLIR",
 }
 

@@ -1,0 +1,101 @@
+"""Access to the arguments of a call: operands and attributes by the names of the operator's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shardy_py.ir.graph import Op
+from shardy_py.ir.types import TensorType
+from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
+
+REPLICATED = FactorKind.NEED_REPLICATION
+
+
+def operand_names(op: Op) -> Sequence[str]:
+    """Return the name of the argument of each operand."""
+    names: Sequence[str] = op.attributes.get("operand_names", ())
+    return names
+
+
+def operand_number(op: Op, name: str) -> int | None:
+    """Return the number of the operand of an argument, None where it is not given as a tensor."""
+    names = operand_names(op)
+    return names.index(name) if name in names else None
+
+
+def attribute(op: Op, name: str, default: Any = None) -> Any:
+    """Return an argument that is no tensor, or the default where it is None."""
+    return op.attributes.get(name, default)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the sizes of a value; () for one that is no tensor."""
+    return tuple(size or 0 for size in value.type.shape) if isinstance(value.type, TensorType) else ()
+
+
+def operand_shape(op: Op, number: int) -> tuple[int, ...]:
+    """Return the sizes of an operand."""
+    return shape_of(op.operands[number])
+
+
+def result_shape(op: Op, number: int = 0) -> tuple[int, ...]:
+    """Return the sizes of a result."""
+    return shape_of(op.results[number])
+
+
+def normal(dim: int, rank: int) -> int:
+    """Return the number of a dimension that may count from the end."""
+    return dim % rank if rank else 0
+
+
+def normal_dims(dims: Any, rank: int) -> tuple[int, ...]:
+    """Return the numbers of dimensions given as one, several, or None for all."""
+    if dims is None or dims == ():
+        return tuple(range(rank))
+    return tuple(normal(dim, rank) for dim in ((dims,) if isinstance(dims, int) else dims))
+
+
+class Factors:
+    """Builder of rules that names the tensors that have a factor.
+
+    >>> # Factors(op).add(8, {0: 1}, {0: 0}) ties dimension 1 of operand 0 to dimension 0 of result 0.
+
+    Args:
+        op: The op.
+    """
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.builder = OpShardingRuleBuilder.for_op(op)
+
+    def add(
+        self,
+        size: int,
+        operands: dict[int, int],
+        results: dict[int, int],
+        *,
+        kind: FactorKind = FactorKind.PASS_THROUGH,
+        combiner: str = "add",
+    ) -> Factors:
+        """Add a factor.
+
+        Args:
+            size: Its size.
+            operands: Operand number to dimension.
+            results: Result number to dimension.
+            kind: Its kind.
+            combiner: How partial results combine, for a reduction.
+        """
+        ins = [operands.get(number) for number in range(len(self.op.operands))]
+        outs = [results.get(number) for number in range(len(self.op.results))]
+        if kind is FactorKind.REDUCTION:
+            self.builder.add_factor(ins, outs, size, kind=kind, combiner=combiner)
+        else:
+            self.builder.add_factor(ins, outs, size, kind=kind)
+        return self
+
+    def build(self) -> Any:
+        """Return the rule."""
+        return self.builder.build()

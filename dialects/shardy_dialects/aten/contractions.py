@@ -1,0 +1,236 @@
+"""Rules of products, convolutions and attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import (
+    REPLICATED,
+    Factors,
+    attribute,
+    operand_names,
+    operand_number,
+    operand_shape,
+    result_shape,
+)
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Contraction, Dialect, Pure
+from shardy_py.sharding.einsum import rule as einsum
+from shardy_py.sharding.rule import FactorKind
+
+_REDUCED = FactorKind.REDUCTION
+
+
+def _linear(op: Op) -> Any:
+    factors, rank = Factors(op), len(operand_shape(op, 0))
+    weight, bias = operand_shape(op, 1), operand_number(op, "bias")
+    for dim, size in enumerate(operand_shape(op, 0)[:-1]):
+        factors.add(size, {0: dim}, {0: dim})
+    if len(weight) == 2:
+        factors.add(weight[0], {1: 0} | ({} if bias is None else {bias: 0}), {0: rank - 1})
+    # With a bias the contraction must not be split: it would count once per device.
+    factors.add(weight[-1], {0: rank - 1, 1: len(weight) - 1}, {}, kind=_REDUCED if bias is None else REPLICATED)
+    return factors.build()
+
+
+def _matmul(op: Op) -> Any:
+    """Return the rule of a product of matrices or vectors, with broadcast batch dimensions."""
+    left, right, out = operand_shape(op, 0), operand_shape(op, 1), result_shape(op)
+    factors = Factors(op)
+    batch_rank = max(len(left) - 2, len(right) - 2, 0)
+    for dim in range(batch_rank):
+        ins = {}
+        for number, shape in enumerate((left, right)):
+            place = dim - (batch_rank - (len(shape) - 2))
+            if place >= 0 and len(shape) > 2 and shape[place] == out[dim]:
+                ins[number] = place
+        factors.add(out[dim], ins, {0: dim})
+    place = batch_rank
+    if len(left) > 1:
+        factors.add(left[-2], {0: len(left) - 2}, {0: place})
+        place += 1
+    if len(right) > 1:
+        factors.add(right[-1], {1: len(right) - 1}, {0: place})
+    factors.add(left[-1], {0: len(left) - 1, 1: max(len(right) - 2, 0)}, {}, kind=_REDUCED)
+    return factors.build()
+
+
+def _einsum(op: Op) -> Any:
+    equation: str = attribute(op, "equation").replace(" ", "")
+    if "..." in equation or "->" not in equation:
+        return None
+    ins, out = equation.split("->")
+    if any(len(set(term)) != len(term) for term in (*ins.split(","), out)):
+        return None
+    summed = sorted({*ins} - {*out, ","})
+    text = ", ".join(" ".join(term) for term in ins.split(",")) + " -> " + " ".join(out)
+    return einsum(text, reduction=summed)
+
+
+def _outer(op: Op) -> Any:
+    left, right = operand_shape(op, 0), operand_shape(op, 1)
+    return Factors(op).add(left[0], {0: 0}, {0: 0}).add(right[0], {1: 0}, {0: 1}).build()
+
+
+def _with_added(operands: tuple[int, int]) -> Any:
+    """Return the rule of a product plus a tensor, whose contraction must not be split."""
+    first, second = operands
+
+    def rule(op: Op) -> Any:
+        left, right, out, added = (
+            operand_shape(op, first),
+            operand_shape(op, second),
+            result_shape(op),
+            operand_shape(op, 0),
+        )
+        factors, shift = Factors(op), len(out) - len(added)
+
+        def plus(dim: int) -> dict[int, int]:
+            return {0: dim - shift} if dim >= shift and added[dim - shift] == out[dim] else {}
+
+        for dim in range(len(left) - 2):
+            factors.add(left[dim], {first: dim, second: dim, **plus(dim)}, {0: dim})
+        row, column = len(out) - 2, len(out) - 1
+        factors.add(left[-2], {first: row, **plus(row)}, {0: row})
+        factors.add(right[-1], {second: column, **plus(column)}, {0: column})
+        return factors.add(left[-1], {first: column, second: row}, {}, kind=REPLICATED).build()
+
+    return rule
+
+
+def _convolution(op: Op) -> Any:
+    """Return the rule of a convolution: batch and channels are free, the window moves along the rest."""
+    data, weight, out = operand_shape(op, 0), operand_shape(op, 1), result_shape(op)
+    spatial = len(weight) - 2
+    unbatched = len(data) == spatial + 1
+    groups = attribute(op, "groups", 1)
+    transposed = attribute(op, "transposed", ".conv_transpose" in op.name)
+    bias = operand_number(op, "bias")
+    channel = 0 if unbatched else 1
+    factors = Factors(op)
+    if not unbatched:
+        factors.add(data[0], {0: 0}, {0: 0})
+    biased = {} if bias is None else {bias: 0}
+    made, taken = (1, 0) if transposed else (0, 1)
+    if groups == 1:
+        factors.add(out[channel], {1: made, **biased}, {0: channel})
+        factors.add(data[channel], {0: channel, 1: taken}, {}, kind=_REDUCED if bias is None else REPLICATED)
+    elif not transposed and groups == data[channel] == out[channel]:
+        factors.add(groups, {0: channel, 1: 0, **biased}, {0: channel})
+    else:
+        factors.add(out[channel], biased, {0: channel}, kind=REPLICATED)
+        factors.add(data[channel], {0: channel}, {}, kind=REPLICATED)
+        factors.add(weight[0], {1: 0}, {}, kind=REPLICATED)
+    for dim in range(spatial):
+        place = channel + 1 + dim
+        same = weight[2 + dim] == 1 and data[place] == out[place]
+        kind = FactorKind.PASS_THROUGH if same else FactorKind.PERMUTATION
+        factors.add(min(data[place], out[place]), {0: place}, {0: place}, kind=kind)
+        factors.add(weight[2 + dim], {1: 2 + dim}, {}, kind=REPLICATED)
+    return factors.build()
+
+
+def _convolution_backward(op: Op) -> Any:
+    """Return the rule of the gradients of a convolution: batch sums up in those of weight and bias."""
+    grad, data, weight = (operand_shape(op, number) for number in range(3))
+    mask = attribute(op, "output_mask", (True, True, True))
+    places = [number for number, wanted in enumerate(mask) if wanted]
+    of = {which: number for number, which in enumerate(places)}
+    groups = attribute(op, "groups", 1)
+    if attribute(op, "transposed", False) or groups not in (1, data[1]) or (groups > 1 and weight[0] != groups):
+        return None
+    factors = Factors(op)
+    into_data = {of[0]: 0} if 0 in of else {}
+    kind = FactorKind.PASS_THROUGH if set(of) == {0} else REPLICATED
+    factors.add(grad[0], {0: 0, 1: 0}, into_data, kind=_REDUCED if 0 not in of else kind)
+    outs = {of[1]: 0} if 1 in of else {}
+    outs |= {of[2]: 0} if 2 in of else {}
+    if groups > 1:
+        factors.add(groups, {0: 1, 1: 1, 2: 0}, outs | ({of[0]: 1} if 0 in of else {}))
+    else:
+        kind = REPLICATED if 0 in of else FactorKind.PASS_THROUGH
+        factors.add(grad[1], {0: 1, 2: 0}, outs, kind=kind)
+        ins = {of[0]: 1} if 0 in of else {}
+        ins |= {of[1]: 1} if 1 in of else {}
+        factors.add(data[1], {1: 1, 2: 1}, ins, kind=REPLICATED if 2 in of and not ins else FactorKind.PASS_THROUGH)
+    for dim in range(2, len(weight)):
+        factors.add(grad[dim], {0: dim}, {}, kind=REPLICATED)
+        factors.add(data[dim], {1: dim}, {of[0]: dim} if 0 in of else {}, kind=REPLICATED)
+        factors.add(weight[dim], {2: dim}, {of[1]: dim} if 1 in of else {}, kind=REPLICATED)
+    return factors.build()
+
+
+def _attention(op: Op) -> Any:
+    """Return the rule of attention: batch and heads are free, and rows of queries unless the mask is causal."""
+    query, key, value = (operand_shape(op, number) for number in range(3))
+    out, rank = result_shape(op), len(query)
+    mask = operand_number(op, "attn_mask")
+    if mask is None:
+        mask = operand_number(op, "attn_bias")
+    masked = () if mask is None else operand_shape(op, mask)
+    factors = Factors(op)
+
+    def in_mask(dim: int, size: int) -> dict[int, int]:
+        place = dim - (rank - len(masked))
+        return {mask: place} if mask is not None and place >= 0 and masked[place] == size else {}
+
+    others = {number: len(result_shape(op, number)) for number in range(1, len(op.results))}
+    for dim in range(rank - 2):
+        outs = {0: dim} | {number: dim for number, size in others.items() if size == rank - 1}
+        if key[dim] == query[dim]:
+            factors.add(query[dim], {0: dim, 1: dim, 2: dim, **in_mask(dim, query[dim])}, outs)
+        else:
+            # Heads of queries share those of keys: groups of one head are split together only.
+            factors.add(query[dim], {0: dim, **in_mask(dim, query[dim])}, outs, kind=REPLICATED)
+            factors.add(key[dim], {1: dim, 2: dim}, {}, kind=REPLICATED)
+    row = rank - 2
+    causal = bool(attribute(op, "is_causal", False))
+    kind = REPLICATED if causal else FactorKind.PASS_THROUGH
+    outs = {0: row} | {number: row for number, size in others.items() if size == rank - 1}
+    factors.add(query[row], {0: row, **in_mask(row, query[row])}, outs, kind=kind)
+    factors.add(key[row], {1: row, 2: row, **in_mask(rank - 1, key[row])}, {}, kind=REPLICATED)
+    factors.add(query[-1], {0: rank - 1, 1: rank - 1}, {}, kind=REPLICATED)
+    return factors.add(value[-1], {2: rank - 1}, {0: len(out) - 1}).build()
+
+
+def _attention_backward(op: Op) -> Any:
+    """Return the rule of the gradients of attention: batch and heads are free, the rest is whole."""
+    names = operand_names(op)
+    rank = len(operand_shape(op, names.index("query")))
+    factors = Factors(op)
+    shapes = [operand_shape(op, number) for number in range(len(op.operands))]
+    outs = [result_shape(op, number) for number in range(len(op.results))]
+    for dim in range(rank):
+        sizes = {shape[dim] for shape in (*shapes, *outs) if len(shape) in (rank, rank - 1) and dim < len(shape)}
+        free = dim < rank - 2 and len(sizes) == 1
+        for size in sorted(sizes):
+            ins = {
+                n: dim for n, s in enumerate(shapes) if len(s) in (rank, rank - 1) and dim < len(s) and s[dim] == size
+            }
+            to = {n: dim for n, s in enumerate(outs) if len(s) == rank and s[dim] == size}
+            factors.add(size, ins, to, kind=FactorKind.PASS_THROUGH if free else REPLICATED)
+    return factors.build()
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    contracting = [Pure, Contraction]
+    for name in ("mm.default", "bmm.default", "matmul.default", "mv.default", "dot.default", "vdot.default"):
+        aten.op(f"aten.{name}", traits=contracting, rule=_matmul)
+    aten.op("aten.linear.default", traits=[Pure], rule=_linear)
+    aten.op("aten.einsum.default", traits=[Pure], rule=_einsum)
+    for name in ("outer.default", "ger.default"):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_outer)
+    for name in ("addmm.default", "baddbmm.default"):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_with_added((1, 2)))
+    convolutions = [f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")]
+    transposed = ["conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input"]
+    for name in ("convolution.default", *convolutions, *transposed):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_convolution)
+    aten.op("aten.convolution_backward.default", traits=[Pure], rule=_convolution_backward)
+    attentions = ("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
+    for name in attentions:
+        aten.op(f"aten.{name}.default", traits=[Pure], rule=_attention)
+    aten.op(
+        "aten._scaled_dot_product_flash_attention_for_cpu_backward.default", traits=[Pure], rule=_attention_backward
+    )

@@ -1,0 +1,45 @@
+"""Ops that make tensors: constants, counters and random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import Factors, operand_shape, result_shape
+from shardy_py import rules
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import ConstantLike, Dialect, Pure
+
+_CONSTANTS = (
+    *("full.default", "zeros.default", "ones.default", "empty.memory_format", "arange.default", "arange.start"),
+    *("arange.start_step", "linspace.default", "eye.default", "eye.m", "scalar_tensor.default", "tril_indices.default"),
+    *("empty_strided.default", "empty_permuted.default", "triu_indices.default", "hann_window.default"),
+)
+_RANDOM = ("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float")
+_LIKE = (
+    *("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default", "rand_like.default"),
+    *("randn_like.default", "randint_like.default", "bernoulli.default"),
+)
+_NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.default", "new_empty_strided.default")
+
+
+def _new(op: Op) -> Any:
+    """Return the rule of a constant that takes only its dtype from an operand: they are sharded apart."""
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, 0)):
+        factors.add(size, {0: dim}, {})
+    for dim, size in enumerate(result_shape(op)):
+        factors.add(size, {}, {0: dim})
+    return factors.build()
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    for name in _CONSTANTS:
+        aten.op(f"aten.{name}", traits=[ConstantLike, Pure])
+    for name in _RANDOM:
+        aten.op(f"aten.{name}", rule=rules.generate)
+    for name in _LIKE:
+        traits = [] if "rand" in name or "bernoulli" in name else [Pure]
+        aten.op(f"aten.{name}", traits=traits, rule=rules.broadcast)
+    for name in _NEW:
+        aten.op(f"aten.{name}", traits=[Pure], rule=_new)

@@ -1,0 +1,237 @@
+"""Rules of look-ups: embeddings, gathers, scatters and indexing by tensors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from shardy_dialects.aten.arguments import (
+    REPLICATED,
+    Factors,
+    attribute,
+    normal,
+    operand_names,
+    operand_number,
+    operand_shape,
+    result_shape,
+)
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding.rule import FactorKind
+
+_INDEX = re.compile(r"indices\[(\d+)\]")
+
+
+def _embedding(op: Op) -> Any:
+    """Return the rule of a look-up in a table; each device finds its own rows, and the rest adds up."""
+    table, indices = operand_shape(op, 0), operand_shape(op, 1)
+    factors = Factors(op)
+    for dim, size in enumerate(indices):
+        factors.add(size, {1: dim}, {0: dim})
+    factors.add(table[1], {0: 1}, {0: len(indices)})
+    return factors.add(table[0], {0: 0}, {}, kind=FactorKind.REDUCTION).build()
+
+
+def _embedding_backward(op: Op) -> Any:
+    """Return the rule of its gradient, which sums over the look-ups."""
+    grad, indices = operand_shape(op, 0), operand_shape(op, 1)
+    summed = REPLICATED if attribute(op, "scale_grad_by_freq", False) else FactorKind.REDUCTION
+    factors = Factors(op)
+    for dim, size in enumerate(indices):
+        factors.add(size, {0: dim, 1: dim}, {}, kind=summed)
+    factors.add(grad[-1], {0: len(grad) - 1}, {0: 1})
+    return factors.add(result_shape(op)[0], {}, {0: 0}, kind=REPLICATED).build()
+
+
+def _positions(op: Op) -> dict[int, int]:
+    """Return dimension to operand number, for the dimensions that are indexed by tensors."""
+    found = {}
+    for number, name in enumerate(operand_names(op)):
+        match = _INDEX.fullmatch(name)
+        if match:
+            found[int(match.group(1))] = number
+    return found
+
+
+def _indexed_rule(op: Op, *, values: int | None) -> Any:
+    """Return the rule of indexing by tensors, or of putting values there.
+
+    Args:
+        op: The op.
+        values: The number of the operand that is put; None where elements are taken.
+    """
+    shape, positions = operand_shape(op, 0), _positions(op)
+    if any("xi1>" in str(op.operands[number].type) for number in positions.values()):
+        return None
+    taken = sorted(positions)
+    adjacent = taken == list(range(taken[0], taken[0] + len(taken)))
+    broadcast = _broadcast([operand_shape(op, number) for number in positions.values()])
+    start = taken[0] if adjacent else 0
+    factors = Factors(op)
+    wide = (
+        result_shape(op)
+        if values is None
+        else (
+            *shape[:start],
+            *broadcast,
+            *(size for dim, size in enumerate(shape) if dim >= start and dim not in positions),
+        )
+    )
+    for dim, size in enumerate(broadcast):
+        places = {number: _aligned(operand_shape(op, number), broadcast, dim) for number in positions.values()}
+        ins = {number: place for number, place in places.items() if place is not None}
+        if values is None:
+            factors.add(size, ins, {0: start + dim})
+        else:
+            place = _aligned(operand_shape(op, values), wide, start + dim)
+            factors.add(size, ins if place is None else {**ins, values: place}, {}, kind=REPLICATED)
+    there: int | None
+    position = 0
+    for dim, size in enumerate(shape):
+        if dim in positions:
+            outs = {} if values is None else {0: dim}
+            factors.add(size, {0: dim}, outs, kind=REPLICATED)
+            continue
+        if position == start:
+            position += len(broadcast)
+        if values is None:
+            factors.add(size, {0: dim}, {0: position})
+        else:
+            there = _aligned(operand_shape(op, values), wide, position)
+            factors.add(size, {0: dim} | ({} if there is None else {values: there}), {0: dim})
+        position += 1
+    return factors.build()
+
+
+def _index(op: Op) -> Any:
+    return _indexed_rule(op, values=None)
+
+
+def _index_put(op: Op) -> Any:
+    values = operand_number(op, "values")
+    return None if values is None else _indexed_rule(op, values=values)
+
+
+def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(max(sizes) for sizes in zip(*padded, strict=True))
+
+
+def _aligned(shape: tuple[int, ...], wide: tuple[int, ...], dim: int) -> int | None:
+    """Return the dimension of a tensor that broadcasts to a dimension, None where it lacks it or has size 1."""
+    place = dim - (len(wide) - len(shape))
+    return place if place >= 0 and shape[place] == wide[dim] else None
+
+
+def _index_select(op: Op) -> Any:
+    shape, index = operand_shape(op, 0), operand_number(op, "index")
+    chosen = normal(attribute(op, "dim"), len(shape))
+    assert index is not None, "the schema asks for an index"
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        if dim == chosen:
+            factors.add(size, {0: dim}, {}, kind=REPLICATED)
+            factors.add(result_shape(op)[dim], {index: 0} if operand_shape(op, index) else {}, {0: dim})
+        else:
+            factors.add(size, {0: dim}, {0: dim})
+    return factors.build()
+
+
+def _gather(op: Op) -> Any:
+    """Return the rule of taking elements along a dimension; along the others each takes its own."""
+    shape, index = operand_shape(op, 0), operand_number(op, "index")
+    index = operand_number(op, "indices") if index is None else index
+    if index is None or not shape:
+        return None
+    chosen = normal(attribute(op, "dim", 0), len(shape))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        places = operand_shape(op, index)
+        if dim == chosen:
+            factors.add(size, {0: dim}, {}, kind=REPLICATED)
+            factors.add(places[dim], {index: dim}, {0: dim})
+        else:
+            kind = FactorKind.PASS_THROUGH if places[dim] == size else REPLICATED
+            factors.add(min(size, places[dim]), {0: dim, index: dim}, {0: dim}, kind=kind)
+    return factors.build()
+
+
+def _scatter(op: Op) -> Any:
+    """Return the rule of putting elements along a dimension, which is whole, as is the one of the indices."""
+    shape, index = operand_shape(op, 0), operand_number(op, "index")
+    if index is None or not shape:
+        return None
+    source = operand_number(op, "src")
+    chosen = normal(attribute(op, "dim", 0), len(shape))
+    places = operand_shape(op, index)
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        ins = {index: dim} | ({} if source is None or not operand_shape(op, source) else {source: dim})
+        sizes = {size, *(operand_shape(op, number)[dim] for number in ins)}
+        if dim == chosen:
+            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED)
+            factors.add(places[dim], ins, {}, kind=REPLICATED)
+        else:
+            kind = FactorKind.PASS_THROUGH if len(sizes) == 1 else REPLICATED
+            factors.add(min(sizes), {0: dim, **ins}, {0: dim}, kind=kind)
+    return factors.build()
+
+
+def _index_add(op: Op) -> Any:
+    """Return the rule of adding or copying slices to places of one dimension."""
+    shape = operand_shape(op, 0)
+    index, source = operand_number(op, "index"), operand_number(op, "source")
+    if index is None or source is None or not shape:
+        return None
+    chosen = normal(attribute(op, "dim"), len(shape))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        if dim == chosen:
+            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED)
+            factors.add(operand_shape(op, source)[dim], {index: 0, source: dim}, {}, kind=REPLICATED)
+        else:
+            factors.add(size, {0: dim, source: dim}, {0: dim})
+    return factors.build()
+
+
+def _one_hot(op: Op) -> Any:
+    shape = operand_shape(op, 0)
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        factors.add(size, {0: dim}, {0: dim})
+    return factors.add(result_shape(op)[-1], {}, {0: len(shape)}, kind=REPLICATED).build()
+
+
+def _bucketize(op: Op) -> Any:
+    """Return the rule of finding places among boundaries, which are whole."""
+    boundaries = operand_number(op, "boundaries")
+    if boundaries is None:
+        return None
+    own = 1 - boundaries
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, own)):
+        factors.add(size, {own: dim}, {0: dim})
+    return factors.add(operand_shape(op, boundaries)[0], {boundaries: 0}, {}, kind=REPLICATED).build()
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    by_rule = {
+        _embedding: ("embedding.default",),
+        _embedding_backward: ("embedding_dense_backward.default",),
+        _index: ("index.Tensor", "_unsafe_index.Tensor"),
+        _index_put: ("index_put.default", "_unsafe_index_put.default"),
+        _index_select: ("index_select.default",),
+        _gather: ("gather.default", "take_along_dim.default"),
+        _scatter: (
+            *("scatter.src", "scatter.value", "scatter_add.default", "scatter_reduce.two"),
+            *("scatter.reduce", "scatter.value_reduce"),
+        ),
+        _index_add: ("index_add.default", "index_copy.default"),
+        _one_hot: ("one_hot.default",),
+        _bucketize: ("bucketize.Tensor",),
+    }
+    for rule, names in by_rule.items():
+        for name in names:
+            aten.op(f"aten.{name}", traits=[Pure], rule=rule)

@@ -1,0 +1,122 @@
+"""Rules of normalizations and of windows over images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import REPLICATED, Factors, attribute, operand_names, operand_shape, result_shape
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding.rule import FactorKind
+
+_REDUCED = FactorKind.REDUCTION
+
+
+def _rows(op: Op) -> Any:
+    """Return the rule of a normalization over the last dimensions: all others are free."""
+    names, shape = operand_names(op), operand_shape(op, 0)
+    whole = len(attribute(op, "normalized_shape"))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        inner = dim - (len(shape) - whole)
+        if inner < 0:
+            factors.add(size, {0: dim}, {n: dim for n in range(len(op.results)) if result_shape(op, n)})
+        else:
+            ins = {0: dim} | {n: inner for n, name in enumerate(names) if name in ("weight", "bias")}
+            outs = {n: dim for n in range(len(op.results)) if result_shape(op, n)[dim : dim + 1] == (size,)}
+            factors.add(size, ins, outs, kind=REPLICATED)
+    return factors.build()
+
+
+def _rows_backward(op: Op) -> Any:
+    """Return the rule of its gradients: those of weight and bias sum up over the free dimensions."""
+    names = operand_names(op)
+    grad, own = names.index("grad_out"), names.index("input")
+    shape, whole = operand_shape(op, own), len(attribute(op, "normalized_shape"))
+    stats = [number for number, name in enumerate(names) if name in ("mean", "rstd")]
+    wide = [n for n in range(len(op.results)) if result_shape(op, n) == shape]
+    narrow = [n for n in range(len(op.results)) if n not in wide]
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        inner = dim - (len(shape) - whole)
+        ins = {grad: dim, own: dim}
+        if inner < 0:
+            # The gradient of the input passes the dimension on, those of weight and bias sum over it.
+            kind = FactorKind.PASS_THROUGH if not narrow else _REDUCED
+            factors.add(size, ins | dict.fromkeys(stats, dim), dict.fromkeys(wide, dim), kind=kind)
+        else:
+            more = {n: inner for n, name in enumerate(names) if name in ("weight", "bias")}
+            factors.add(size, ins | more, dict.fromkeys(wide, dim) | dict.fromkeys(narrow, inner), kind=REPLICATED)
+    return factors.build()
+
+
+def _channels(op: Op) -> Any:
+    """Return the rule of a batch normalization: channels are free; where it uses the batch, that is whole."""
+    names, shape = operand_names(op), operand_shape(op, 0)
+    channel = 1 if len(shape) > 1 else 0
+    trains = attribute(op, "training", attribute(op, "train", "no_training" not in op.name))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        if dim == channel:
+            ins = {0: dim} | {n: 0 for n in range(1, len(names)) if operand_shape(op, n) == (size,)}
+            outs = {0: dim} | {n: 0 for n in range(1, len(op.results)) if result_shape(op, n) == (size,)}
+            factors.add(size, ins, outs)
+        else:
+            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED if trains else FactorKind.PASS_THROUGH)
+    return factors.build()
+
+
+def _groups(op: Op) -> Any:
+    """Return the rule of a normalization of groups of channels of each element of the batch."""
+    shape = operand_shape(op, 0)
+    factors = Factors(op)
+    names = operand_names(op)
+    outs = {n: 0 for n in range(len(op.results)) if result_shape(op, n)}
+    factors.add(shape[0], {0: 0}, outs)
+    for dim in range(1, len(shape)):
+        ins = {0: dim} | ({n: 0 for n, name in enumerate(names) if name in ("weight", "bias")} if dim == 1 else {})
+        factors.add(shape[dim], ins, {0: dim}, kind=REPLICATED)
+    return factors.build()
+
+
+def _window(op: Op) -> Any:
+    """Return the rule of a pooling or an interpolation: leading dimensions are free, the last ones are whole."""
+    out = result_shape(op)
+    spatial = next(int(char) for char in op.name if char in "123")
+    factors = Factors(op)
+    for dim in range(len(out)):
+        sizes = [operand_shape(op, n)[dim] for n in range(len(op.operands)) if len(operand_shape(op, n)) == len(out)]
+        ins = {n: dim for n in range(len(op.operands)) if len(operand_shape(op, n)) == len(out)}
+        outs = dict.fromkeys(range(len(op.results)), dim)
+        free = dim < len(out) - spatial
+        sizes += [result_shape(op, n)[dim] for n in outs]
+        factors.add(min(sizes), ins, outs, kind=FactorKind.PASS_THROUGH if free else REPLICATED)
+    return factors.build()
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    by_rule = {
+        _rows: ("layer_norm.default", "native_layer_norm.default", "rms_norm.default", "_fused_rms_norm.default"),
+        _channels: (
+            *("_native_batch_norm_legit_no_training.default", "_native_batch_norm_legit.default"),
+            *("_native_batch_norm_legit.no_stats", "_native_batch_norm_legit_functional.default"),
+            *("native_batch_norm.default", "batch_norm.default", "_batch_norm_no_update.default"),
+        ),
+        _groups: ("group_norm.default", "native_group_norm.default"),
+        _window: (
+            *("max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "avg_pool1d.default"),
+            *("avg_pool2d.default", "avg_pool3d.default", "max_pool2d_with_indices.default"),
+            *("adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "adaptive_avg_pool3d.default"),
+            *("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_max_pool2d.default"),
+            *("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec", "upsample_linear1d.vec"),
+            *("upsample_nearest1d.default", "upsample_nearest2d.default", "upsample_nearest3d.default"),
+            *("upsample_bilinear2d.vec", "upsample_bilinear2d.default", "upsample_bicubic2d.vec"),
+            *("upsample_bicubic2d.default", "max_pool2d_with_indices_backward.default"),
+            *("avg_pool2d_backward.default", "_adaptive_avg_pool2d_backward.default"),
+        ),
+    }
+    for rule, names in by_rule.items():
+        for name in names:
+            aten.op(f"aten.{name}", traits=[Pure], rule=rule)
+    aten.op("aten.native_layer_norm_backward.default", traits=[Pure], rule=_rows_backward)

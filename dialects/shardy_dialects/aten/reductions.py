@@ -1,0 +1,142 @@
+"""Rules of reductions, of ops that need whole rows, and of losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import (
+    REPLICATED,
+    Factors,
+    attribute,
+    normal,
+    normal_dims,
+    operand_shape,
+    result_shape,
+)
+from shardy_py import rules
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding.rule import FactorKind
+
+_COMBINERS = {
+    "add": ("sum.default", "sum.dim_IntList", "nansum.default", "count_nonzero.default", "count_nonzero.dim_IntList"),
+    "max": ("amax.default", "max.default", "any.default", "any.dim", "any.dims"),
+    "min": ("amin.default", "min.default", "all.default", "all.dim", "all.dims"),
+    "mul": ("prod.default", "prod.dim_int"),
+    "not": (
+        *("mean.default", "mean.dim", "var.default", "var.dim", "var.correction", "std.default", "std.dim"),
+        *("std.correction", "var_mean.correction", "var_mean.dim", "std_mean.correction", "max.dim", "min.dim"),
+        *("argmax.default", "argmin.default", "median.default", "median.dim", "logsumexp.default", "mode.default"),
+        *("linalg_vector_norm.default", "norm.Scalar", "norm.ScalarOpt_dim", "kthvalue.default", "aminmax.default"),
+    ),
+}
+_ROWS = (
+    *("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default", "_safe_softmax.default"),
+    *("cumsum.default", "cumprod.default", "cummax.default", "cummin.default", "logcumsumexp.default"),
+    *("_softmax_backward_data.default", "_log_softmax_backward_data.default", "sort.default", "argsort.default"),
+    *("sort.stable", "argsort.stable", "renorm.default", "glu.default"),
+)
+_TOP = ("topk.default",)
+
+
+def _reduction(combiner: str) -> Any:
+    def rule(op: Op) -> Any:
+        shape = operand_shape(op, 0)
+        if not shape:
+            return rules.elementwise(op)
+        return rules.reduction(op, normal_dims(attribute(op, "dim"), len(shape)), combiner)
+
+    return rule
+
+
+def _row(op: Op) -> Any:
+    """Return the rule of ops that need one dimension whole, whose size may change."""
+    shape = operand_shape(op, 0)
+    return rules.along(op, normal(attribute(op, "dim", -1), len(shape))) if shape else rules.elementwise(op)
+
+
+def _mean_squares(op: Op) -> Any:
+    """Return the rule of a loss whose elements are combined: each is whole, unless its elements stay apart."""
+    if attribute(op, "reduction", 1) == 0:
+        return rules.broadcast(op)
+    kind = FactorKind.REDUCTION if attribute(op, "reduction", 1) == 2 else REPLICATED
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, 0)):
+        ins = {number: dim for number in range(len(op.operands)) if operand_shape(op, number)}
+        factors.add(size, ins, {}, kind=kind)
+    return factors.build()
+
+
+def _nll_loss(op: Op) -> Any:
+    """Return the rule of a loss over classes: batch dimensions sum up where the reduction is a sum."""
+    shape = operand_shape(op, 0)
+    classes = 0 if len(shape) == 1 else 1
+    mode = attribute(op, "reduction", 1)
+    kind = {0: FactorKind.PASS_THROUGH, 2: FactorKind.REDUCTION}.get(mode, REPLICATED)
+    factors = Factors(op).add(shape[classes], _weighted(op, {0: classes}), {}, kind=REPLICATED)
+    for dim, size in enumerate(shape):
+        if dim != classes:
+            place = dim - (dim > classes)
+            outs = {number: place for number in range(len(op.results)) if result_shape(op, number)} if mode == 0 else {}
+            factors.add(size, {0: dim, 1: place}, outs, kind=kind)
+    return factors.build()
+
+
+def _weighted(op: Op, ins: dict[int, int]) -> dict[int, int]:
+    """Return the dimensions of a factor of classes, with that of the weights."""
+    names = op.attributes.get("operand_names", ())
+    return {**ins, names.index("weight"): 0} if "weight" in names else ins
+
+
+def _nll_loss_backward(op: Op) -> Any:
+    names = op.attributes["operand_names"]
+    own, target = names.index("self"), names.index("target")
+    grad, shape = names.index("grad_output"), operand_shape(op, own)
+    classes = 0 if len(shape) == 1 else 1
+    factors = Factors(op).add(shape[classes], _weighted(op, {own: classes}), {0: classes}, kind=REPLICATED)
+    for dim, size in enumerate(shape):
+        if dim != classes:
+            place = dim - (dim > classes)
+            ins = {own: dim, target: place} | ({grad: place} if operand_shape(op, grad) else {})
+            factors.add(size, ins, {0: dim})
+    return factors.build()
+
+
+def _cross_entropy(op: Op) -> Any:
+    shape = operand_shape(op, 0)
+    if operand_shape(op, 1) == shape:
+        return None
+    return _nll_loss(op)
+
+
+def _histogram(op: Op) -> Any:
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, 0)):
+        kind = FactorKind.REDUCTION if attribute(op, "max", 0) > attribute(op, "min", 0) else REPLICATED
+        factors.add(size, {0: dim}, {}, kind=kind)
+    return factors.add(result_shape(op)[0], {}, {0: 0}, kind=REPLICATED).build()
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    for combiner, names in _COMBINERS.items():
+        for name in names:
+            aten.op(f"aten.{name}", traits=[Pure], rule=_reduction(combiner))
+    for name in (*_ROWS, *_TOP):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_row)
+    for name in (
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "binary_cross_entropy",
+        "soft_margin_loss",
+        "kl_div",
+    ):
+        aten.op(f"aten.{name}.default", traits=[Pure], rule=_mean_squares)
+    for name in ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default", "nll_loss2d_forward.default"):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss)
+    for name in ("nll_loss_backward.default", "nll_loss2d_backward.default"):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss_backward)
+    aten.op("aten.cross_entropy_loss.default", traits=[Pure], rule=_cross_entropy)
+    aten.op("aten.histc.default", traits=[Pure], rule=_histogram)

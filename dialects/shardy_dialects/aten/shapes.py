@@ -1,0 +1,252 @@
+"""Rules of ops that change shapes or move elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import (
+    REPLICATED,
+    Factors,
+    attribute,
+    normal,
+    normal_dims,
+    operand_shape,
+    result_shape,
+)
+from shardy_py import rules
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding.rule import FactorKind
+
+_RESHAPES = (
+    *("view.default", "_unsafe_view.default", "reshape.default", "_reshape_alias.default", "flatten.using_ints"),
+    *("unflatten.int", "view_copy.default", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default"),
+    *("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
+)
+_EQUAL = (
+    *("clone.default", "alias.default", "alias_copy.default", "detach.default", "detach_copy.default"),
+    *("contiguous.default", "_to_copy.default", "to.dtype", "to.dtype_layout", "lift_fresh_copy.default"),
+    *("lift_fresh.default", "dropout.default", "native_dropout.default", "positive.default", "conj.default"),
+    *("type_as.default", "expand_as.default", "_conj_copy.default", "resolve_conj.default", "fill.Scalar"),
+    *("native_dropout_backward.default", "threshold_backward.default", "__and__.Tensor", "__or__.Tensor"),
+    *("__xor__.Tensor", "__lshift__.Tensor", "__rshift__.Tensor", "__and__.Scalar", "__or__.Scalar"),
+    *("__xor__.Scalar", "__lshift__.Scalar", "__rshift__.Scalar", "float_power.Tensor_Scalar", "copy.default"),
+    *("floor_divide.default", "floor_divide.Scalar", "rsub.Scalar", "rsub.Tensor", "where.self", "where.ScalarOther"),
+    *("where.ScalarSelf", "where.Scalar", "masked_fill.Scalar", "masked_fill.Tensor", "bernoulli.p", "prelu.default"),
+)
+"""Ops whose tensors have one shape, or broadcast to it, and that PyTorch does not tag as pointwise everywhere."""
+
+
+def _squared_away(op: Op) -> Any:
+    """Return the rule of a reshape; what only one side has passes through, as such a factor has size 1 or is whole."""
+    return rules.reshape(op)
+
+
+def _permute(op: Op) -> Any:
+    rank = len(operand_shape(op, 0))
+    return rules.transpose(op, normal_dims(attribute(op, "dims"), rank) if rank else ())
+
+
+def _transpose(op: Op) -> Any:
+    rank = len(operand_shape(op, 0))
+    first, second = attribute(op, "dim0", 0), attribute(op, "dim1", 1)
+    first = attribute(op, "axis0", first)
+    second = attribute(op, "axis1", second)
+    return rules.transpose(op, _swapped(rank, first, second))
+
+
+def _t(op: Op) -> Any:
+    rank = len(operand_shape(op, 0))
+    return rules.transpose(op, _swapped(rank, 0, 1) if rank == 2 else range(rank))
+
+
+def _swapped(rank: int, first: int, second: int) -> list[int]:
+    order = list(range(rank))
+    if rank:
+        first, second = normal(first, rank), normal(second, rank)
+        order[first], order[second] = order[second], order[first]
+    return order
+
+
+def _movedim(op: Op) -> Any:
+    rank = len(operand_shape(op, 0))
+    sources, targets = normal_dims(attribute(op, "source"), rank), normal_dims(attribute(op, "destination"), rank)
+    places = dict(zip(targets, sources, strict=True))
+    others = iter(dim for dim in range(rank) if dim not in sources)
+    return rules.transpose(op, [places[dim] if dim in places else next(others) for dim in range(rank)])
+
+
+def _expand(op: Op) -> Any:
+    return rules.broadcast_to(op)
+
+
+def _moves_along(name: str = "dim", default: Any = 0) -> Any:
+    """Return the rule of ops that move elements along some dimensions of tensors of one rank."""
+
+    def rule(op: Op) -> Any:
+        rank = len(operand_shape(op, 0))
+        return rules.along(op, normal_dims(attribute(op, name, default), rank), kind=FactorKind.PERMUTATION)
+
+    return rule
+
+
+def _needs_whole(name: str = "dim", default: Any = 0) -> Any:
+    def rule(op: Op) -> Any:
+        rank = len(operand_shape(op, 0))
+        return rules.along(op, normal_dims(attribute(op, name, default), rank))
+
+    return rule
+
+
+def _resizes(op: Op) -> Any:
+    """Return the rule of ops that keep some dimensions, aligned from the last one, and resize the others."""
+    shape, out = operand_shape(op, 0), result_shape(op)
+    factors, shift = Factors(op), len(out) - len(shape)
+    for dim, size in enumerate(out):
+        own = dim - shift
+        if own >= 0 and shape[own] == size:
+            factors.add(size, {0: own}, {0: dim})
+        elif own >= 0:
+            factors.add(min(size, shape[own]), {0: own}, {0: dim}, kind=REPLICATED)
+        else:
+            factors.add(size, {}, {0: dim}, kind=REPLICATED)
+    return factors.build()
+
+
+def _slice_like(op: Op) -> Any:
+    """Return the rule of a slice or a piece: where sizes differ, elements move along the dimension."""
+    shape = operand_shape(op, 0)
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        outs = dict.fromkeys(range(len(op.results)), dim)
+        sizes = {result_shape(op, number)[dim] for number in outs}
+        kind = FactorKind.PASS_THROUGH if sizes == {size} else FactorKind.PERMUTATION
+        factors.add(min(size, *sizes), {0: dim}, outs, kind=kind)
+    return factors.build()
+
+
+def _select(op: Op) -> Any:
+    """Return the rule of ops that take one element along a dimension, which goes away."""
+    shape = operand_shape(op, 0)
+    gone = normal(attribute(op, "dim", 0), len(shape))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        outs = {} if dim == gone else dict.fromkeys(range(len(op.results)), dim - (dim > gone))
+        factors.add(size, {0: dim}, outs, kind=REPLICATED if dim == gone else FactorKind.PASS_THROUGH)
+    return factors.build()
+
+
+def _put_back(op: Op) -> Any:
+    """Return the rule of ops that put the second or only operand into a larger tensor, along one dimension."""
+    out = result_shape(op)
+    dim = normal(attribute(op, "dim", 0), len(out))
+    factors = Factors(op)
+    for number, size in enumerate(out):
+        ins = {}
+        for operand in range(len(op.operands)):
+            shape = operand_shape(op, operand)
+            if len(shape) == len(out):
+                ins[operand] = number
+            elif number != dim:
+                ins[operand] = number - (number > dim)
+        factors.add(size, ins, {0: number}, kind=REPLICATED if number == dim else FactorKind.PASS_THROUGH)
+    return factors.build()
+
+
+def _cat(op: Op) -> Any:
+    rank = len(result_shape(op))
+    if any(len(operand_shape(op, number)) != rank for number in range(len(op.operands))):
+        # An empty tensor of one dimension may stand among others; it has no part.
+        return None
+    return rules.concatenate(op, attribute(op, "dim", 0))
+
+
+def _stack(op: Op) -> Any:
+    out = result_shape(op)
+    dim = normal(attribute(op, "dim", 0), len(out))
+    factors = Factors(op)
+    for number, size in enumerate(out):
+        ins = {} if number == dim else dict.fromkeys(range(len(op.operands)), number - (number > dim))
+        factors.add(size, ins, {0: number}, kind=REPLICATED if number == dim else FactorKind.PASS_THROUGH)
+    return factors.build()
+
+
+def _pad(op: Op) -> Any:
+    shape, out = operand_shape(op, 0), result_shape(op)
+    factors = Factors(op)
+    for dim, (size, new) in enumerate(zip(shape, out, strict=True)):
+        kind = FactorKind.PASS_THROUGH if size == new else FactorKind.PERMUTATION
+        factors.add(min(size, new), {0: dim}, {0: dim}, kind=kind)
+    return factors.build()
+
+
+def _last_two(op: Op) -> Any:
+    """Return the rule of ops that look at the place in the last two dimensions."""
+    return rules.along(op, (-2, -1))
+
+
+def _unfold(op: Op) -> Any:
+    shape = operand_shape(op, 0)
+    window = normal(attribute(op, "dimension"), len(shape))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        kind = REPLICATED if dim == window else FactorKind.PASS_THROUGH
+        factors.add(min(size, result_shape(op)[dim]), {0: dim}, {0: dim}, kind=kind)
+    return factors.add(result_shape(op)[-1], {}, {0: len(shape)}, kind=REPLICATED).build()
+
+
+def _repeat_interleave(op: Op) -> Any:
+    return _resizes(op) if attribute(op, "dim") is not None else None
+
+
+def _to_complex(op: Op) -> Any:
+    """Return the rule of ops that add or take away a last dimension of size 2."""
+    shape, out = operand_shape(op, 0), result_shape(op)
+    factors = Factors(op)
+    for dim in range(min(len(shape), len(out))):
+        factors.add(shape[dim], {0: dim}, {0: dim})
+    if len(shape) > len(out):
+        factors.add(2, {0: len(out)}, {}, kind=REPLICATED)
+    elif len(out) > len(shape):
+        factors.add(2, {}, {0: len(shape)}, kind=REPLICATED)
+    return factors.build()
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    kinds = {
+        _squared_away: _RESHAPES,
+        rules.broadcast: _EQUAL,
+        _permute: ("permute.default", "permute_copy.default"),
+        _transpose: ("transpose.int", "transpose_copy.int", "swapaxes.default", "swapdims.default"),
+        _t: ("t.default", "t_copy.default", "numpy_T.default", "mT.default"),
+        _movedim: ("movedim.int", "movedim.intlist"),
+        _expand: ("expand.default", "expand_copy.default", "broadcast_to.default"),
+        _moves_along("dims"): ("flip.default", "roll.default"),
+        _slice_like: (
+            *("slice.Tensor", "slice_copy.Tensor", "narrow.default", "narrow_copy.default", "split.Tensor"),
+            *("split_with_sizes.default", "split_with_sizes_copy.default", "chunk.default", "split_copy.Tensor"),
+            *("tensor_split.sections", "constant_pad_nd.default", "diff.default"),
+        ),
+        _select: ("select.int", "select_copy.int", "unbind.int", "unbind_copy.int"),
+        _put_back: (
+            "slice_backward.default",
+            "select_backward.default",
+            "slice_scatter.default",
+            "select_scatter.default",
+        ),
+        _cat: ("cat.default", "concat.default", "concatenate.default"),
+        _stack: ("stack.default",),
+        _pad: (
+            *("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default"),
+            *("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default", "pad.default"),
+        ),
+        _last_two: ("tril.default", "triu.default"),
+        _resizes: ("repeat.default", "tile.default"),
+        _repeat_interleave: ("repeat_interleave.self_int",),
+        _unfold: ("unfold.default",),
+        _to_complex: ("view_as_complex.default", "view_as_real.default"),
+    }
+    for rule, names in kinds.items():
+        for name in names:
+            aten.op(f"aten.{name}", traits=[Pure], rule=rule)

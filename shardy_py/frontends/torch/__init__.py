@@ -1,0 +1,96 @@
+"""The frontend of PyTorch: exported programs, graph modules with metadata, and ``.pt2`` files.
+
+PyTorch is imported when a program of it comes, not before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.ir.frontend import Frontend, PrintedName
+from shardy_py.ir.graph import Op, Program
+
+__all__ = ["TORCH", "TorchFrontend"]
+
+_SUFFIX = ".pt2"
+
+
+@frozen
+class TorchFrontend(Frontend):
+    """PyTorch: an ``ExportedProgram``, a ``GraphModule`` whose nodes have fake tensors, and ``.pt2`` files.
+
+    The op graph has one op per call, named after its overload: ``aten.linear.default``. Parameters and buffers are
+    arguments with their fully qualified names. The exported program itself does not change; what propagation found
+    is in `shardy_py.targets.torch`.
+    """
+
+    name: str = "torch"
+
+    def accepts(self, source: object) -> bool:
+        """Return whether this is a program of PyTorch."""
+        if isinstance(source, Path):
+            return source.suffix == _SUFFIX
+        torch = sys.modules.get("torch")
+        if torch is None or isinstance(source, (str, bytes, bytearray)):
+            return False
+        return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule))
+
+    def import_program(self, source: Any) -> Program:
+        """Return the op graph of an exported program or a graph module.
+
+        Raises:
+            UnsupportedError: PyTorch is missing, a size is dynamic, or a node cannot be imported.
+            ParseError: the file is no exported program.
+        """
+        from shardy_py.frontends.torch.importer import import_program
+        from shardy_py.frontends.torch.load import load
+
+        native = load(source) if isinstance(source, Path) else source
+        return import_program(native, frontend=self)
+
+    def write_back(self, program: Program) -> Program:
+        """Return the op graph; PyTorch has no place for shardings in its own."""
+        return program
+
+    def print_text(self, source: Any) -> str:
+        """Return an op graph in MLIR's generic form, or the code of an exported program."""
+        from shardy_py.ir.printing import print_program
+
+        return print_program(source) if isinstance(source, Program) else str(source)
+
+    def argument_names(self, program: Program, function: Op) -> Sequence[str]:
+        """Return the fully qualified names of parameters and buffers, and the names of inputs."""
+        return program.origin.argument_names
+
+    def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
+        """Return the names of parameters and inputs, and those of the nodes."""
+        from shardy_py.frontends.torch.names import printed_names
+
+        return printed_names(program)
+
+    def extend_registry(self, program: Program, registry: Any) -> Any:
+        """Return a registry extended by the pointwise ops of the program, as PyTorch tags them."""
+        from shardy_py.frontends.torch.semantics import extend
+
+        return extend(program, registry)
+
+    def to_bytes(self, source: Any) -> bytes:
+        """Return the bytes of a ``.pt2`` file."""
+        from shardy_py.frontends.torch.load import save
+
+        return source.read_bytes() if isinstance(source, Path) else save(source)
+
+    def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
+        """Return the exported program in the bytes of a ``.pt2`` file."""
+        from shardy_py.frontends.torch.load import load_bytes
+
+        return load_bytes(data, name)
+
+
+TORCH = TorchFrontend()
+"""The frontend; it holds nothing."""

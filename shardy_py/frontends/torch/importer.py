@@ -1,0 +1,224 @@
+"""Op graphs from exported programs and graph modules."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.torch.calls import Call, schema_arguments
+from shardy_py.frontends.torch.load import import_torch
+from shardy_py.frontends.torch.origin import Output, TorchOrigin
+from shardy_py.frontends.torch.places import location_of, module_path_of
+from shardy_py.frontends.torch.regions import REGION_OPS, inlined_call
+from shardy_py.frontends.torch.rewrites import REWRITES
+from shardy_py.frontends.torch.signature import Signature, read_signature
+from shardy_py.frontends.torch.types import tensor_type
+from shardy_py.ir.builder import Builder
+from shardy_py.ir.frontend import Frontend
+from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.types import TensorType
+
+
+def import_program(native: Any, *, frontend: Frontend) -> Program:
+    """Return the op graph of an exported program or a graph module.
+
+    Args:
+        native: The exported program or graph module.
+        frontend: The frontend that the program came through.
+
+    Raises:
+        UnsupportedError: a size is dynamic, or a node cannot be imported.
+    """
+    return Importer(native, frontend).run()
+
+
+class Importer:
+    """Importer of one program.
+
+    Attributes:
+        builder: Builds the op graph.
+        values: Node to its value, to the values of its results, or to what is no tensor.
+    """
+
+    def __init__(self, native: Any, frontend: Frontend) -> None:
+        import_torch("-")
+        self.signature: Signature = read_signature(native)
+        self.builder = Builder()
+        self.values: dict[Any, Any] = {}
+        self._frontend = frontend
+        self._node_names: dict[int, str] = {}
+        self._module_paths: dict[int, str] = {}
+        self._overloads: dict[str, Any] = {}
+        self._module_path = ""
+
+    def run(self) -> Program:
+        """Return the op graph."""
+        signature = self.signature
+        types = [tensor_type(value, node=argument.node, location="") for argument, value in signature.arguments]
+        with self.builder.function("main", types) as arguments:
+            for (argument, _), value in zip(signature.arguments, arguments, strict=True):
+                self._node_names[value.id] = argument.name
+            self.values.update(signature.bind(arguments))
+            outputs = self.run_graph(signature.module)
+            results, described = self._outputs(outputs)
+            self.builder.return_(*results)
+        program = self.builder.build()
+        program.frontend = self._frontend
+        program.origin = TorchOrigin(
+            signature.native,
+            tuple(argument for argument, _ in signature.arguments),
+            tuple(described),
+            self._node_names,
+            self._module_paths,
+            self._overloads,
+        )
+        return program
+
+    def run_graph(self, module: Any) -> Any:
+        """Add the ops of the graph of a module whose placeholders have values, and return its output."""
+        for node in module.graph.nodes:
+            if node.op == "output":
+                return self.resolve(node.args[0])
+            if node.op == "get_attr" and node not in self.values:
+                self.values[node] = _attribute_of(module, node.target)
+            elif node.op == "call_function":
+                with self.builder.at(location_of(node)):
+                    self._module_path = module_path_of(node)
+                    self.values[node] = self._call(node)
+            elif node.op not in ("placeholder", "get_attr"):
+                raise _refuse(node, f"the node {node.name} is a {node.op}", "export the module: torch.export.export")
+        raise UnsupportedError(Diagnostic("no-output", "a graph has no output node"))
+
+    def run_subgraph(self, module: Any, inputs: Sequence[Any]) -> Any:
+        """Add the ops of a nested graph with these inputs, and return its output."""
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self.values.update(zip(placeholders, inputs, strict=True))
+        return self.run_graph(module)
+
+    def resolve(self, given: Any) -> Any:
+        """Return an argument of a node with values in the places of nodes, and lists for all sequences."""
+        if isinstance(given, (list, tuple)):
+            return (
+                type(given)(map(self.resolve, given))
+                if type(given) in (list, tuple)
+                else list(map(self.resolve, given))
+            )
+        if isinstance(given, Mapping):
+            return {key: self.resolve(item) for key, item in given.items()}
+        return self.values[given] if _is_node(given) else given
+
+    def emit(self, call: Call) -> list[Value | None]:
+        """Add the op of a call and return its results, None for those that are not computed."""
+        types = [type_ for type_ in call.types if type_ is not None]
+        op = self.builder.emit(call.name, [value for _, value in call.operands()], types, call.attributes())
+        self.note_module(op.id)
+        results = iter(op.results)
+        return [None if type_ is None else next(results) for type_ in call.types]
+
+    def note_module(self, op_id: int) -> None:
+        """Note the module path of an op of the node at hand."""
+        if self._module_path:
+            self._module_paths[op_id] = self._module_path
+
+    def name_results(self, node: Any, results: Sequence[Value | None]) -> None:
+        """Name the results of a node."""
+        several = len(results) > 1
+        for number, value in enumerate(results):
+            if value is not None:
+                self._node_names[value.id] = f"{node.name}#{number}" if several else node.name
+
+    def result_types(self, node: Any) -> tuple[TensorType | None, ...]:
+        """Return the types of the results of a node, None for those that are not computed."""
+        value = node.meta.get("val")
+        found = value if isinstance(value, (list, tuple)) else (value,)
+        place = location_of(node)
+        return tuple(
+            tensor_type(item, node=node.name, location=place) if hasattr(item, "dtype") else None for item in found
+        )
+
+    def _call(self, node: Any) -> Any:
+        target = node.target
+        if target is operator.getitem:
+            container, index = self.resolve(node.args[0]), node.args[1]
+            return container[index]
+        args, kwargs = self.resolve(node.args), self.resolve(node.kwargs)
+        if not hasattr(target, "_schema"):
+            return self._call_higher_order(node, args, kwargs)
+        types = self.result_types(node)
+        if not any(types):
+            return self._without_tensors(node)
+        name = str(target)
+        self._overloads[name] = target
+        call = Call(name, schema_arguments(target, args, kwargs), types, _is_pointwise(target), location_of(node))
+        rewrite = REWRITES.get(name)
+        results = rewrite(self.emit, call) if rewrite is not None else None
+        results = self.emit(call) if results is None else results
+        self.name_results(node, results)
+        return results if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
+
+    def _call_higher_order(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        name = getattr(node.target, "__name__", str(node.target))
+        inlined = inlined_call(name, args)
+        if inlined is not None:
+            return self.run_subgraph(*inlined)
+        make = REGION_OPS.get(name)
+        if make is None:
+            hint = "export with static shapes, and put other control flow into torch.cond, while_loop or scan"
+            raise _refuse(node, f"the node {node.name} calls {name}, which has no form as an op", hint)
+        results = make(self, args, kwargs, self.result_types(node))
+        self.name_results(node, results)
+        return results
+
+    def _without_tensors(self, node: Any) -> Any:
+        """Return the result of a node without tensors: nothing for an assertion, which no device needs to repeat."""
+        value = node.meta.get("val")
+        if value is None:
+            return None
+        if type(value) in (int, float, bool):
+            return value
+        hint = "export without dynamic_shapes, and without ops whose result is a number from data, such as item"
+        raise _refuse(node, f"the node {node.name} makes a {type(value).__name__}", hint)
+
+    def _outputs(self, given: Any) -> tuple[list[Value], list[Output]]:
+        results: list[Value] = []
+        described: list[Output] = []
+        for number, value in enumerate(_flatten(given)):
+            name, writes = self.signature.output(number)
+            if isinstance(value, Value):
+                described.append(Output(name or self._node_names.get(value.id, ""), len(results), writes=writes))
+                results.append(value)
+            else:
+                described.append(Output(name, None, value, writes))
+        return results, described
+
+
+def _flatten(given: Any) -> Iterator[Any]:
+    if isinstance(given, (list, tuple)):
+        for item in given:
+            yield from _flatten(item)
+    elif isinstance(given, Mapping):
+        for item in given.values():
+            yield from _flatten(item)
+    else:
+        yield given
+
+
+def _is_node(given: Any) -> bool:
+    return type(given).__name__ == "Node" and hasattr(given, "all_input_nodes")
+
+
+def _attribute_of(module: Any, target: str) -> Any:
+    found = module
+    for part in target.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _is_pointwise(target: Any) -> bool:
+    return any(str(tag) == "Tag.pointwise" or getattr(tag, "name", "") == "pointwise" for tag in target.tags)
+
+
+def _refuse(node: Any, message: str, hint: str) -> UnsupportedError:
+    return UnsupportedError(Diagnostic("unsupported-node", message, location_of(node), str(node.target), hint))

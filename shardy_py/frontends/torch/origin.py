@@ -1,0 +1,68 @@
+"""Memory of what a program was imported from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+ArgumentKind = Literal["parameter", "buffer", "constant", "input"]
+
+
+@frozen
+class Argument:
+    """An argument of the main function.
+
+    Args:
+        name: The fully qualified name of a parameter, buffer or constant, or the name of an input.
+        kind: What it is.
+        node: The name of its placeholder, or of the attribute of a graph module.
+    """
+
+    name: str
+    kind: ArgumentKind
+    node: str
+
+
+@frozen
+class Output:
+    """An output of the graph.
+
+    Args:
+        name: The fully qualified name of a buffer that is written, or the name of the node.
+        result: The number of the function's result; None for an output that is no tensor.
+        constant: The output that is no tensor.
+        writes: The name of the buffer or input that it is written to, or "".
+    """
+
+    name: str
+    result: int | None
+    constant: Any = None
+    writes: str = ""
+
+
+@frozen(eq=False)
+class TorchOrigin:
+    """What a program was imported from.
+
+    Args:
+        native: The exported program or graph module.
+        arguments: The arguments of the main function.
+        outputs: The outputs of the graph, in order.
+        node_names: Value id to the name of the node that makes it.
+        module_paths: Op id to the path of the module that calls it.
+        overloads: Op name to the operator.
+    """
+
+    native: Any
+    arguments: tuple[Argument, ...]
+    outputs: tuple[Output, ...]
+    node_names: Mapping[int, str] = field(repr=False)
+    module_paths: Mapping[int, str] = field(repr=False)
+    overloads: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        """The names of the arguments, in order."""
+        return tuple(item.name for item in self.arguments)

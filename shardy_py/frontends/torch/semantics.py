@@ -1,0 +1,26 @@
+"""Definitions of ops from the tags of their operators: pointwise ones need no rule of their own."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from shardy_py.frontends.torch.calls import POINTWISE
+from shardy_py.ir.graph import Program
+from shardy_py.ir.op_index import all_ops
+from shardy_py.plugins import Elementwise, OpDefinition, Pure, Registry
+from shardy_py.rules import broadcast
+
+
+def extend(program: Program, registry: Registry) -> Registry:
+    """Return a registry that also defines the pointwise ops of a program; definitions of plugins come first."""
+    known = {item.name: item for item in registry.definitions}
+    pointwise = {op.name for op in all_ops(program) if op.attributes.get(POINTWISE)}
+    added = {
+        name: OpDefinition(name, traits=frozenset((Elementwise, Pure)), rule=broadcast)
+        for name in sorted(pointwise - known.keys())
+    }
+    if not added:
+        return registry
+    definitions = known | added
+    owners = {**registry.owners, **dict.fromkeys(added, "the pointwise operators of PyTorch")}
+    return evolve(registry, definitions=tuple(definitions[name] for name in sorted(definitions)), owners=owners)
