@@ -13,7 +13,20 @@ import nox
 
 nox.needs_version = ">=2024.3.2"
 nox.options.default_venv_backend = "none"
-CHECKS = ("lint", "format", "types", "imports", "tests", "docs", "wheel", "slow", "browser", "conformance", "fuzz")
+CHECKS = (
+    "lint",
+    "format",
+    "types",
+    "imports",
+    "tests",
+    "docs",
+    "wheel",
+    "slow",
+    "browser",
+    "conformance",
+    "fuzz",
+    "torch",
+)
 nox.options.sessions = CHECKS
 
 NO_TEST_SELECTED = 5
@@ -83,6 +96,14 @@ def conformance(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Compare random programs with the reference; SHARDY_FUZZ_PROGRAMS says how many."""
     _run_marked(session, "fuzz", "-n", "2")
+
+
+@nox.session(venv_backend="venv")
+def torch(session: nox.Session) -> None:
+    """Run the tests that need PyTorch, in an environment of their own."""
+    session.install("torch==2.13.0")
+    session.install("-e", ".[cli,jax,plot,testing]", "pytest-xdist>=3.5", "transformers==5.23.0")
+    _run_marked(session, "torch", "-n", "2")
 
 
 def _run_marked(session: nox.Session, marker: str, *arguments: str) -> None:

@@ -19,10 +19,13 @@ SLOW = (
     "docs/how-to/estimate-cost.md",
 )
 """Pages that run with the longer tests: those that change a copy of the checkout, or start many commands."""
+TORCH = ("docs/how-to/programs-from-pytorch.md",)
+"""Pages that need PyTorch."""
 
 
 def _page(page: Path) -> Any:
     marks = [pytest.mark.slow] if any(page.is_relative_to(ROOT / name) for name in SLOW) else []
+    marks += [pytest.mark.torch] if any(page.is_relative_to(ROOT / name) for name in TORCH) else []
     return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 

@@ -51,7 +51,7 @@ class Importer:
         self._node_names: dict[int, str] = {}
         self._module_paths: dict[int, str] = {}
         self._overloads: dict[str, Any] = {}
-        self._module_path = ""
+        self._node = self._module_path = ""
 
     def run(self) -> Program:
         """Return the op graph."""
@@ -85,7 +85,7 @@ class Importer:
                 self.values[node] = _attribute_of(module, node.target)
             elif node.op == "call_function":
                 with self.builder.at(location_of(node)):
-                    self._module_path = module_path_of(node)
+                    self._node, self._module_path = node.name, module_path_of(node)
                     self.values[node] = self._call(node)
             elif node.op not in ("placeholder", "get_attr"):
                 raise _refuse(node, f"the node {node.name} is a {node.op}", "export the module: torch.export.export")
@@ -114,6 +114,8 @@ class Importer:
         types = [type_ for type_ in call.types if type_ is not None]
         op = self.builder.emit(call.name, [value for _, value in call.operands()], types, call.attributes())
         self.note_module(op.id)
+        # One of several ops of a node; the last ones get the name of the node itself.
+        self._name(f"{self._node}/{call.name.split('.')[1]}", op.results)
         results = iter(op.results)
         return [None if type_ is None else next(results) for type_ in call.types]
 
@@ -124,10 +126,13 @@ class Importer:
 
     def name_results(self, node: Any, results: Sequence[Value | None]) -> None:
         """Name the results of a node."""
+        self._name(node.name, results)
+
+    def _name(self, name: str, results: Sequence[Value | None]) -> None:
         several = len(results) > 1
         for number, value in enumerate(results):
             if value is not None:
-                self._node_names[value.id] = f"{node.name}#{number}" if several else node.name
+                self._node_names[value.id] = f"{name}#{number}" if several else name
 
     def result_types(self, node: Any) -> tuple[TensorType | None, ...]:
         """Return the types of the results of a node, None for those that are not computed."""

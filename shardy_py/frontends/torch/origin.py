@@ -44,7 +44,7 @@ class Output:
 
 @frozen(eq=False)
 class TorchOrigin:
-    """What a program was imported from.
+    """Source of an imported program.
 
     Args:
         native: The exported program or graph module.

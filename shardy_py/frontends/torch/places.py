@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_OF_TORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")
 
 
 def location_of(node: Any) -> str:
-    """Return ``file:line`` of the innermost frame of a node, or "" where it has none."""
+    """Return ``file:line`` of the innermost frame of a node outside of PyTorch, or "" where it has none."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    return ":".join(frames[-1]) if frames else ""
+    own = [frame for frame in frames if not _OF_TORCH.search(frame[0])]
+    return ":".join((own or frames)[-1]) if frames else ""
 
 
 def module_path_of(node: Any) -> str:

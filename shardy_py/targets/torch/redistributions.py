@@ -71,7 +71,7 @@ def _found(program: Program) -> Iterator[Redistribution]:
 def _redistribution(program: Program, op: Op) -> Redistribution:
     source = _source(op.operands[0])
     origin = program.origin
-    node = origin.node_names.get(source.id, "")
+    node = origin.node_names.get(source.id, "").partition("/")[0]
     maker = source.defining_op
     before, after = program.shardings.get(op.operands[0].id), program.shardings.get(op.results[0].id)
     return Redistribution(
