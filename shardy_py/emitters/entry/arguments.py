@@ -7,7 +7,7 @@ from math import prod
 
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from shardy_py.emitters.dialect.gpu import BlockIdOp, ThreadIdOp
 from shardy_py.emitters.dialect.types import tensor_type
@@ -42,6 +42,11 @@ class Entry:
         self.parameters: tuple[SSAValue, ...] = tuple(self.block.args[:count])
         self.outputs: tuple[SSAValue, ...] = tuple(self.block.args[count:])
         self.ids = self._ids()
+
+    def add(self, op: Operation) -> SSAValue:
+        """Add an op and return its first result."""
+        self.builder.insert(op)
+        return op.results[0]
 
     def _ids(self) -> tuple[SSAValue, ...]:
         """Add the ids of thread and block, with their ranges."""

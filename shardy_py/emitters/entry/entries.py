@@ -9,10 +9,14 @@ from shardy_py.emitters.elemental.functions import FunctionEmitter
 from shardy_py.emitters.entry.concatenate import concatenate_entry
 from shardy_py.emitters.entry.in_place import in_place_entry
 from shardy_py.emitters.entry.loop import loop_entry
+from shardy_py.emitters.entry.packed_transpose import packed_transpose_entry
 from shardy_py.emitters.entry.reduction import reduction_entry
+from shardy_py.emitters.entry.tiled_transpose import tiled_transpose_entry
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.launch.packed import PackedTiles
 from shardy_py.emitters.launch.reductions import plan_reduction
+from shardy_py.emitters.launch.transposes import transpose_tiles
 from shardy_py.errors import Diagnostic, UnsupportedError
 
 
@@ -31,6 +35,11 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch, d
     match choice.kind:
         case EmitterKind.LOOP:
             return loop_entry(functions, launch)
+        case EmitterKind.TRANSPOSE:
+            tiles = transpose_tiles(choice, launch)
+            if isinstance(tiles, PackedTiles):
+                return packed_transpose_entry(functions, choice, tiles)
+            return tiled_transpose_entry(functions, choice, tiles)
         case EmitterKind.CONCATENATE:
             return concatenate_entry(functions, choice, launch)
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:

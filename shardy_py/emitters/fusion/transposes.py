@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from math import gcd
 
 from attrs import frozen
 
@@ -138,8 +137,8 @@ def packed(transpose: Transpose) -> PackedTranspose | None:
     tile = 32 * vector
     fast, slow = transpose.shape[-1], transpose.output[-1]
     beside = len(transpose.output) - 2
-    stays = beside >= 0 and transpose.permutation[-1] > 0 and transpose.permutation[beside] == beside
-    middle = transpose.output[beside] if stays and transpose.permutation[beside] != len(transpose.shape) - 1 else 1
+    stays = beside >= 0 and transpose.permutation[beside] == beside
+    middle = transpose.output[beside] if stays else 1
     fast_tile = min(fast, tile)
     middle_tile = min(middle, tile // fast_tile)
     slow_tile = min(slow, tile)
@@ -150,19 +149,8 @@ def packed(transpose: Transpose) -> PackedTranspose | None:
     return PackedTranspose(vector, tile, (fast, middle, slow), (fast_tile, middle_tile, slow_tile))
 
 
-def vector_size(transpose: Transpose, *, threads: int, shared_bytes: int, heroes: int, tile: int = 32) -> int:
-    """Return the elements that a thread moves at once in a tiled transpose."""
-    size = transpose.bits // 8
-    vector = max(1, 4 // max(1, size))
-    one, other = transpose.swapped
-    total = 1
-    for extent in transpose.shape:
-        total *= extent
-    while vector > 1:
-        blocks = -(-one // tile) * -(-other // tile) * (total // (one * other))
-        enough = blocks * 128 >= vector * vector * threads
-        fits = (tile + 1) * tile * size * heroes * vector * vector <= shared_bytes
-        if enough and fits and gcd(one, other) % vector == 0:
-            break
-        vector //= 2
-    return vector
+def tiled_heroes(fusion: Fusion, heroes: Sequence[Op | None]) -> dict[int, Op]:
+    """Return the heroes that are tiled transposes, by the number of their root."""
+    forms = {number: transpose_of(fusion, hero) for number, hero in enumerate(heroes) if hero is not None}
+    tiled = [number for number, form in forms.items() if form is not None and form.is_tiled]
+    return {number: hero for number in tiled if (hero := heroes[number]) is not None}

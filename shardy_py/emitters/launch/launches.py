@@ -9,23 +9,22 @@ from attrs import evolve
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
-from shardy_py.emitters.fusion.transposes import packed, vector_size
 from shardy_py.emitters.launch.grid import THREADS, Launch, loop_unroll, spread
 from shardy_py.emitters.launch.in_place import in_place_launch
 from shardy_py.emitters.launch.joined import joined_launch
 from shardy_py.emitters.launch.reductions import reduction_launch
+from shardy_py.emitters.launch.transposes import transpose_launch
 from shardy_py.ir.graph import Op
 
 _WIDE_WINDOW = 8
 _MANY_OPERANDS = 10
-TILE = 32
 
 
 def launch_of(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
     """Return the launch of a fusion under its emitter."""
     match choice.kind:
         case EmitterKind.TRANSPOSE:
-            return _transpose(fusion, choice, device)
+            return transpose_launch(fusion, choice, device)
         case EmitterKind.REDUCTION:
             return reduction_launch(fusion, choice, device)
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
@@ -58,23 +57,6 @@ def is_expensive(fusion: Fusion, op: Op) -> bool:
     if fusion.is_reduction(op):
         return len(op.results) > 1
     return ranges > _WIDE_WINDOW
-
-
-def _transpose(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
-    transpose = choice.transpose
-    assert transpose is not None
-    form = packed(transpose)
-    if form is not None:
-        others = prod(transpose.shape) // prod(form.sizes)
-        tiles = prod(-(-size // tile) for size, tile in zip(form.sizes, form.tiles, strict=True))
-        return Launch((tiles * others, 1, 1), (THREADS, 1, 1), form.vector)
-    heroes = len({hero.id for hero in choice.heroes if hero is not None})
-    vector = vector_size(transpose, threads=device.threads, shared_bytes=device.shared_bytes, heroes=heroes)
-    one, other = transpose.swapped
-    edge = TILE * vector
-    kept = 1 if transpose.moves_minor else transpose.shape[-1]
-    others = prod(transpose.shape) // (one * other * kept)
-    return Launch((-(-one // edge) * -(-other // edge) * others, 1, 1), (THREADS, 1, 1), vector)
 
 
 def _concatenate(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:

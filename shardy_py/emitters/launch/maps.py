@@ -10,6 +10,7 @@ from shardy_py.emitters.launch.in_place import in_place_map
 from shardy_py.emitters.launch.joined import joined_output_maps
 from shardy_py.emitters.launch.reduction_maps import reduction_maps
 from shardy_py.emitters.launch.reductions import plan_reduction
+from shardy_py.emitters.launch.transposes import transpose_maps
 from shardy_py.indexing import IndexingMap
 
 
@@ -19,6 +20,8 @@ def maps_of(fusion: Fusion, choice: Choice, launch: Launch, device: DeviceSpec) 
     match choice.kind:
         case EmitterKind.LOOP:
             return (loop_map(launch, shape_of(root), fusion.layout_of(root)),)
+        case EmitterKind.TRANSPOSE:
+            return transpose_maps(fusion, choice, launch)
         case EmitterKind.CONCATENATE:
             (hero,) = choice.heroes
             assert hero is not None

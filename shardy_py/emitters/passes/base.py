@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from attrs import frozen
 from xdsl.dialects import arith, builtin, func, scf
@@ -125,6 +125,14 @@ def walk_ops(region: Region) -> Iterator[Operation]:
                     yield from walk_ops(inner)
                 following = op.next_op
             op = following
+
+
+_Kind = TypeVar("_Kind", bound=Operation)
+
+
+def inner_first(module: builtin.ModuleOp, kind: type[_Kind]) -> list[_Kind]:
+    """Return the ops of a kind, each before those around it."""
+    return [op for op in walk_ops(module.body) if isinstance(op, kind)][::-1]
 
 
 def retype_values(op: Operation, convert: Callable[[Attribute], Attribute]) -> None:

@@ -9,7 +9,8 @@ from xdsl.ir import Block, Region, SSAValue
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp, LoopOp
 from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.passes.apply_indexing import fold_apply
-from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, index_before, replace, walk_ops
+from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, index_before, inner_first, replace, walk_ops
+from shardy_py.emitters.passes.index_ranges import IndexRanges
 from shardy_py.emitters.passes.simplify_arith import fold_branch
 from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify, without_variables
 
@@ -22,9 +23,8 @@ class Canonicalize:
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
-        for op in walk_ops(module.body):
-            if isinstance(op, LoopOp):
-                shorten_loop(op)
+        for loop in inner_first(module, LoopOp):
+            shorten_loop(loop)
         for op in walk_ops(module.body):
             if isinstance(op, ApplyIndexingOp):
                 fold_apply(op)
@@ -34,15 +34,21 @@ class Canonicalize:
 
 
 def shorten_loop(loop: LoopOp) -> LoopOp:
-    """Simplify the map of a loop and drop its dimensions and symbols of one value, and those that it does not use."""
+    """Simplify the map of a loop and drop its dimensions and symbols of one value, and those that it does not use.
+
+    A dimension whose bounds are narrower than what the loop is given stays: the bounds say for which values it runs.
+    """
     map_ = simplify(loop.map)
     if map_.is_known_empty or map_.is_undefined:
         return loop
     gone: dict[Variable, Expression] = {}
+    ranges = IndexRanges()
     for variable, bound in map_.variables.items():
         is_needed = variable in map_.used
         if variable.kind is VariableKind.DIM:
-            if bound.interval.is_point or not is_needed:
+            known = ranges.of(loop.dims[variable.number])
+            is_sure = known is not None and bound.interval.contains(known)
+            if is_sure and (bound.interval.is_point or not is_needed):
                 gone[variable] = Constant(bound.interval.lower)
         elif bound.interval.is_point:
             gone[variable] = Constant(bound.interval.lower)

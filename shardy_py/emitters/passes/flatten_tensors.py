@@ -5,19 +5,28 @@ from __future__ import annotations
 from math import prod
 
 from attrs import frozen
-from xdsl.dialects import arith, builtin, func, tensor
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects import arith, builtin, func, tensor, vector
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.dialect.types import memory_strides
+from shardy_py.emitters.dialect.vectors import read_vector
 from shardy_py.emitters.passes.apply_indexing import AffineValue, fold_apply, place_map, single_map
-from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, functions, retype_values, walk_ops
+from shardy_py.emitters.passes.base import (
+    KernelContext,
+    erase_dead_ops,
+    functions,
+    insert_before,
+    replace,
+    retype_values,
+    walk_ops,
+)
 from shardy_py.emitters.passes.index_ranges import IndexRanges
 from shardy_py.indexing import Bound, Interval
 from shardy_py.indexing.expressions import Binary, Constant, Expression
 
-_ACCESS = (tensor.ExtractOp, tensor.InsertOp, AtomicRMWOp)
+_ACCESS = (tensor.ExtractOp, tensor.InsertOp, AtomicRMWOp, vector.TransferReadOp)
 
 
 @frozen
@@ -49,9 +58,19 @@ def flat(type_: Attribute) -> Attribute:
     return type_
 
 
+def _target(op: Operation) -> SSAValue:
+    """Return the tensor that an op accesses."""
+    if isinstance(op, tensor.ExtractOp):
+        return op.tensor
+    if isinstance(op, vector.TransferReadOp):
+        return op.source
+    assert isinstance(op, tensor.InsertOp | AtomicRMWOp)
+    return op.dest
+
+
 def _flatten_access(op: Operation, ranges: IndexRanges) -> None:
     assert isinstance(op, _ACCESS)
-    target = op.tensor if isinstance(op, tensor.ExtractOp) else op.dest
+    target = _target(op)
     assert isinstance(target.type, builtin.TensorType)
     shape = target.type.get_shape()
     if len(shape) < 2:
@@ -69,6 +88,10 @@ def _flatten_access(op: Operation, ranges: IndexRanges) -> None:
         op.operands = [target, place]
     elif isinstance(op, tensor.InsertOp):
         op.operands = [op.scalar, target, place]
+    elif isinstance(op, vector.TransferReadOp):
+        # Vectors lie along the last dimension; what they are read of is row-major.
+        assert isinstance(op.result.type, builtin.VectorType)
+        replace(op, [insert_before(op, read_vector(target, [place], op.result.type, op.padding))])
     else:
         op.operands = [target, place]
 

@@ -7,7 +7,7 @@ from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
-from shardy_py.emitters.passes.base import KernelContext, walk_ops
+from shardy_py.emitters.passes.base import KernelContext, inner_first
 
 
 @frozen
@@ -18,8 +18,7 @@ class LoopInvariantCode:
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
-        loops = [op for op in walk_ops(module.body) if isinstance(op, scf.ForOp)]
-        for loop in reversed(loops):
+        for loop in inner_first(module, scf.ForOp):
             _hoist(loop)
 
 

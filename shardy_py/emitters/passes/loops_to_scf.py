@@ -12,7 +12,7 @@ from xdsl.ir import Block, Region, SSAValue
 from shardy_py.emitters.dialect.ops import LoopOp
 from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.elemental.builder import Scope, Surroundings
-from shardy_py.emitters.passes.base import KernelContext, inline_block, replace, walk_ops
+from shardy_py.emitters.passes.base import KernelContext, inline_block, inner_first, replace
 from shardy_py.indexing import IndexingMap
 
 
@@ -24,9 +24,8 @@ class LoopsToScf:
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
-        for op in walk_ops(module.body):
-            if isinstance(op, LoopOp):
-                _lower(op)
+        for op in inner_first(module, LoopOp):
+            _lower(op)
 
 
 def _lower(loop: LoopOp) -> None:

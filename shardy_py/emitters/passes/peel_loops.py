@@ -7,7 +7,7 @@ from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
 from shardy_py.emitters.dialect.ops import LoopOp
-from shardy_py.emitters.passes.base import KernelContext, add_before, replace, walk_ops
+from shardy_py.emitters.passes.base import KernelContext, add_before, inner_first, replace
 from shardy_py.emitters.passes.canonicalize import shorten_loop
 from shardy_py.indexing import Bound, IndexingMap, Interval, Variable, VariableKind, simplify
 from shardy_py.indexing.expressions import variables_of
@@ -26,9 +26,9 @@ class PeelLoops:
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
-        for op in list(walk_ops(module.body)):
-            if isinstance(op, LoopOp):
-                self._peel(op)
+        # What an outer loop's copies hold is peeled before they are made.
+        for loop in inner_first(module, LoopOp):
+            self._peel(loop)
 
     def _peel(self, loop: LoopOp) -> None:
         trips = 1

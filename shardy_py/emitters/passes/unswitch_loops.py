@@ -6,7 +6,7 @@ from attrs import frozen
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Region
 
-from shardy_py.emitters.passes.base import KernelContext, replace, walk_ops
+from shardy_py.emitters.passes.base import KernelContext, inner_first, replace, walk_ops
 from shardy_py.emitters.passes.simplify_arith import fold_branch
 
 
@@ -18,11 +18,12 @@ class UnswitchLoops:
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
-        for op in walk_ops(module.body):
-            if isinstance(op, scf.ForOp):
-                _unswitch(op)
-            elif isinstance(op, scf.IfOp):
-                fold_branch(op)
+        # An if that leaves an inner loop may leave the outer one, too.
+        for op in inner_first(module, scf.ForOp):
+            _unswitch(op)
+        for branch in walk_ops(module.body):
+            if isinstance(branch, scf.IfOp):
+                fold_branch(branch)
 
 
 def _unswitch(loop: scf.ForOp) -> None:

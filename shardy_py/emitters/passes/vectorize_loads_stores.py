@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
 
 from attrs import frozen
 from xdsl.dialects import arith, builtin, scf, tensor, vector
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
 
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.dialect.syntax import INDEX
+from shardy_py.emitters.dialect.vectors import VectorOf, read_vector, write_vector, zero, zeros
 from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.apply_indexing import place_map
 from shardy_py.emitters.passes.base import KernelContext, constant_value, insert_before, replace, walk_ops
@@ -21,8 +20,6 @@ from shardy_py.indexing.canonical import canonicalize, linear
 from shardy_py.indexing.expressions import Binary, rewritten, variables_of
 
 MAX_BITS = 256
-
-VectorOf = builtin.VectorType[Attribute]
 
 
 @frozen
@@ -122,8 +119,8 @@ def _vectorize_load(op: tensor.ExtractOp) -> None:
     place = _first_place(op.indices[0], loop, size)
     if place is None:
         return
-    padding = insert_before(loop, arith.ConstantOp(_zero(type_.element_type)))
-    whole = insert_before(loop, read(op.tensor, place, type_, padding))
+    padding = insert_before(loop, arith.ConstantOp(zero(type_.element_type)))
+    whole = insert_before(loop, read_vector(op.tensor, [place], type_, padding))
     element = insert_before(op, vector.ExtractOp(whole, [loop.body.block.args[0]], type_.element_type))
     op.result.replace_all_uses_with(element)
     op.detach()
@@ -179,36 +176,7 @@ def _carry_vector(loop: scf.ForOp, op: tensor.InsertOp, number: int, type_: Vect
     parent = loop.parent
     assert parent is not None
     parent.insert_op_before(made, loop)
-    written = write(made.results[number], tensor_init, place)
+    written = write_vector(made.results[number], tensor_init, [place])
     parent.insert_op_before(written, loop)
     results = [written.results[0] if place_ == number else found for place_, found in enumerate(made.results)]
     replace(loop, results)
-
-
-def _zero(type_: Any) -> builtin.FloatAttr[Any] | builtin.IntegerAttr[Any]:
-    if isinstance(type_, builtin.IntegerType | builtin.IndexType):
-        return builtin.IntegerAttr(0, type_)
-    return builtin.FloatAttr(0.0, type_)
-
-
-def zeros(type_: VectorOf) -> builtin.DenseIntOrFPElementsAttr:
-    """Return a vector of zeros."""
-    element: Any = type_.element_type
-    number: Any = 0 if isinstance(element, builtin.IntegerType) else 0.0
-    whole: Any = type_
-    return builtin.DenseIntOrFPElementsAttr.from_list(whole, [number] * type_.get_shape()[0])
-
-
-_LINE = builtin.AffineMapAttr(AffineMap.identity(1))
-_INSIDE = builtin.ArrayAttr([builtin.BoolAttr.from_bool(True)])
-
-
-def read(source: SSAValue, place: SSAValue, type_: VectorOf, padding: SSAValue) -> Operation:
-    """Return an op that reads a vector at a place."""
-    return vector.TransferReadOp(source, [place], padding, type_, _INSIDE, _LINE)
-
-
-def write(value: SSAValue, target: SSAValue, place: SSAValue) -> Operation:
-    """Return an op that writes a vector at a place."""
-    type_: Any = target.type
-    return vector.TransferWriteOp(value, target, [place], _INSIDE, permutation_map=_LINE, result_type=type_)

@@ -18,8 +18,7 @@ from shardy_py.emitters.passes.simplify_arith import SimplifyArith
 from shardy_py.emitters.passes.unroll_loops import UnrollLoops
 from shardy_py.emitters.passes.unswitch_loops import UnswitchLoops
 from shardy_py.emitters.passes.vectorize_loads_stores import VectorizeLoadsStores
-from shardy_py.errors import UnsupportedError
-from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, SUM, fusion_of
+from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
 from tests.unit.emitters.module_texts import after, function
 
 
@@ -136,14 +135,6 @@ def test_every_stage_reads_back() -> None:
     assert len(kernel.stages) == len(LOOP_PIPELINE) + 1
     for text in kernel.stages.values():
         assert print_kernel_module(parse_kernel_module(text)) == text
-
-
-def test_other_emitters_have_no_stages() -> None:
-    """A fusion for an emitter without an entry function has launch and functions; its stages are an error."""
-    kernel = emit(fusion_of(SUM.format(shape="1024x4096", dim=1, result="1024")))
-    assert (kernel.launch.blocks, kernel.launch.threads) == ((1024, 1, 1), (256, 1, 1))
-    with pytest.raises(UnsupportedError, match="reduction"):
-        kernel.stage("initial")
 
 
 def test_inlining_keeps_large_functions() -> None:
