@@ -6,6 +6,10 @@ function chart(label, ...children) {
   return draw("svg", { class: "chart", viewBox: `0 0 ${CHART.width} ${CHART.height}`, preserveAspectRatio: "none", role: "img", tabindex: 0, "aria-label": label }, ...children);
 }
 
+function swatch(color) {
+  return make("span", { "aria-hidden": "true", style: `display: inline-block; width: 9px; height: 9px; margin-right: 3px; background: var(${color})` });
+}
+
 class MemoryChart extends HTMLElement {
   start(state) {
     this.state = state;
@@ -83,14 +87,14 @@ class TimeChart extends HTMLElement {
     const lane = (name, y) => this.lane(pieces.filter((piece) => piece.kind === name), name, y, whole);
     const [compute, moved] = [run.quantities.compute_seconds, run.quantities.communication_seconds].map(formatQuantity);
     const svg = chart(`Time on ${model.data.machine}: ${formatQuantity(run.quantities.seconds)}, computing ${compute}, communicating ${moved}`,
-      lane("compute", 22), lane("transfer", 56), draw("text", { x: 2, y: 18, class: "small" }, "computing"), draw("text", { x: 2, y: 54, class: "small" }, "communicating"));
+      lane("compute", 22), lane("transfer", 56));
     svg.addEventListener("click", (event) => {
       const box = svg.getBoundingClientRect();
       const at = ((event.clientX - box.left) / box.width) * whole;
       const piece = pieces.find((one) => one.end >= at);
       if (piece) this.state.choose(model.nodeOf(piece.op), { reveal: true });
     });
-    this.replaceChildren(make("div", {}, make("b", {}, `${model.data.machine} `), `${formatQuantity(run.quantities.seconds)}: computing ${compute}, communicating ${moved}, one after the other`), svg);
+    this.replaceChildren(make("div", {}, make("b", {}, `${model.data.machine} `), `${formatQuantity(run.quantities.seconds)}: `, swatch("--accent"), `computing ${compute}, `, swatch("--moved"), `communicating ${moved}, one after the other`), svg);
   }
 
   // What happens one after the other: computing at an op, then the transfers there.

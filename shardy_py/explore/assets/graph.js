@@ -18,8 +18,11 @@ class Graph extends HTMLElement {
     this.listen();
     this.lay();
     new ResizeObserver(() => this.later()).observe(this.svg);
-    state.addEventListener("change", ({ detail }) => this.changed(detail));
+    this.stop = new AbortController();
+    state.addEventListener("change", ({ detail }) => this.changed(detail), { signal: this.stop.signal });
   }
+
+  disconnectedCallback() { this.stop?.abort(); }
 
   bar() {
     const button = (text, name, action) => make("button", { type: "button", "aria-label": name, title: name, onclick: action }, text);
@@ -75,7 +78,7 @@ class Graph extends HTMLElement {
   fit() {
     const { width, height } = this.svg.getBoundingClientRect();
     const { layout } = this.state;
-    const scale = Math.max(0.02, Math.min(1, width / (layout.width + 40), height / (layout.height + 40)));
+    const scale = Math.max(0.002, Math.min(1, width / (layout.width + 40), height / (layout.height + 40)));
     this.show(scale, (width - layout.width * scale) / 2, 20);
   }
 
@@ -97,7 +100,7 @@ class Graph extends HTMLElement {
   zoom(factor, at = null) {
     const box = this.svg.getBoundingClientRect();
     const [x, y] = at || [box.width / 2, box.height / 2];
-    const scale = Math.max(0.01, Math.min(3, this.view.scale * factor));
+    const scale = Math.max(0.002, Math.min(3, this.view.scale * factor));
     const by = scale / this.view.scale;
     this.show(scale, x - (x - this.view.x) * by, y - (y - this.view.y) * by);
   }
@@ -132,7 +135,7 @@ class Graph extends HTMLElement {
 
   // Returns the nodes to draw, groups that would be too small to read as one box, until there are few enough.
   choose() {
-    for (let smallest = 26; ; smallest *= 1.6) {
+    for (let smallest = 9; ; smallest *= 1.6) {
       const drawn = new Map();
       const visit = (node) => {
         const place = this.places.get(node);
@@ -235,47 +238,52 @@ class Graph extends HTMLElement {
   }
 
   lines(drawn, lit) {
-    const { scale } = this.view;
     const found = [];
-    const done = new Set();
     this.stubs = new Map();
-    const rep = (node) => {
-      while (node >= 0 && !drawn.has(node)) {
-        const around = this.model.parent[node];
-        if (around < 0 || drawn.get(around) === "frame") return node;
-        node = around;
-      }
-      return node;
-    };
-    const largest = this.visible.largest;
-    for (const node of drawn.keys()) {
-      if (drawn.get(node) === "frame") continue;
-      for (const edge of this.edgesOf(node, drawn)) {
-        const source = rep(edge.source);
-        const target = rep(edge.target);
-        const key = `${source} ${target}`;
-        if (source === target || done.has(key) || found.length > 2 * MOST_DRAWN) continue;
-        done.add(key);
-        found.push(...this.line({ ...edge, source, target }, largest, scale, lit, drawn));
-      }
+    for (const edge of this.drawnEdges(drawn)) {
+      if (found.length > 2 * MOST_DRAWN) break;
+      found.push(...this.line(edge, this.visible.largest, this.view.scale, lit, drawn));
     }
     return [...found, ...this.drawStubs()];
   }
 
-  edgesOf(node, drawn) {
-    if (drawn.get(node) !== "coarse") return this.touching.get(node) || [];
-    return this.coarseEdges(node);
+  // The edges of what is drawn, those between the same two boxes as one, with most bytes first.
+  drawnEdges(drawn) {
+    const size = this.model.parent.length;
+    const edges = new Map();
+    const add = (edge) => {
+      const source = this.drawnAs(edge.source, drawn);
+      const target = this.drawnAs(edge.target, drawn);
+      if (source === target || !(drawn.has(source) || drawn.has(target))) return;
+      const one = edges.get(source * size + target);
+      if (!one) edges.set(source * size + target, { ...edge, source, target });
+      else if (edge.source !== one.source || edge.target !== one.target) {
+        one.moved += edge.moved;
+        one.transfers += edge.transfers;
+        one.values += edge.values;
+      }
+    };
+    this.drawnReps = new Map();
+    const hasCoarse = [...drawn.values()].includes("coarse");
+    if (hasCoarse) this.visible.list.forEach(add);
+    else {
+      const all = new Set();
+      for (const [node, how] of drawn) if (how !== "frame") (this.touching.get(node) || []).forEach((edge) => all.add(edge));
+      all.forEach(add);
+    }
+    return [...edges.values()].sort((a, b) => b.moved - a.moved);
   }
 
-  // The edges of all that is inside of a group that is drawn as one box.
-  coarseEdges(node) {
-    this.coarse ||= new Map();
-    if (this.coarse.list !== this.visible.list) this.coarse = Object.assign(new Map(), { list: this.visible.list });
-    if (!this.coarse.has(node)) {
-      const inside = (one) => one === node || this.model.ancestors(one).includes(node);
-      this.coarse.set(node, this.visible.list.filter((edge) => inside(edge.source) !== inside(edge.target)));
+  // The box that stands for a visible node: itself, or the group around it that is drawn as one box.
+  drawnAs(node, drawn) {
+    if (drawn.has(node)) return node;
+    if (!this.drawnReps.has(node)) {
+      const around = this.model.parent[node];
+      const above = around < 0 || drawn.get(around) === "frame" ? node : this.drawnAs(around, drawn);
+      // Outside of what is in sight a node stands for itself.
+      this.drawnReps.set(node, drawn.has(above) ? above : node);
     }
-    return this.coarse.get(node);
+    return this.drawnReps.get(node);
   }
 
   line(edge, largest, scale, lit, drawn) {
@@ -288,13 +296,14 @@ class Graph extends HTMLElement {
     const classes = ["edge"];
     if (edge.moved) classes.push("moves");
     if (lit.has(edge.source) && lit.has(edge.target)) classes.push("lit");
-    const isBack = end[1] < start[1];
+    const isBack = this.model.first[edge.source] > this.model.first[edge.target];
+    const isUp = end[1] < start[1];
     if (isBack) classes.push("back");
     const common = { class: classes.join(" "), "stroke-width": width / Math.max(scale, 0.5), "data-edge": `${edge.source} ${edge.target}` };
     const title = draw("title", {}, this.edgeText(edge));
     const far = Math.hypot(end[0] - start[0], end[1] - start[1]) > LONG && scale > 0.3 && !classes.includes("lit");
     if (!far) {
-      const bend = isBack ? 60 : Math.max(12, Math.min(80, (end[1] - start[1]) / 2));
+      const bend = isUp ? 60 : Math.max(12, Math.min(80, (end[1] - start[1]) / 2));
       return [draw("path", { ...common, d: `M${start[0]} ${start[1]}C${start[0]} ${start[1] + bend} ${end[0]} ${end[1] - bend} ${end[0]} ${end[1]}` }, title)];
     }
     if (drawn.has(edge.source)) push(this.stubs, `${edge.source} down`, { edge, common, at: start, by: 14, goal: edge.target });

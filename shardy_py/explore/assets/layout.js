@@ -1,6 +1,6 @@
 // Places of nodes. The order of the program decides: a node stands below all it uses, in the order of the ops.
 
-const NODE = { width: 168, height: 36, gapX: 18, gapY: 30, header: 26, padding: 14, across: 1150 };
+const NODE = { width: 168, height: 36, gapX: 18, gapY: 30, gapColumns: 60, header: 26, padding: 14, across: 1150, aspect: 1.2 };
 
 // The edges of the program, and for each group those between the nodes directly in it.
 class Edges {
@@ -74,26 +74,54 @@ class Layout {
 
   // Returns the size of some nodes beside and below each other, with their places in it.
   arrange(around, nodes) {
-    const rows = this.wrap(this.ranks(around, nodes), around);
+    const rows = this.wrap(this.ranks(around, nodes), around).map((row) => this.lined(row));
+    const columns = around < 0 ? [rows] : this.columns(rows);
     const items = [];
-    let y = 0;
-    let width = 0;
-    for (const row of rows) {
-      let x = 0;
-      for (const one of row) {
-        items.push({ ...one, x, y });
-        x += one.width + NODE.gapX;
+    let left = 0;
+    let height = 0;
+    for (const column of columns) {
+      const width = Math.max(0, ...column.map((row) => row.width));
+      let top = 0;
+      for (const row of column) {
+        for (const item of row.items) items.push(Object.assign(item, { x: item.x + left + (width - row.width) / 2, y: top }));
+        top += row.height + NODE.gapY;
       }
-      width = Math.max(width, x - NODE.gapX);
-      y += Math.max(...row.map((one) => one.height)) + NODE.gapY;
+      height = Math.max(height, top - NODE.gapY);
+      left += width + NODE.gapColumns;
     }
+    return { items, width: Math.max(0, left - NODE.gapColumns), height };
+  }
+
+  lined(row) {
+    let x = 0;
+    let height = 0;
+    for (const item of row) {
+      item.x = x;
+      x += item.width + NODE.gapX;
+      height = Math.max(height, item.height);
+    }
+    return { items: row, width: x - NODE.gapX, height };
+  }
+
+  // Breaks what would be much higher than wide into columns, to be read one after the other.
+  columns(rows) {
+    const height = rows.reduce((sum, row) => sum + row.height + NODE.gapY, 0);
+    const width = Math.max(1, ...rows.map((row) => row.width));
+    const count = Math.floor(Math.sqrt(height / (NODE.aspect * width)));
+    if (count < 2 || height < NODE.across) return [rows];
+    const found = [];
+    let column = [];
+    let filled = 0;
     for (const row of rows) {
-      const members = items.filter((item) => row.some((one) => one.node === item.node));
-      const last = members[members.length - 1];
-      const shift = (width - last.x - last.width) / 2;
-      for (const item of members) item.x += shift;
+      if (column.length && filled + row.height / 2 > height / count) {
+        found.push(column);
+        column = [];
+        filled = 0;
+      }
+      column.push(row);
+      filled += row.height + NODE.gapY;
     }
-    return { items, width, height: Math.max(0, y - NODE.gapY) };
+    return [...found, column];
   }
 
   sized(node) {

@@ -1,8 +1,16 @@
 // Reads the data and starts the panels.
 
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const plain = atob(text);
+  const bytes = new Uint8Array(plain.length);
+  for (let at = 0; at < plain.length; at += 1) bytes[at] = plain.charCodeAt(at);
+  return bytes;
+}
+
 async function readData() {
   const text = document.getElementById("data").textContent;
-  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  const bytes = fromBase64(text);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }

@@ -179,7 +179,7 @@ class Run {
       found[op] += value;
       const node = model.nodeOf(op);
       if (node !== op) found[node] += value;
-      for (const around of model.ancestors(node)) found[around] += value;
+      for (let around = model.parent[node]; around >= 0; around = model.parent[around]) found[around] += value;
     };
     const { transfers, local, data } = this;
     if (measure === "memory") {

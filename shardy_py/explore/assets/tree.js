@@ -94,12 +94,22 @@ class Tree extends HTMLElement {
     for (let at = 0; at < total; at += 1) {
       const node = (at + model.count) % total;
       if (node < model.count && model.nodeOf(node) !== node) continue;
+      if (this.words(node).includes(query)) entries.push(this.entry(node, model.label(node, this.state.words)));
+    }
+    return entries;
+  }
+
+  // All words by which a node is found, made once.
+  words(node) {
+    const { model } = this;
+    this.known ||= [];
+    if (!this.known[node]) {
       const op = model.opOf(node);
       const texts = [model.label(node, "jax"), model.label(node, "mlir")];
       if (op >= 0) texts.push(model.scope(op), model.location(op), ...model.data.ops.outputs[op].map((value) => model.valueName(value)));
-      if (texts.some((text) => text.toLowerCase().includes(query))) entries.push(this.entry(node, model.label(node, this.state.words)));
+      this.known[node] = texts.join("\n").toLowerCase();
     }
-    return entries;
+    return this.known[node];
   }
 
   build() {
