@@ -342,7 +342,9 @@ class Result:
         return Explainer(self.program, self.main, self.registry, self.trace, self.value)
 
     @checked
-    def explore(self, *, against: ScheduleLike | None = None, machine: Any = None, title: str = "") -> Page:
+    def explore(
+        self, *, against: ScheduleLike | None = None, machine: Any = None, proposals: int = 3, title: str = ""
+    ) -> Page:
         """Return a page that shows the program: shardings, the reasons for them, costs.
 
         In a notebook it shows itself; ``html`` of it is one file that needs no network. The program is propagated
@@ -351,6 +353,7 @@ class Result:
         Args:
             against: Another order of ops, to show beside that of the run.
             machine: What the program runs on, for times: a machine, its name, or a TOML file.
+            proposals: For how many transfers other annotations are tried; each trial takes as long as propagating.
             title: The title of the page.
 
         Raises:
@@ -361,7 +364,7 @@ class Result:
 
         if self.given is None:
             raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
-        options = ExploreOptions(against=against, machine=machine, title=title)
+        options = ExploreOptions(against=against, machine=machine, proposals=proposals, title=title)
         return explore_again(self.given.arguments(), options)
 
     @checked

@@ -32,6 +32,7 @@ def run_explore(
     sweep: bool,
     random: int,
     machine: str | None,
+    proposals: int,
     **session_options: Any,
 ) -> None:
     """Write the page of a program, or its graph for Model Explorer."""
@@ -47,6 +48,7 @@ def run_explore(
         schedule=None if schedule is None else schedule_argument(schedule),
         against=None if against is None else schedule_argument(against),
         machine=known,
+        proposals=proposals,
         sweep=_sweep(program, known, random) if sweep else None,
         title="stdin" if file == "-" else Path(file).name,
     )

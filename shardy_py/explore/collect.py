@@ -14,6 +14,7 @@ from shardy_py.api.main_function import find_main
 from shardy_py.explain.record.given_names import GivenNames
 from shardy_py.explain.record.trace import Trace
 from shardy_py.explore.program_rows import Naming, ProgramRows
+from shardy_py.explore.proposals import find_proposals
 from shardy_py.explore.replay import Replay, reason_texts
 from shardy_py.explore.runs import RunRows
 from shardy_py.propagation.trace import VisitLog
@@ -42,6 +43,7 @@ def collect(
     *,
     title: str,
     machine: MachineLike | None = None,
+    proposals: int = 0,
 ) -> dict[str, Any]:
     """Return the data of a page.
 
@@ -50,6 +52,7 @@ def collect(
         orders: The orders: one, or two to compare.
         title: The title.
         machine: What the program runs on; without one there are no times.
+        proposals: For how many transfers proposals are tried.
     """
     session = explainer.session
     found = [session.price(explainer.solution, machine)]
@@ -63,8 +66,9 @@ def collect(
     rows = ProgramRows.of(found[0].program, mains[0], session.registry, naming)
     shown = set(rows.values["slot"])
     runs = []
-    for order, trace, one, main in zip(orders, traces, found, mains, strict=True):
-        run = RunRows(rows, one, main, name_transfers(session, one), session.registry).to_json()
+    costs = [name_transfers(session, one) for one in found]
+    for order, trace, one, main, cost in zip(orders, traces, found, mains, costs, strict=True):
+        run = RunRows(rows, one, main, cost, session.registry).to_json()
         replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
         runs.append({"name": order.name, **run, "replay": replay})
     slots = [explainer.labels.value(slot) for slot in range(len(session.problem.slot_values))]
@@ -78,6 +82,7 @@ def collect(
         "groups": rows.groups.to_json(),
         "slots": [rows.strings(name) for name in slots],
         "reasons": reason_texts(),
+        "proposals": find_proposals(explainer, costs[0], most=proposals, machine=machine),
         "runs": runs,
         **rows.tables.to_json(),
         "strings": list(rows.strings.numbers),

@@ -26,6 +26,8 @@ class ExploreOptions:
         schedule: The order of ops; None for the default.
         against: Another order, to show beside the first; None for none.
         machine: What the program runs on: a machine, its name, or a TOML file; without one there are no times.
+        proposals: For how many transfers other annotations are tried, those that send most first; each trial takes
+            as long as propagating.
         sweep: Orders to show by bytes and memory, as `compare_schedules` compares them.
         title: The title; by default the name of the file.
     """
@@ -33,6 +35,7 @@ class ExploreOptions:
     schedule: ScheduleLike | None = None
     against: ScheduleLike | None = None
     machine: MachineLike | None = None
+    proposals: int = 3
     sweep: Comparison | None = None
     title: str = ""
 
@@ -52,7 +55,7 @@ def explore(given: SessionArguments, options: ExploreOptions | None = None) -> P
     del arguments["on_given"]
     explainer = ReshardExplainer(**arguments, schedule=chosen.schedule)
     title = chosen.title or _title(given)
-    data = collect(explainer, _orders(chosen), title=title, machine=chosen.machine)
+    data = collect(explainer, _orders(chosen), title=title, machine=chosen.machine, proposals=chosen.proposals)
     return Page(data if chosen.sweep is None else {**data, "sweep": _sweep_data(chosen.sweep)})
 
 

@@ -145,6 +145,16 @@ def test_details_say_what_was_refused_and_why(open_page):
     assert any("refused at stablehlo" in text and '"model"' in text for text in found)
 
 
+def test_proposals_have_a_price(open_page):
+    """The details of the program list the proposals that send less, with bytes before and after."""
+    page = _page(RIVALS)
+    useful = [one["text"] for one in page.data["proposals"] if one["useful"]]
+    tab = open_page(page)
+    texts = tab.locator("ul.proposals li").all_inner_texts()
+    assert [text.partition("\n")[0] for text in texts] == useful[:6]
+    assert all("sent" in text and "→" in text for text in texts)
+
+
 def test_the_slider_replays_propagation(open_page, two_layers):
     """At the start only annotations are there; each update changes what it says; the end is the finished program."""
     tab = open_page(two_layers)

@@ -17,6 +17,9 @@ from shardy_py.cli.options import schedule_option, session_options
 @click.option("--against", metavar="FILE", help="Another order to show beside: a TOML file, or a built-in schedule.")
 @click.option("--sweep", is_flag=True, help="Show what all built-in schedules cost, too.")
 @click.option("--random", default=0, type=click.IntRange(min=0), help="With --sweep, so many random schedules besides.")
+@click.option(
+    "--proposals", default=3, show_default=True, type=click.IntRange(min=0), help="Transfers to find proposals for."
+)
 @click.option("--machine", metavar="NAME|FILE", help="What the program runs on; without, there are no times.")
 @session_options
 def explore(**options: Any) -> None:

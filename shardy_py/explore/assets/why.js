@@ -84,16 +84,22 @@ function refusalItem(details, number) {
     obstacle ? [" (", ...obstacle, by ? ` has ${by})` : ")"] : "");
 }
 
+function priceText({ before, after }) {
+  const parts = [`sent ${formatBytes(before.sent)} → ${formatBytes(after.sent)}`, `peak ${formatBytes(before.peak)} → ${formatBytes(after.peak)}`];
+  if (after.seconds !== null) parts.push(`time ${formatSeconds(before.seconds)} → ${formatSeconds(after.seconds)}`);
+  return parts.join(", ");
+}
+
 // Returns the proposals for an op, or for the whole program.
 function proposalsOf(details, op) {
   const { model, run, state } = details;
   const all = model.data.proposals || [];
   const numbers = op === null ? null : new Set((run.transfersAt.get(op) || []).map((one) => run.transfers.number[one]));
-  const own = state.run ? [] : all.filter((one) => one.useful && (numbers === null || numbers.has(one.number)));
-  const best = own.slice(0, 6);
-  if (!best.length) return [];
+  const own = state.run ? [] : all.filter((one) => numbers === null || numbers.has(one.number));
+  const best = own.filter((one) => one.useful).slice(0, 6);
+  if (!best.length) return own.length ? [make("h3", {}, "Proposals"), make("p", { class: "faint" }, `${own.length} tried; none sends less`)] : [];
   return [make("h3", {}, "Proposals"), make("ul", { class: "proposals" }, best.map((one) => make("li", {}, one.text,
-    make("div", { class: "faint" }, one.price), one.line ? make("pre", {}, one.line) : null)))];
+    make("div", { class: "faint" }, priceText(one)), one.line ? make("pre", {}, `${one.line}${one.place ? `  # at ${one.place}` : ""}`) : null)))];
 }
 
 customElements.define("shardy-details", Details);

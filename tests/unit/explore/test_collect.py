@@ -123,6 +123,17 @@ def test_memory_is_held_from_the_first_to_the_last_use():
     assert all(memory["to"][memory["value"].index(value)] == len(memory["bytes"]) - 1 for value in arguments)
 
 
+def test_proposals_are_priced_by_solving_again():
+    """For the transfers that send most other annotations are tried; each says what is sent before and after."""
+    data = _data(RIVALS, proposals=2)
+    assert data["proposals"]
+    sent = data["runs"][0]["quantities"]["communication_bytes"]["value"]
+    for one in data["proposals"]:
+        assert one["before"]["sent"] == sent
+        assert one["useful"] == (one["after"]["sent"] < sent)
+    assert _data(RIVALS, proposals=0)["proposals"] == []
+
+
 def test_machines_give_times():
     """With a machine transfers have seconds, without one they have none."""
     assert _data(TWO_LAYERS)["runs"][0]["transfers"]["seconds"] == [None]
