@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from attrs import frozen
 
 import shardy_py as sdy
 from shardy_py.targets.jax.unsharded import compile_unsharded
+from tests.unit.transforms.local.host_devices import compare_padded
 
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[3, 1, 0, 2, 7, 6, 5, 4]>'
+UNEVEN = 'sdy.mesh @mesh = <["x"=2, "y"=3], device_ids=[3, 1, 0, 2, 5, 4]>'
 CONSTANTS = """
   %c = stablehlo.constant dense<1.5> : tensor<f32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -54,6 +57,37 @@ def run_cases(
     Returns:
         The local program, and the names of the ops that were gathered.
     """
+    text, arrays = program_of(cases, shape, sharding, others=others, prelude=prelude, mesh=mesh)
+    result = sdy.propagate(text, explicit_collectives=True)
+    local = result.local()
+    wanted = compile_unsharded(text, semantics=result.registry)(*arrays)
+    for found, whole in zip(local.run(*arrays), wanted, strict=True):
+        np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
+    return local.text, [warning.op for warning in local.warnings]
+
+
+def run_padded(
+    cases: Sequence[Case], shape: Sequence[int], sharding: str, *, others: str = "", prelude: str = ""
+) -> list[str]:
+    """Run cases on six devices, with dimensions that need not divide, whatever their padding holds.
+
+    Returns:
+        The names of the ops that were gathered.
+    """
+    text, arrays = program_of(cases, shape, sharding, others=others, prelude=prelude, mesh=UNEVEN)
+    return compare_padded(text, *arrays)
+
+
+def program_of(
+    cases: Sequence[Case],
+    shape: Sequence[int],
+    sharding: str,
+    *,
+    others: str = "",
+    prelude: str = "",
+    mesh: str = MESH,
+) -> tuple[str, list[Any]]:
+    """Return the program of some cases, and arrays for its arguments; the arguments are those of `run_cases`."""
     shapes = [tuple(shape), *(other for case in cases for other in case.others)]
     names = ["%a", *(f"%b{number}" for number in range(len(shapes) - 1))]
     marks = [_mark(sharding), *[_mark(others)] * (len(shapes) - 1)]
@@ -67,13 +101,7 @@ def run_cases(
     head = f"{mesh}\nfunc.func @main({arguments}) -> ({types}) {{{CONSTANTS}"
     text = "\n".join([head, prelude, *lines, f"  return {results} : {types}", "}"])
     rng = np.random.default_rng(0)
-    arrays = [rng.normal(size=own).astype(np.float32) for own in shapes]
-    result = sdy.propagate(text, explicit_collectives=True)
-    local = result.local()
-    wanted = compile_unsharded(text, semantics=result.registry)(*arrays)
-    for found, whole in zip(local.run(*arrays), wanted, strict=True):
-        np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
-    return local.text, [warning.op for warning in local.warnings]
+    return text, [rng.normal(size=own).astype(np.float32) for own in shapes]
 
 
 def _mark(sharding: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, type_of
+from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN, Case, program_of, run_cases, run_padded, type_of
+from tests.unit.transforms.local.host_devices import compare_padded
 
 WHOLE = (8, 16)
 COLUMNS = '[{"x"}, {"y"}]'
@@ -112,10 +115,9 @@ def test_scatters_write_on_the_device_that_has_the_element(sharding: str, update
 
 def test_the_operand_of_sharded_updates_counts_once() -> None:
     """Where the updates are sharded, and not the operand, partial results add up to one operand."""
-    mesh = 'sdy.mesh @mesh = <["x"=2, "y"=3], device_ids=[3, 1, 0, 2, 5, 4]>'
     cases = [scattered("%i", (6, 16), INTO_ROW), scattered("%i", (6, 16), INTO_ROW, "multiply")]
     cases += [scattered("%i", (6, 16), INTO_ROW, "maximum")]
-    text, gathered = run_cases([*cases], WHOLE, "[{}, {}]", others='[{"y"}, {}]', prelude=PRELUDE, mesh=mesh)
+    text, gathered = run_cases([*cases], WHOLE, "[{}, {}]", others='[{"y"}, {}]', prelude=PRELUDE, mesh=UNEVEN)
     assert gathered == []
     assert text.count('"stablehlo.all_reduce"') == len(cases)
 
@@ -128,3 +130,22 @@ PRELUDE = """
   %i = stablehlo.convert %large : (tensor<6xf32>) -> tensor<6xi32>
 """
 """Indices that are sharded as the updates are."""
+
+
+def test_indices_clamp_against_the_real_size() -> None:
+    """Where shards have padding, indices clamp and drop out at the end of the whole, and not of the shards."""
+    cases = [USED, *LOOKUPS, updated((8, 3), "%none, %start"), updated((5, 7), "%start, %other")]
+    cases += [updated((8, 7), "%none, %five"), scattered("%i", (6, 16), INTO_ROW)]
+    cases += [scattered("%i", (8, 6), INTO_COLUMN, "maximum"), scattered("%i", (6, 16), INTO_ROW, "")]
+    assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]', prelude=INDICES) == []
+
+
+def test_padding_of_updates_is_dropped() -> None:
+    """Where the updates are sharded and have padding, that scatters nothing."""
+    cases = [scattered("%i", (6, 16), INTO_ROW), scattered("%i", (6, 16), INTO_ROW, "multiply")]
+    assert compare_padded(*flat(program_of(cases, WHOLE, "[{}, {}]", others='[{"y"}, {}]', prelude=PRELUDE))) == []
+
+
+def flat(program: tuple[str, list[Any]]) -> list[Any]:
+    """Return the text of a program and its arrays in one list."""
+    return [program[0], *program[1]]

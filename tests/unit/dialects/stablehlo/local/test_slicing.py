@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, type_of
+from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, run_padded, type_of
 
 SHARDINGS = ['[{"x"}, {"y"}]', '[{}, {"y", "x"}]']
 
@@ -77,3 +77,17 @@ def test_joined_slices_are_those_of_one_device() -> None:
     ]
     _, gathered = run_cases(cases, (8, 16), SHARDINGS[0])
     assert gathered == []
+
+
+def test_shards_that_do_not_divide_move_real_elements_only() -> None:
+    """Padding, whatever it holds, gets into no result."""
+    whole, long, short = type_of((8, 16)), type_of((8, 11)), type_of((8, 5))
+    cases = [
+        Case(f"stablehlo.slice %a [0:8, 0:5] : ({whole}) -> {short}", short),
+        Case(f"stablehlo.slice %a [0:8, 5:16] : ({whole}) -> {long}", long),
+        Case(f"stablehlo.concatenate %r1, %r0, dim = 1 : ({long}, {short}) -> {whole}", whole),
+        Case(f"stablehlo.reverse %a, dims = [0, 1] : {whole}", whole),
+    ]
+    cases += [sliced(3, 11), sliced(1, 16, 2), sliced(2, 14, 3), sliced(15, 16)]
+    cases += [padded(2, 6), padded(-3, -5), padded(8, 8), padded(5, 4, 1), padded(-5, 7, 2), padded(0, 1)]
+    assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]') == []

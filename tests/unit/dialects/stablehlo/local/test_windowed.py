@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, type_of
+from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, run_padded, type_of
 
 SHARDINGS = ['[{"x"}, {"y"}]', '[{}, {"y", "x"}]']
 
@@ -132,3 +132,18 @@ def test_a_sharded_kernel_gives_partial_sums() -> None:
     text, gathered = run_cases(cases, (2, 3, 8, 16), sharding, others=sharding)
     assert gathered == []
     assert "all_gather" not in text
+
+
+def test_windows_of_shards_that_do_not_divide_see_real_elements_only() -> None:
+    """Padding, whatever it holds, gets into no window."""
+    cases = [pooled("add", 3, pad=(1, 1)), pooled("maximum", 3, stride=2, pad=(0, 1)), pooled("add", 3)]
+    cases += [pooled("maximum", 3, base=2, pad=(1, 2)), selected(3, 2, (1, 1)), selected(2, 4), selected(5, 4, (1, 2))]
+    assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]') == []
+
+
+def test_convolutions_of_shards_that_do_not_divide_see_real_elements_only() -> None:
+    """Padding, whatever it holds, gets into no sum, where the windows are sharded and where the kernel is."""
+    sharding = '[{}, {}, {"x"}, {"y"}]'
+    cases = [convolved((3, 3), pads=((1, 1), (1, 1))), convolved((3, 3), (1, 2), ((1, 2), (2, 2)), base=(2, 3))]
+    assert run_padded(cases, (2, 3, 8, 16), sharding) == []
+    assert run_padded([convolved((8, 16), pads=((1, 1), (2, 1)))], (2, 3, 8, 16), sharding, others=sharding) == []
