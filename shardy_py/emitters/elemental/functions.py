@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.builder import Builder, InsertPoint
-from xdsl.dialects import builtin, func, tensor
+from xdsl.dialects import arith, builtin, func, tensor
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from shardy_py.emitters.dialect.ops import PureCallOp
@@ -89,7 +90,16 @@ class FunctionEmitter:
         if made is None:
             name = f"{self.fusion.name}_region_{len(self._regions)}"
             made = self._regions[op.id] = region_function(self.fusion.registry, op, name)
+            if self.fusion.is_reduction(op):
+                _ignore_signs_of_zeros(made)
         return made.sym_name.data
+
+
+def _ignore_signs_of_zeros(function: func.FuncOp) -> None:
+    """Let additions drop a zero that they begin with, whatever the sign of the sum, as XLA does in reductions."""
+    for op in function.walk():
+        if isinstance(op, arith.AddfOp):
+            op.fastmath = arith.FastMathFlagsAttr([FastMathFlag.NO_SIGNED_ZEROS])
 
 
 def range_attribute(lower: int, upper: int) -> builtin.ArrayAttr[Attribute]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 from types import MappingProxyType
 
 from xdsl.dialects import builtin, func
@@ -25,6 +26,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {name: handler for family in _FAMILIES for name, handler in family.HANDLERS.items()}
 )
 _ATTRIBUTES = "#0"
+_ALIGNMENT = 16
 METADATA = "!0 = !{}"
 """The node that marks invariant loads."""
 
@@ -55,12 +57,20 @@ def global_text(op: llvm_dialect.GlobalOp, writer: ModuleWriter) -> str:
     """Return a constant, or memory that threads share."""
     if op.value is None:
         shared = f"internal addrspace({op.addr_space.value.data}) global"
-        return f"@{op.sym_name.data} = {shared} {writer.type(op.global_type)} undef, align 16"
+        return f"@{op.sym_name.data} = {shared} {writer.type(op.global_type)} undef, align {_tile_alignment(op)}"
     space = f"addrspace({writer.target.memory_space}) " if writer.target.memory_space else ""
     assert isinstance(op.value, Attribute)
     value = constant_text(op.value, writer.target, writer.index_width)
     text = f"@{op.sym_name.data} = internal unnamed_addr {space}constant {writer.type(op.global_type)} {value}"
-    return f"{text}, align 16"
+    return f"{text}, align {_ALIGNMENT}"
+
+
+def _tile_alignment(op: llvm_dialect.GlobalOp) -> int:
+    """Return the alignment of memory that threads share: its size is a multiple of that of every vector in it."""
+    array = op.global_type
+    assert isinstance(array, llvm_dialect.LLVMArrayType)
+    assert isinstance(array.type, builtin.FixedBitwidthType | builtin.ComplexType)
+    return gcd(_ALIGNMENT, array.size.data * array.type.size)
 
 
 def function_text(function: func.FuncOp, module: ModuleWriter) -> str:

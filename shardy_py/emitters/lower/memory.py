@@ -109,6 +109,15 @@ def insert(writer: FunctionWriter, op: vector.InsertOp) -> None:
     writer.let(op.result, f"insertelement {text}")
 
 
+def broadcast(writer: FunctionWriter, op: vector.BroadcastOp) -> None:
+    """Return a vector whose elements are a number."""
+    type_, found = writer.type(op.vector), "poison"
+    assert isinstance(op.vector.type, builtin.VectorType)
+    for number in range(op.vector.type.get_shape()[0]):
+        found = writer.new(f"insertelement {type_} {found}, {writer.typed(op.source)}, i32 {number}")
+    writer.bind(op.vector, found)
+
+
 def from_elements(writer: FunctionWriter, op: Operation) -> None:
     """Return a vector of its elements."""
     type_, found = writer.type(op.results[0]), "poison"
@@ -123,6 +132,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "llvm.load": load,
         "llvm.mlir.addressof": address_of,
         "llvm.store": store,
+        "vector.broadcast": broadcast,
         "vector.extract": extract,
         "vector.from_elements": from_elements,
         "vector.insert": insert,

@@ -9,15 +9,24 @@ from xdsl.ir import Block, Region, SSAValue
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp, LoopOp
 from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.passes.apply_indexing import fold_apply
-from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, index_before, inner_first, replace, walk_ops
+from shardy_py.emitters.passes.base import (
+    KernelContext,
+    constant_value,
+    erase_dead_ops,
+    index_before,
+    inline_block,
+    inner_first,
+    replace,
+    walk_ops,
+)
 from shardy_py.emitters.passes.index_ranges import IndexRanges
-from shardy_py.emitters.passes.simplify_arith import fold_branch
+from shardy_py.emitters.passes.simplify_arith import fold_branches
 from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify, without_variables
 
 
 @frozen
 class Canonicalize:
-    """Fold maps and branches, shorten loops, erase what nothing uses."""
+    """Fold maps, branches and loops of one trip, shorten loops, erase what nothing uses."""
 
     name: str = "canonicalize"
 
@@ -25,12 +34,20 @@ class Canonicalize:
         """Change the module in place."""
         for loop in inner_first(module, LoopOp):
             shorten_loop(loop)
+        fold_branches(module)
+        for trips in inner_first(module, scf.ForOp):
+            _fold_single_trip(trips)
         for op in walk_ops(module.body):
             if isinstance(op, ApplyIndexingOp):
                 fold_apply(op)
-            elif isinstance(op, scf.IfOp):
-                fold_branch(op)
         erase_dead_ops(module.body)
+
+
+def _fold_single_trip(loop: scf.ForOp) -> None:
+    """Put the body of a loop that runs just once in its place."""
+    lower, upper, step = (constant_value(value) for value in (loop.lb, loop.ub, loop.step))
+    if lower is not None and upper is not None and step is not None and lower < upper <= lower + step:
+        replace(loop, inline_block(loop.body.block, loop, [loop.lb, *loop.iter_args]))
 
 
 def shorten_loop(loop: LoopOp) -> LoopOp:

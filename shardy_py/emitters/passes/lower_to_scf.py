@@ -12,6 +12,7 @@ from shardy_py.emitters.dialect.memory_ops import PredicatedExtractOp, Predicate
 from shardy_py.emitters.dialect.ops import PureCallOp
 from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.base import KernelContext, add_before, insert_before, replace, walk_ops
+from shardy_py.emitters.passes.simplify_arith import fold_branches
 
 _WORD_BITS = 32
 
@@ -34,6 +35,7 @@ class LowerToScf:
                 replace(op, [_branch(op, op.condition, written, op.dest)])
             elif isinstance(op, ShuffleReduceOp):
                 replace(op, _combined(op, context.device.threads_per_warp))
+        fold_branches(module)
 
 
 def _branch(before: Operation, condition: SSAValue, access: Operation, otherwise: SSAValue) -> SSAValue:

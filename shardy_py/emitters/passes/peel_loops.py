@@ -18,7 +18,7 @@ class PeelLoops:
     """Split the last trip off a loop if the others need no check then, from the last symbol on.
 
     Args:
-        most_trips: The trips of all symbols seen so far must be fewer.
+        most_trips: The trips of the symbols behind one must be fewer, so that what is split off stays short.
     """
 
     most_trips: int = 64
@@ -33,10 +33,10 @@ class PeelLoops:
     def _peel(self, loop: LoopOp) -> None:
         trips = 1
         for number in reversed(range(len(loop.map.ranges))):
-            interval = loop.map.ranges[number].interval
-            trips *= interval.upper - interval.lower + 1
             if trips >= self.most_trips:
                 return
+            interval = loop.map.ranges[number].interval
+            trips *= interval.size
             if interval.is_point or not _checks(simplify(loop.map), number):
                 continue
             whole = _limited(loop.map, number, Interval(interval.lower, interval.upper - 1))

@@ -11,6 +11,7 @@ from shardy_py.emitters.passes.base import (
     constant_value,
     erase_dead_ops,
     inline_block,
+    inner_first,
     insert_before,
     replace,
     walk_ops,
@@ -32,8 +33,7 @@ class SimplifyArith:
             folded = _folded(op, ranges)
             if folded is not None:
                 replace(op, [folded])
-            elif isinstance(op, scf.IfOp):
-                fold_branch(op)
+        fold_branches(module)
         erase_dead_ops(module.body)
 
 
@@ -102,8 +102,13 @@ def _folded_extremum(
     return None
 
 
-def fold_branch(op: scf.IfOp) -> None:
-    """Put the branch that is always taken in the place of an if."""
+def fold_branches(module: builtin.ModuleOp) -> None:
+    """Put branches that are always taken in the place of their ifs, the inner ones first."""
+    for op in inner_first(module, scf.IfOp):
+        _fold_branch(op)
+
+
+def _fold_branch(op: scf.IfOp) -> None:
     condition = constant_value(op.cond)
     if condition is None:
         return

@@ -7,7 +7,7 @@ from xdsl.dialects import arith, builtin, func, scf, vector
 from xdsl.dialects import math as math_dialect
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from shardy_py.emitters.dialect.ops import ApplyIndexingOp, PureCallOp
+from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.passes.apply_indexing import fold_apply
 from shardy_py.emitters.passes.base import (
@@ -72,7 +72,7 @@ def _size(loop: scf.ForOp) -> int | None:
     """Return the size of a loop's body in ops, float math counted twenty times; None where it is not repeated."""
     total = 0
     for op in loop.body.block.walk():
-        if isinstance(op, scf.ForOp | PureCallOp | func.CallOp):
+        if isinstance(op, scf.ForOp | func.CallOp):
             return None
         if op.name in _LARGE_MATH and op.name not in ("math.cos", "math.sin", "math.powf", "math.tan", "math.atan2"):
             return None

@@ -6,8 +6,8 @@ from attrs import frozen
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Region
 
-from shardy_py.emitters.passes.base import KernelContext, inner_first, replace, walk_ops
-from shardy_py.emitters.passes.simplify_arith import fold_branch
+from shardy_py.emitters.passes.base import KernelContext, inner_first, replace
+from shardy_py.emitters.passes.simplify_arith import fold_branches
 
 
 @frozen
@@ -21,9 +21,7 @@ class UnswitchLoops:
         # An if that leaves an inner loop may leave the outer one, too.
         for op in inner_first(module, scf.ForOp):
             _unswitch(op)
-        for branch in walk_ops(module.body):
-            if isinstance(branch, scf.IfOp):
-                fold_branch(branch)
+        fold_branches(module)
 
 
 def _unswitch(loop: scf.ForOp) -> None:
