@@ -13,6 +13,7 @@ from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution
 from shardy_py.propagation.problem import Problem
+from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartitionerReshardsPass
 from shardy_py.transforms.run import run
 
 
@@ -38,8 +39,14 @@ class Finisher:
         template = _without_unused(program, problem)
         return cls(template, tuple(_living_slots(template, problem)), passes, registry)
 
-    def finish(self, solution: Solution, *, last_pass: str = "") -> Program:
-        """Return a copy of the program with a solution's shardings, after all passes or those up to the given one."""
+    def finish(self, solution: Solution, *, last_pass: str = "", like_partitioner: bool = False) -> Program:
+        """Return a copy of the program with a solution's shardings, after all passes or those up to the given one.
+
+        Args:
+            solution: The solution.
+            last_pass: The name of the pass after which to stop; by default all run.
+            like_partitioner: Whether communication is that of XLA's partitioner.
+        """
         program = copy_program(self.template)
         table, values, found = program.shardings, solution.problem.table.values, solution.shardings
         for slot, value_id in self.slots:
@@ -48,8 +55,15 @@ class Finisher:
                 table[value_id] = sharding
         names = [item.name for item in self.passes]
         count = names.index(last_pass) + 1 if last_pass in names else len(names)
-        run(program, self.passes[:count], PassContext(self.registry))
+        passes = self.passes[:count]
+        if like_partitioner:
+            passes = tuple(InsertPartitionerReshardsPass() if _is_resharding(item) else item for item in passes)
+        run(program, passes, PassContext(self.registry))
         return program
+
+
+def _is_resharding(item: Pass) -> bool:
+    return item.name == InsertPartitionerReshardsPass.name
 
 
 def _without_unused(program: Program, problem: Problem) -> Program:

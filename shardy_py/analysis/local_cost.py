@@ -8,6 +8,7 @@ from attrs import evolve
 
 from shardy_py.analysis.cost import Cost, Quantity, estimate
 from shardy_py.analysis.machine.placement import AxisLinks
+from shardy_py.analysis.machine.profile import Profile
 from shardy_py.analysis.machine.toml import MachineLike, get_machine
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
@@ -23,6 +24,7 @@ def estimate_local(
     *,
     axes: AxisLinks | None = None,
     layout: str | LayoutPolicy | None = None,
+    profile: str | Profile | None = None,
 ) -> Cost:
     """Return what a local program costs on one device of a machine.
 
@@ -32,13 +34,14 @@ def estimate_local(
         machine: The machine; without one there are no times.
         axes: The links that the axes of the mesh run over, where that is not to follow from names or order.
         layout: A layout policy or its name, to count the bytes that shards take with padding; None for plain bytes.
+        profile: The profile of a backend or its name; None for that of the machine.
 
     Raises:
-        OptionError: a mesh does not fit the machine, or there is no such policy.
+        OptionError: a mesh does not fit the machine, or there is no such policy or profile.
     """
     program = local.shard_program
     found = None if machine is None else get_machine(machine)
-    cost = estimate(program, program.functions["main"], registry, found, axes=axes, layout=layout)
+    cost = estimate(program, program.functions["main"], registry, found, axes=axes, layout=layout, profile=profile)
     whole = (cost.flops.value or 0) * local.device_count
     return evolve(
         cost,

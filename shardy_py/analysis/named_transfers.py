@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import evolve
 
 from shardy_py.analysis.communications import Communication, final_uses, list_communications, moved_slot
-from shardy_py.analysis.cost import Cost
+from shardy_py.analysis.cost import Cost, Transfer
 from shardy_py.analysis.session import Evaluation, Session
 from shardy_py.analysis.session_labels import session_labels
+from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op
 
 _REDUCING = ("all_reduce", "reduce_scatter")
@@ -19,7 +20,8 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
     """Return the cost of an evaluation whose transfers say what they are for.
 
     A reshard may become several collectives, which all have its number; the collective that an all-reduce and a
-    reshard become has that of the all-reduce. The numbers are those of `ReshardExplainer.explain`.
+    reshard become has that of the all-reduce. The numbers are those of `ReshardExplainer.explain`. A halo, a collective
+    of the program, and what XLA's partitioner makes where Shardy's explicit reshards do not, have none.
 
     Args:
         session: The session; its names are best if it keeps them.
@@ -32,11 +34,19 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
     for transfer in found.cost.transfers:
         one = _communication(ops[transfer.op_id], transfer.kind, communications, session)
         if one is None:
-            transfers.append(transfer)
+            transfers.append(_without_number(transfer, ops[transfer.op_id], session, labels))
             continue
         value = labels.value(one.slot)
         transfers.append(evolve(transfer, number=one.number, value=value, where=one.where, location=one.location))
     return evolve(found.cost, transfers=tuple(transfers))
+
+
+def _without_number(transfer: Transfer, op: Op, session: Session, labels: Labels) -> Transfer:
+    """Return a transfer that no reshard of Shardy stands for with the name of its tensor, and the place of its op."""
+    slot = moved_slot(session.problem, op.operands[0]) if op.operands else -1
+    users = [user for value in op.results for user in value.users]
+    location = next((item.location for item in (op, *users) if item.location), "")
+    return evolve(transfer, value=labels.value(slot) if slot >= 0 else "", location=location)
 
 
 def _communication(

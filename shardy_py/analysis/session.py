@@ -12,6 +12,7 @@ from attrs import define, evolve, frozen
 from shardy_py.analysis.cost import Cost, estimate
 from shardy_py.analysis.finishing import Finisher
 from shardy_py.analysis.machine.placement import AxisLinks
+from shardy_py.analysis.machine.profile import Profile, choose_profile
 from shardy_py.analysis.machine.toml import MachineLike, get_machine
 from shardy_py.api.engine_options import engine_options
 from shardy_py.api.keywords import method_takes, narrow
@@ -211,7 +212,7 @@ class Session:
         return evolve(self, problem=problem)
 
     @checked
-    def finish(self, solution: Solution, *, last_pass: str = "") -> Program:
+    def finish(self, solution: Solution, *, last_pass: str = "", like_partitioner: bool = False) -> Program:
         """Return a copy of the program with a solution's shardings and all communication as collectives.
 
         Ops and values that the passes after propagation leave as they are keep the ids they have in `program`. The
@@ -220,12 +221,14 @@ class Session:
         Args:
             solution: The solution.
             last_pass: The name of the pass after which to stop; by default all run.
+            like_partitioner: Whether communication is that of XLA's partitioner, which follows the shardings of
+                results, rather than that of Shardy's explicit reshards.
 
         Raises:
             ShardyError: a pass cannot handle the program.
         """
         with no_garbage_collection(), refuse_deep_nesting(self.main):
-            return self._finisher.finish(solution, last_pass=last_pass)
+            return self._finisher.finish(solution, last_pass=last_pass, like_partitioner=like_partitioner)
 
     @checked
     def evaluate(
@@ -236,6 +239,7 @@ class Session:
         op_priorities: OpPriorities | None = None,
         axes: AxisLinks | None = None,
         layout: str | LayoutPolicy | None = None,
+        profile: str | Profile | None = None,
     ) -> Evaluation:
         """Return the outcome of a schedule, with its cost.
 
@@ -247,11 +251,14 @@ class Session:
             axes: The links of the machine that the axes of the mesh run over, where that does not follow from their
                 order.
             layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
+            profile: The profile of a backend, or its name: ``xla-cpu``, ``xla-gpu`` or ``none``; None for that of the
+                machine.
 
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
-        return self.price(self.solve(schedule, op_priorities=op_priorities), machine, axes=axes, layout=layout)
+        solution = self.solve(schedule, op_priorities=op_priorities)
+        return self.price(solution, machine, axes=axes, layout=layout, profile=profile)
 
     @checked
     def price(
@@ -261,6 +268,7 @@ class Session:
         *,
         axes: AxisLinks | None = None,
         layout: str | LayoutPolicy | None = None,
+        profile: str | Profile | None = None,
     ) -> Evaluation:
         """Return the outcome of a solution, with its cost.
 
@@ -270,12 +278,15 @@ class Session:
             axes: The links of the machine that the axes of the mesh run over, where that does not follow from their
                 order.
             layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
+            profile: The profile of a backend, or its name: ``xla-cpu``, ``xla-gpu`` or ``none``; None for that of the
+                machine.
 
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
         found = None if machine is None else get_machine(machine)
-        program = self.finish(solution)
+        rules = choose_profile(profile, found)
+        program = self.finish(solution, like_partitioner=rules.follows_results)
         with no_garbage_collection():
             cost = estimate(
                 program,
@@ -285,6 +296,7 @@ class Session:
                 axes=axes,
                 layout=layout,
                 rule_of=self.rule_of,
+                profile=rules,
             )
         return Evaluation(solution, program, cost)
 

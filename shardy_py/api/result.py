@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define, field
 
+from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, report_coverage
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
@@ -395,6 +396,14 @@ class Result:
     def summary(self) -> Summary:
         """A few numbers about the run."""
         return summarize(self.program, self.main, self.registry)
+
+    @cached_property
+    def communications(self) -> Mapping[str, int]:
+        """The number of reshards and collectives that the program needs, by kind, those that are not written too.
+
+        These are the communications that `shardy explain --reshard` numbers and `shardy cost` prices.
+        """
+        return count_communications(self.program, self.registry, are_explicit=self.has_explicit_collectives)
 
     @cached_property
     def coverage(self) -> Coverage:

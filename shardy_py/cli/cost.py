@@ -8,19 +8,26 @@ from typing import Any
 
 import click
 
+from shardy_py.analysis.against_xla import XlaComparison
 from shardy_py.analysis.local_cost import estimate_local
-from shardy_py.analysis.machine.toml import get_machine
+from shardy_py.analysis.machine.toml import get_machine, machine_names
 from shardy_py.analysis.named_transfers import name_transfers
+from shardy_py.cli.against_xla import xla_figures
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.against_xla import against_xla_json, print_against_xla
 from shardy_py.report.cost import cost_json, print_cost
+
+HOST_PROFILE = "xla-cpu"
+"""The profile of XLA for host devices."""
 
 
 def run_cost(
     *,
-    machine: str,
+    machine: str | None,
+    profile: str | None,
     axes: tuple[str, ...],
     schedule: str | None,
     layout: str | None,
@@ -28,25 +35,42 @@ def run_cost(
     as_json: bool,
     transfers: bool,
     as_local: bool,
+    ops: bool,
+    against_xla: bool,
+    timeout: float,
     **session_options: Any,
 ) -> None:
     """Print what a program costs on a machine."""
-    found = get_machine(machine)
+    found = None if machine is None else get_machine(machine)
+    if found is None and not against_xla:
+        message = "--machine is missing"
+        raise OptionError(
+            Diagnostic("no-machine", message, hint=f"give one of {', '.join(machine_names())}, or a file")
+        )
+    if against_xla:
+        profile = profile or HOST_PROFILE
     links = parse_axis_links(axes)
-    given = GivenProgram.of(**session_options)
+    program = GivenProgram.of(**session_options)
     chosen = None if schedule is None else schedule_argument(schedule)
     if as_local:
-        result = given.propagate(schedule=chosen, local=True)
+        result = program.propagate(schedule=chosen, local=True)
         local = result.local()
         print_warnings((*result.warnings, *local.warnings))
-        cost = estimate_local(local, result.registry, found, axes=links, layout=layout)
+        cost = estimate_local(local, result.registry, found, axes=links, layout=layout, profile=profile)
     else:
-        session = given.open(keep_names=True)
+        session = program.open(keep_names=True)
         print_warnings(session.warnings)
         print_warnings(() if chosen is None else session.unknown_op_names(chosen))
-        cost = name_transfers(session, session.evaluate(chosen, found, axes=links, layout=layout))
-    if as_json:
-        click.echo(cost_json(cost, transfers=transfers))
+        evaluation = session.evaluate(chosen, found, axes=links, layout=layout, profile=profile)
+        cost = name_transfers(session, evaluation)
+    if against_xla:
+        compared = XlaComparison(cost, xla_figures(program, chosen, timeout=timeout))
+        if as_json:
+            click.echo(against_xla_json(compared, transfers=transfers))
+        else:
+            print_against_xla(compared, file=sys.stdout)
+    elif as_json:
+        click.echo(cost_json(cost, transfers=transfers, ops=ops))
     else:
         print_cost(cost, top=top, file=sys.stdout)
 

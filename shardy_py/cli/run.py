@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +10,12 @@ import click
 from attrs import frozen
 
 from shardy_py.api.running import RunReport
+from shardy_py.cli.child import ask_child
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
-from shardy_py.crashes import describe_crash
-from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.report.running import print_run, run_json
 
 RANDOM = "random"
@@ -119,20 +116,5 @@ def run_in_child(request: RunRequest, *, timeout: float) -> RunAnswer:
     Raises:
         UnsupportedError: the process ended without an answer, or took too long.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "request")
-        path.write_bytes(pickle.dumps(request))
-        command = [sys.executable, "-m", "shardy_py.cli.run_worker", str(path)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=timeout, check=False
-            )
-        except subprocess.TimeoutExpired:
-            message = f"the program did not end within {timeout:g} seconds"
-            raise UnsupportedError(Diagnostic("timeout", message, hint="give --timeout more seconds")) from None
-        if done.returncode:
-            message = f"XLA ended without a result: {describe_crash(done.returncode, done.stderr)}"
-            hint = "compile the program without shardings to see whether XLA takes it at all"
-            raise UnsupportedError(Diagnostic("xla-ended", message, hint=hint))
-        answer: RunAnswer = pickle.loads(Path(folder, "answer").read_bytes())
-        return answer
+    answer: RunAnswer = ask_child("shardy_py.cli.run_worker", request, timeout=timeout)
+    return answer

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-import sys
-from pathlib import Path
-
 from attrs import evolve
 
 from shardy_py.api.running import run_result
+from shardy_py.cli.child import answer_parent
 from shardy_py.cli.run import RunAnswer, RunRequest
 from shardy_py.errors import ShardyError
 
@@ -42,10 +39,7 @@ def _run(request: RunRequest) -> RunAnswer:
 
 def main() -> None:
     """Answer the request in the file that is named on the command line."""
-    path = Path(sys.argv[1])
-    request: RunRequest = pickle.loads(path.read_bytes())
-    done = answer(request)
-    path.with_name("answer").write_bytes(pickle.dumps(done))
+    answer_parent(answer)
 
 
 if __name__ == "__main__":

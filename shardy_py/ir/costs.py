@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from shardy_py.ir.graph import Op
 
@@ -33,6 +33,64 @@ class OwnCollective:
     group: tuple[int, ...]
 
 
+Shape = tuple[int, ...]
+
+
+@frozen
+class OpShapes:
+    """The shapes of the tensors of an op: as the whole program sees them, or the shards of one device.
+
+    Args:
+        operands: Those of the operands; () for what is no tensor of known size.
+        results: Those of the results.
+    """
+
+    operands: tuple[Shape, ...]
+    results: tuple[Shape, ...]
+
+
+@frozen
+class OpWork:
+    """The work of an op on tensors of given shapes.
+
+    Args:
+        flops: The operations, without transcendental ones.
+        transcendentals: The transcendental operations, such as exponentials.
+        reads: Operand number to the elements that are read of it, for those that are not read as a whole.
+        writes: Result number to the elements that are written of it, for those that are not written as a whole.
+        tables: The numbers of the operands that are read at places that other data gives.
+    """
+
+    flops: float = 0.0
+    transcendentals: float = 0.0
+    reads: Mapping[int, float] = Factory(dict)
+    writes: Mapping[int, float] = Factory(dict)
+    tables: tuple[int, ...] = ()
+
+
+@frozen
+class Window:
+    """The window of an op along a dimension that may be sharded: where it reads across the bounds of shards.
+
+    Args:
+        operand: The number of the operand that it reads.
+        operand_dim: The dimension of the operand.
+        result_dim: The dimension of the first result.
+        size: The number of elements of a window, from the first to the last.
+        stride: The distance from one window to the next.
+        low: The padding before the first element.
+        dilation: The distance of an element of the operand from the next; more than 1 where holes are between them.
+    """
+
+    operand: int
+    operand_dim: int
+    result_dim: int
+    size: int
+    stride: int = 1
+    low: int = 0
+    dilation: int = 1
+
+
 class CostOpInterface(Protocol):
     """The cost of an op as its dialect knows it; each method has a default."""
 
@@ -42,6 +100,18 @@ class CostOpInterface(Protocol):
         What one device does of them follows from the rule: the shares of all factors.
         """
         return None
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork | None:
+        """Return the work of the op on tensors of the given shapes; None to derive it from `get_flops` or the rule."""
+        return None
+
+    def is_fusible(self, op: Op) -> bool:
+        """Return whether a compiler computes the op within the kernel that uses its result. Default: by its traits."""
+        return False
+
+    def get_windows(self, op: Op) -> Sequence[Window]:
+        """Return the windows through which the op reads elements of other shards. Default: none."""
+        return ()
 
     def get_region_runs(self, op: Op) -> Sequence[float | None]:
         """Return the number of runs of each region per run of the op; None for an unknown number.

@@ -1,7 +1,7 @@
 """The plugin surface: all that a dialect outside this package needs besides the vocabulary."""
 
 from shardy_py.errors import PluginError, RuleError
-from shardy_py.ir.costs import CostOpInterface, OwnCollective
+from shardy_py.ir.costs import CostOpInterface, OpShapes, OpWork, OwnCollective, Window
 from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.interfaces import (
@@ -96,6 +96,8 @@ __all__ = [
     "OpOperand",
     "OpPriority",
     "OpSemantics",
+    "OpShapes",
+    "OpWork",
     "OwnCollective",
     "Pass",
     "PassContext",
@@ -124,6 +126,7 @@ __all__ = [
     "Trait",
     "TraitsOf",
     "UnitedByMlir",
+    "Window",
     "hookimpl",
     "hookspec",
     "load_plugin_file",

@@ -10,7 +10,7 @@ from typing import Any
 from shardy_py.errors import PluginError
 from shardy_py.indexing import IndexingMap, OpIndexing
 from shardy_py.ir.attributes import shared_key
-from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OwnCollective
+from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OpWork, OwnCollective, Window
 from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Value
@@ -195,6 +195,22 @@ def _runs(answer: Any, op: Op) -> tuple[float | None, ...]:
     return runs
 
 
+def _work(answer: Any, op: Op) -> OpWork | None:
+    if answer is None:
+        return None
+    if not isinstance(answer, OpWork):
+        raise Unfit(f"returned {shown(answer)}, not an OpWork or None")
+    amounts = (answer.flops, answer.transcendentals, *answer.reads.values(), *answer.writes.values())
+    wrong = next((number for number in amounts if not _is_amount(number)), None)
+    if wrong is not None:
+        raise Unfit(f"gives {shown(wrong)}, not a number that is finite and at least 0")
+    return answer
+
+
+def _windows(answer: Any, op: Op) -> tuple[Window, ...]:
+    return tuple(_items(answer, Window, "Window"))
+
+
 def _is_amount(number: Any) -> bool:
     if not isinstance(number, Real) or isinstance(number, bool):
         return False
@@ -282,5 +298,12 @@ _DATA_FLOW: dict[str, Check | None] = {
     "transform_target_sharding": _sharding,
     "should_keep_edge_owner_shardings_divisible": as_boolean,
 }
-_COST: dict[str, Check | None] = {"get_flops": _flops, "get_region_runs": _runs, "get_collective": _collective}
+_COST: dict[str, Check | None] = {
+    "get_flops": _flops,
+    "get_work": _work,
+    "get_windows": _windows,
+    "is_fusible": as_boolean,
+    "get_region_runs": _runs,
+    "get_collective": _collective,
+}
 _MESH_REFERENCE: dict[str, Check | None] = {"get_mesh": _mesh, "set_mesh": None}

@@ -8,19 +8,20 @@ from typing import IO
 
 from rich.text import Text
 
-from shardy_py.analysis.cost import Cost, Quantity, Transfer
+from shardy_py.analysis.cost import Cost, LineCost, Quantity, Transfer
 from shardy_py.explain.answer.places import at_place
 from shardy_py.report.terminal import make_table, open_console
 from shardy_py.report.text import format_bytes, format_count, format_seconds
 
 _PIPE_WIDTH = 160
-_WORDS = ("what", "kind", "tensor", "axes", "how")
+_WORDS = ("what", "kind", "tensor", "axes", "how", "line")
 _LABELS = {
     "seconds": "estimated time",
     "compute_seconds": "  computing",
     "communication_seconds": "  communicating",
     "communication_bytes": "bytes sent",
     "flops": "operations",
+    "transcendentals": "  transcendental",
     "total_flops": "  of the whole program",
     "balance": "  balance",
     "memory_traffic_bytes": "bytes read and written",
@@ -51,13 +52,18 @@ def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> Non
         console.print(make_table(console, "Transfers that take longest", headings, [rows], words=_WORDS))
         for line in _purposes(cost, top):
             console.print(Text(f"  {line}"), soft_wrap=True)
+    lines = [line for line in cost.lines if line.location][:top]
+    if lines:
+        headings = ("line", "ops", "computing", "communicating", "bytes sent")
+        rows = [_line_row(line) for line in lines]
+        console.print(make_table(console, "Lines of the source that take longest", headings, [rows], words=_WORDS))
     for note in cost.notes:
         console.print(Text(f"note: {note}"))
 
 
-def cost_json(cost: Cost, *, transfers: bool = False) -> str:
+def cost_json(cost: Cost, *, transfers: bool = False, ops: bool = False) -> str:
     """Return a cost as JSON text; see `Cost.to_json`."""
-    return json.dumps(cost.to_json(transfers=transfers), indent=2, ensure_ascii=False)
+    return json.dumps(cost.to_json(transfers=transfers, ops=ops), indent=2, ensure_ascii=False)
 
 
 def format_quantity(quantity: Quantity) -> str:
@@ -86,6 +92,12 @@ def _transfer_rows(cost: Cost, top: int) -> Iterable[Sequence[str]]:
         sent = format_bytes(item.bytes)
         number = str(item.number) if item.number >= 0 else ""
         yield number, item.kind, item.tensor, item.axes, f"{item.devices}", f"{item.runs:g}", sent, _seconds(total)
+
+
+def _line_row(line: LineCost) -> Sequence[str]:
+    sent = format_bytes(round(line.sent))
+    times = _seconds(line.compute_seconds), _seconds(line.communication_seconds)
+    return line.location, f"{line.ops}", *times, sent
 
 
 def _longest(cost: Cost, top: int) -> list[Transfer]:

@@ -28,6 +28,7 @@ def report_data(result: Result) -> dict[str, Any]:
     return {
         "function": result.main.attributes["sym_name"],
         "meshes": {name: str(mesh) for name, mesh in result.program.meshes.items()},
+        "communications": dict(result.communications),
         "summary": {**asdict(result.summary), "axes_used": dict(result.summary.axes_used)},
         "coverage": {
             "ops": result.coverage.ops,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import IO
 
 from rich import box
@@ -19,7 +20,7 @@ from shardy_py.report.text import format_bytes
 def print_report(result: Result, *, file: IO[str] | None = None) -> None:
     """Print the summary, and the ops without a rule where there are any."""
     console = open_console(file)
-    console.print(_summary_table(result.summary, result.coverage))
+    console.print(_summary_table(result.summary, result.coverage, result.communications))
     if not result.coverage.is_complete:
         rows = [(item.name, str(item.count), str(item.unsharded), item.location) for item in result.coverage.missing]
         headings = ("op", "times", "tensors left unsharded", "first at")
@@ -51,7 +52,7 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
         console.print(Text(problem.show("warning" if problem in registry.notices else "error")))
 
 
-def _summary_table(summary: Summary, coverage: Coverage) -> Table:
+def _summary_table(summary: Summary, coverage: Coverage, communications: Mapping[str, int]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_header=False, title="Propagated", title_justify="left")
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
@@ -61,7 +62,8 @@ def _summary_table(summary: Summary, coverage: Coverage) -> Table:
         ("  with a sharding", f"{summary.values_with_sharding}"),
         ("  sharded along an axis", f"{summary.values_sharded}"),
         *((f'  along "{name}"', f"{count}") for name, count in summary.axes_used),
-        ("reshards", f"{summary.reshards}"),
+        ("communications", f"{sum(communications.values())}"),
+        *((f"  {name}", f"{count}") for name, count in communications.items()),
         ("parameter bytes", format_bytes(summary.parameter_bytes)),
         ("  per device", format_bytes(summary.parameter_bytes_per_device)),
         ("ops with a rule", f"{coverage.covered} of {coverage.ops}"),

@@ -34,7 +34,7 @@ MODIFIERS = {
     *("raw", "shardable", "sub", "transform", "unsupported"),
 }
 """Words of names that are no nouns, or say nothing of their own."""
-PRODUCTS = {"hlo", "jax", "mlir", "shardy", "torch", "xdsl"}
+PRODUCTS = {"hlo", "jax", "mlir", "shardy", "torch", "xdsl", "xla"}
 
 
 def _public_classes() -> dict[str, str]:

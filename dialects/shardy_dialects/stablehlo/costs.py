@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.mesh_references import REPLICA_GROUPS, ReplicaGroupMesh
+from shardy_dialects.stablehlo.work import works
 from shardy_py.ir.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import BranchCost, CostOpInterface, Dialect, OwnCollective
@@ -142,6 +143,7 @@ def register(dialect: Dialect) -> None:
     """Add costs to ops that are defined already."""
     costs: dict[str, CostOpInterface] = {"while": WhileCost(), "case": BranchCost(), "if": BranchCost()}
     costs |= {kind: CollectiveCost(kind) for kind in KINDS}
+    costs = {**works(), **costs}
     for definition in dialect.definitions:
         cost = costs.get(definition.name.removeprefix("stablehlo."))
         if cost is not None:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import prod
 
 from attrs import define, field
 
 from shardy_py.analysis.cost import flops, liveness, traffic
-from shardy_py.analysis.cost.flops import WorkCounter, element_type_of
-from shardy_py.analysis.cost.liveness import Liveness
-from shardy_py.analysis.cost.runs import RuleOf, Run, Runs
+from shardy_py.analysis.cost.combining import Priced
+from shardy_py.analysis.cost.flatten import Flattener, RuleOf
+from shardy_py.analysis.cost.flops import NOTHING, Work, WorkCounter, element_type_of
+from shardy_py.analysis.cost.fusion import Fusion, Kernel
+from shardy_py.analysis.cost.graph import Node, Section, walk
+from shardy_py.analysis.cost.liveness import Liveness, MainMemory
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.analysis.cost.transfers import TransferPricer
-from shardy_py.analysis.cost.values import Cost, Quantity, Transfer
+from shardy_py.analysis.cost.values import Cost, OpCost, Quantity
 from shardy_py.analysis.machine.machine import Machine
 from shardy_py.analysis.machine.placement import AxisLinks, Placement
+from shardy_py.analysis.machine.profile import Profile, choose_profile
 from shardy_py.api.memory import policy_of
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import ConstantLike, IsTerminator
-from shardy_py.ir.op_names import MESH
+from shardy_py.ir.interfaces import ConstantLike
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
-
-_IGNORED = (MESH,)
 
 
 def estimate(
@@ -36,6 +37,7 @@ def estimate(
     axes: AxisLinks | None = None,
     layout: str | LayoutPolicy | None = None,
     rule_of: RuleOf | None = None,
+    profile: str | Profile | None = None,
 ) -> Cost:
     """Return the cost of a program on one device of a machine.
 
@@ -47,108 +49,170 @@ def estimate(
         axes: The links that the axes of the meshes run over, where that is not to follow from names or order.
         layout: A layout policy or its name, to count the bytes that shards take with padding; None for plain bytes.
         rule_of: Gives the rule of an op; by default the registry does.
+        profile: The profile of a backend or its name; None for that of the machine.
 
     Raises:
-        OptionError: a mesh does not fit the machine, or there is no such policy.
+        OptionError: a mesh does not fit the machine, or there is no such policy or profile.
         UnsupportedError: functions call each other in a circle.
     """
     policy = None if layout is None else policy_of(layout)
+    rules = choose_profile(profile, machine)
+    flattener = Flattener(program, registry, rule_of or registry.get_sharding_rule, rules.hoists_invariant_ops)
+    section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
-    estimator = _Estimator(
-        registry,
-        machine,
-        rule_of or registry.get_sharding_rule,
-        sizes,
-        Traffic(sizes, registry),
-        WorkCounter(sizes, registry),
-        TransferPricer(sizes, registry, None if machine is None else Placement(machine, axes or {})),
-    )
-    runs = Runs(program, main, registry, estimator.rule_of)
-    estimator.add(runs)
+    placement = None if machine is None else Placement(machine, axes or {})
+    estimator = _Estimator(flattener, machine, rules, sizes, TransferPricer(sizes, registry, placement, rules), section)
+    estimator.run()
     estimator.pricer.check_meshes()
-    memory = Liveness(program, registry, sizes, estimator.traffic).measure(main)
+    memory = Liveness(estimator.fusion, sizes, estimator.traffic).measure(main, section)
     devices = max((prod(axis.size for axis in mesh.axes) for mesh in program.meshes.values()), default=1)
-    notes = (*runs.notes, *estimator.notes())
+    notes = (*flattener.notes, *estimator.notes())
     if machine is not None and memory.peak > machine.memory_bytes:
         notes += (f"the peak of {memory.peak} bytes is more than the {machine.memory_bytes} of a device",)
-    return _cost(estimator, memory, devices, machine, policy, notes)
+    return _cost(estimator, memory, devices, policy, notes)
 
 
-@define
+@define(eq=False)
 class _Estimator:
-    """Sum of the costs of ops."""
+    """Sum of the costs of kernels and transfers."""
 
-    registry: Registry
+    flattener: Flattener
     machine: Machine | None
-    rule_of: RuleOf
+    profile: Profile
     sizes: LocalSizes
-    traffic: Traffic
-    work: WorkCounter
     pricer: TransferPricer
-    transfers: list[Transfer] = field(factory=list)
+    section: Section
+    fusion: Fusion = field(init=False)
+    traffic: Traffic = field(init=False)
+    priced: list[Priced] = field(factory=list)
+    ops: dict[int, OpCost] = field(factory=dict)
     whole: float = 0.0
-    local: float = 0.0
-    moved: float = 0.0
-    seconds: float = 0.0
-    unknown: dict[str, int] = field(factory=dict)
-    peaks: dict[str, float] = field(factory=dict)
+    unknown: dict[str, set[int]] = field(factory=dict)
 
-    def add(self, runs: Iterable[Run]) -> None:
-        """Add ops."""
-        for run in runs:
-            transfer = self.pricer.price(run)
-            if transfer is not None:
-                self.transfers.append(transfer)
-            elif self._computes(run.op):
-                self._add_work(run)
+    def run(self) -> None:
+        """Count the work, divide it into kernels and price them."""
+        registry = self.flattener.registry
+        counter = WorkCounter(self.sizes, registry)
+        works: dict[int, Work] = {}
+        moving: dict[int, list[Priced]] = {}
+        for node in walk(self.section):
+            priced = [] if node.sections else self.pricer.price(node)
+            moving.setdefault(id(node.section), []).extend(priced)
+            self.priced += priced
+            works[id(node)] = self._work(node, counter, priced)
+        for found in moving.values():
+            self.pricer.combine(found)
+        self.fusion = Fusion(registry, works)
+        halos = {
+            id(node): sum(item.transfer.bytes for item in self.priced if item.node is node)
+            for node in {id(item.node): item.node for item in self.priced if item.is_halo}.values()
+            if not self.fusion.is_fusible(node)
+        }
+        self.traffic = Traffic(self.sizes, self.fusion, works, self.profile, halos)
+        self.fusion.add(self.section)
+        for kernel in self.fusion:
+            self._add(kernel)
 
-    def _computes(self, op: Op) -> bool:
-        traits = self.registry.get_traits(op)
-        return op.name not in _IGNORED and IsTerminator not in traits and ConstantLike not in traits
-
-    def _add_work(self, run: Run) -> None:
-        op = run.op
-        work = self.work.count(op, self.rule_of(op))
+    def _work(self, node: Node, counter: WorkCounter, priced: list[Priced]) -> Work:
+        op = node.op
+        if node.sections or self.flattener.registry.has_trait(op, ConstantLike):
+            return NOTHING
+        if op.name.startswith("sdy."):
+            return self._moved(node, priced)
+        work = counter.count(op, self.flattener.rule_of(op))
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
-            self.unknown[op.name] = self.unknown.get(op.name, 0) + 1
-        moved = self.traffic.bytes_of(op)
-        self.whole += run.count * run.parts * work.whole
-        self.local += run.count * work.local
-        self.moved += run.count * moved
-        if self.machine is not None:
-            seconds = work.local / self._peak(self.machine, element_type_of(op) or "")
-            self.seconds += run.count * max(seconds, moved / self.machine.memory_bandwidth)
+            self.unknown.setdefault(op.name, set()).add(op.id)
+        self.whole += node.runs * node.parts * work.whole
+        return work
 
-    def _peak(self, machine: Machine, element_type: str) -> float:
-        found = self.peaks.get(element_type)
-        if found is None:
-            found, _ = machine.peak(element_type)
-            self.peaks[element_type] = found
-        return found
+    def _moved(self, node: Node, priced: list[Priced]) -> Work:
+        """Return the work of one of Shardy's ops: an all-reduce adds each element once."""
+        elements = float(prod(self.sizes.shape(node.op.results[0])) if node.op.results else 0)
+        if any(item.transfer.kind == "all_reduce" for item in priced):
+            return Work(local=float(prod(self.sizes.shape(node.op.operands[0]))))
+        return Work(reads={0: elements}) if node.op.name == "sdy.all_slice" else NOTHING
+
+    def _add(self, kernel: Kernel) -> None:
+        root = kernel.root
+        if root.sections or self.flattener.registry.has_trait(root.op, ConstantLike):
+            return
+        works = [self.fusion.works[id(node)] for node in kernel.nodes]
+        moved = self.traffic.bytes_of(kernel)
+        operations = sum(work.local for work in works)
+        operations += sum(prod(self.sizes.shape(tensor.value)) for tensor in self.traffic.converted(root))
+        transcendental = sum(work.transcendentals for work in works)
+        seconds = self._seconds(kernel, operations + transcendental, moved)
+        found = OpCost(
+            root.op.id,
+            root.op.name,
+            str(root.op.results[0].type) if root.op.results else "",
+            root.runs,
+            root.runs * operations,
+            root.runs * transcendental,
+            root.runs * moved,
+            None if seconds is None else root.runs * seconds,
+            root.op.location,
+        )
+        known = self.ops.get(root.op.id)
+        self.ops[root.op.id] = found if known is None else _sum(known, found)
+
+    def _seconds(self, kernel: Kernel, operations: float, moved: float) -> float | None:
+        """Return the time of one run of a kernel: a roofline; that of a transfer is counted elsewhere."""
+        if self.machine is None:
+            return None
+        if kernel.root.op.name.startswith("sdy."):
+            return 0.0
+        peak, _ = self.machine.peak(element_type_of(kernel.root.op) or "")
+        return max(operations / peak, moved / self.machine.memory_bandwidth)
 
     def notes(self) -> Iterator[str]:
-        """Yield a note for each thing that could not be counted."""
+        """Yield a note for each thing that could not be counted or was assumed."""
         if self.unknown:
-            names = ", ".join(f"{name} ({count})" for name, count in sorted(self.unknown.items()))
+            names = ", ".join(f"{name} ({len(ops)})" for name, ops in sorted(self.unknown.items()))
             yield f"no operations are counted for ops without a rule: {names}"
         if self.sizes.unknown:
             yield f"tensors of unknown size count as nothing: {', '.join(self.sizes.unknown)}"
+        transfers = [item.transfer for item in self.priced if item.transfer.bytes]
+        hoisted = sum(item.is_hoisted for item in transfers)
+        if hoisted:
+            yield f"{hoisted} transfers run once before their loop, as {self.profile.name} moves them there"
+        combined = sum(item.combined > 1 for item in transfers)
+        if combined:
+            groups = sum(item.combined > 1 and item.combined_with < 0 for item in transfers)
+            yield f"{combined} all-reduces become {groups}, as {self.profile.name} combines them"
+
+
+def _sum(one: OpCost, other: OpCost) -> OpCost:
+    """Return the cost of an op that runs in two places."""
+    seconds = None if one.seconds is None or other.seconds is None else one.seconds + other.seconds
+    return OpCost(
+        one.op_id,
+        one.name,
+        one.result,
+        one.runs + other.runs,
+        one.flops + other.flops,
+        one.transcendentals + other.transcendentals,
+        one.bytes + other.bytes,
+        seconds,
+        one.location,
+    )
 
 
 def _cost(
-    found: _Estimator,
-    memory: liveness.MainMemory,
-    devices: int,
-    machine: Machine | None,
-    policy: LayoutPolicy | None,
-    notes: tuple[str, ...],
+    found: _Estimator, memory: MainMemory, devices: int, policy: LayoutPolicy | None, notes: tuple[str, ...]
 ) -> Cost:
-    sent = sum(item.runs * item.bytes for item in found.transfers)
-    communicating = sum(item.runs * (item.seconds or 0.0) for item in found.transfers)
+    machine, ops = found.machine, tuple(found.ops.values())
+    transfers = tuple(item.transfer for item in found.priced)
+    sent = sum(item.runs * item.bytes for item in transfers)
+    communicating = sum(item.runs * (item.seconds or 0.0) for item in transfers)
+    computing = sum(item.seconds or 0.0 for item in ops)
+    local = sum(item.flops for item in ops)
     shards = "every dimension divided by its axes and rounded up"
     laid_out = shards if policy is None else f"{shards}, with padding by the layout policy {policy.name}"
-    balance = found.whole / (devices * found.local) if found.local else None
+    # The additions of all-reduces are no part of the program's work.
+    useful = sum(item.flops for item in ops if not item.name.startswith("sdy."))
+    balance = found.whole / (devices * useful) if useful else None
 
     def seconds(value: float, how: str) -> Quantity:
         return Quantity(None, "s", "no machine was given") if machine is None else Quantity(value, "s", how)
@@ -157,22 +221,26 @@ def _cost(
         machine=None if machine is None else machine.name,
         devices=devices,
         layout=None if policy is None else policy.name,
-        seconds=seconds(
-            found.seconds + communicating, "the time of computing and of communicating, one after the other"
-        ),
+        seconds=seconds(computing + communicating, "the time of computing and of communicating, one after the other"),
         compute_seconds=seconds(
-            found.seconds,
-            "roofline: for each op the longer one of its operations at the machine's peak and its memory traffic",
+            computing,
+            "roofline: for each kernel the longer one of its operations at the machine's peak and its memory traffic",
         ),
         communication_seconds=seconds(communicating, "the formula of each transfer, one after the other"),
         communication_bytes=Quantity(sent, "B", f"what one device sends by the formula of each transfer; {laid_out}"),
-        flops=Quantity(found.local, "FLOP", f"{flops.HOW}; for the largest part that a device has of each factor"),
+        flops=Quantity(local, "FLOP", f"{flops.HOW}; for the largest part that a device has"),
+        transcendentals=Quantity(
+            sum(item.transcendentals for item in ops), "FLOP", "1 for each element of an op such as an exponential"
+        ),
         total_flops=Quantity(found.whole, "FLOP", f"{flops.HOW}; for the whole program"),
         balance=Quantity(balance, "", "the operations of the whole program by those of all devices together"),
-        memory_traffic_bytes=Quantity(found.moved, "B", traffic.HOW),
+        memory_traffic_bytes=Quantity(sum(item.bytes for item in ops), "B", traffic.HOW),
         argument_bytes=Quantity(memory.arguments, "B", f"exact: {laid_out}"),
         result_bytes=Quantity(memory.results, "B", f"exact: {laid_out}"),
         peak_bytes=Quantity(memory.peak, "B", liveness.HOW),
-        transfers=tuple(found.transfers),
+        transfers=transfers,
         notes=notes,
+        profile=found.profile.name,
+        ops=ops,
+        peak_op=memory.peak_op,
     )

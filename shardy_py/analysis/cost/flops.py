@@ -7,13 +7,15 @@ elementwise op one per element of its results. All others move data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.api.sizes import local_shape
+from shardy_py.ir.attributes import shared_key
+from shardy_py.ir.costs import CostOpInterface, OpShapes
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Contraction, Elementwise
 from shardy_py.ir.types import TensorType, static_shape
@@ -24,23 +26,31 @@ from shardy_py.sharding.rule import OpShardingRule, TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
 
 HOW = (
-    "from the sharding rules: 2 per point of the factors where products are summed, 1 per point where elements are"
-    " reduced, 1 per element of an elementwise result, none where data is moved"
+    "as XLA counts: 2 for each product that is summed, 1 for each element that an elementwise op makes or a reduction"
+    " takes away, none where data is moved; transcendental ones apart"
 )
 
 
 @frozen
 class Work:
-    """The operations of one op.
+    """The work of one op.
 
     Args:
-        whole: Those of the op on a single device.
+        whole: The operations of the op on a single device.
         local: Those of one device.
+        transcendentals: The transcendental operations of one device.
+        reads: Operand number to the elements that one device reads, for those that are not read as a whole.
+        writes: Result number to the elements that it writes, for those that are not written as a whole.
+        tables: The numbers of the operands that are read at places that other data gives.
         is_known: Whether there is a rule, or a word of the dialect, that says so.
     """
 
     whole: float = 0.0
     local: float = 0.0
+    transcendentals: float = 0.0
+    reads: Mapping[int, float] = Factory(dict)
+    writes: Mapping[int, float] = Factory(dict)
+    tables: tuple[int, ...] = ()
     is_known: bool = True
 
 
@@ -59,10 +69,13 @@ class WorkCounter:
     def count(self, op: Op, rule: OpShardingRule | None) -> Work:
         """Return the operations of an op that is no control flow."""
         traits = self._registry.get_traits(op)
-        is_elementwise = Elementwise in traits
         cost = self._registry.get_cost(op)
+        if cost is not None:
+            found = self._by_shapes(op, cost)
+            if found is not None:
+                return found
         given = cost.get_flops(op) if cost is not None else None
-        if given is None and is_elementwise:
+        if given is None and Elementwise in traits:
             return self._elementwise(op.results)
         if rule is None:
             return UNKNOWN if given is None else Work(given, given)
@@ -73,6 +86,31 @@ class WorkCounter:
         if found is None:
             found = self._memo[key] = self._from_rule(op, rule, shardings, given)
         return found
+
+    def _by_shapes(self, op: Op, cost: CostOpInterface) -> Work | None:
+        """Return what the dialect counts for the whole tensors and for the shards."""
+        attributes = shared_key(op.attributes)
+        values = (*op.operands, *op.results)
+        key = None
+        if attributes is not None and not op.regions:
+            shardings = [self._sizes.sharding(value) for value in values]
+            key = (op.name, attributes, tuple([value.type for value in values]), tuple(shardings))
+            if key in self._memo:
+                return self._memo[key]
+        local = cost.get_work(op, self._shapes(op, is_local=True))
+        if local is None:
+            return None
+        whole = cost.get_work(op, self._shapes(op, is_local=False)) or local
+        found = Work(whole.flops, local.flops, local.transcendentals, local.reads, local.writes, local.tables)
+        if key is not None:
+            self._memo[key] = found
+        return found
+
+    def _shapes(self, op: Op, *, is_local: bool) -> OpShapes:
+        def shape(value: Value) -> tuple[int, ...]:
+            return self._sizes.shape(value) if is_local else static_shape(value.type) or ()
+
+        return OpShapes(tuple(map(shape, op.operands)), tuple(map(shape, op.results)))
 
     def _elementwise(self, results: Sequence[Value]) -> Work:
         if len(results) == 1:

@@ -1,142 +1,177 @@
-"""Peak memory of a device, from the live range of every value."""
+"""Peak memory of a device, from the live range of every stored value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import define, field, frozen
 
-from shardy_py.analysis.cost.runs import carries
+from shardy_py.analysis.cost.flatten import DONATED
+from shardy_py.analysis.cost.fusion import Fusion
+from shardy_py.analysis.cost.graph import Node, Section, Tensor, user_in, without_repeats
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
-from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.interfaces import IsTerminator
-from shardy_py.ir.op_values import entry_arguments
-from shardy_py.ir.symbols import SYMBOL_NAME, functions_callees_first
-from shardy_py.plugins import Registry
+from shardy_py.ir.graph import Op
+from shardy_py.ir.interfaces import ConstantLike
 
 HOW = (
-    "by liveness: arguments and results, and at each op the stored values that are still used; elementwise ops and"
-    " loops reuse the memory of what they are the last to use"
+    "by liveness: arguments, and at each op the stored values that are still used; results lie in donated arguments,"
+    " elementwise ops and loops take the memory of what they are the last to use"
 )
-_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
-"""Attributes of arguments whose memory the results may take; JAX's names."""
+_ALIASED = DONATED[0]
 
 
 @frozen
 class MainMemory:
-    """The memory of the main function on one device, in bytes."""
+    """The memory of the main function on one device, in bytes.
+
+    Args:
+        arguments: The arguments.
+        results: The results.
+        peak: The largest sum of both and of temporary values.
+        peak_op: The id of the op at which it is reached; -1 where arguments and results alone are the most.
+    """
 
     arguments: int
     results: int
     peak: int
+    peak_op: int = -1
 
 
+@define(eq=False)
 class Liveness:
-    """Search for the largest sum of live bytes."""
+    """Search for the largest sum of live bytes.
 
-    def __init__(self, program: Program, registry: Registry, sizes: LocalSizes, traffic: Traffic) -> None:
-        self._program = program
-        self._registry = registry
-        self._sizes = sizes
-        self._traffic = traffic
-        self._functions: dict[str, int] = {}
-        self._views: set[int] = set()
+    Args:
+        fusion: The kernels.
+        sizes: Measures values.
+        traffic: Measures stored values.
+    """
 
-    def measure(self, main: Op) -> MainMemory:
-        """Return the memory of the main function."""
-        for function in functions_callees_first(self._program):
-            if function is not main:
-                block = function.regions[0].blocks[0]
-                self._functions[function.attributes[SYMBOL_NAME]] = self._extra(block)
-        arguments = entry_arguments(main)
-        argument_bytes = self._sizes.total(arguments)
-        result_bytes = self._sizes.total(main.function_results)
-        given: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(arguments)
-        donated = [
-            value for value, item in zip(arguments, given, strict=True) if any(name in item for name in _DONATED)
-        ]
-        temporary = max((self._peak(block, donated) for region in main.regions for block in region.blocks), default=0)
-        reused = min(self._sizes.total(donated), result_bytes)
-        kept = argument_bytes - self._sizes.total(donated)
-        return MainMemory(argument_bytes, result_bytes, max(kept + temporary, argument_bytes + result_bytes - reused))
+    fusion: Fusion
+    sizes: LocalSizes
+    traffic: Traffic
+    _free: set[int] = field(factory=set, init=False)
+    _peak: int = field(default=0, init=False)
+    _peak_op: int = field(default=-1, init=False)
 
-    def _extra(self, block: Block) -> int:
-        """Return the bytes of a block besides its arguments, whose memory it may use when it is done with them."""
-        return max(0, self._peak(block, block.arguments) - self._sizes.total(block.arguments))
+    def measure(self, main: Op, section: Section) -> MainMemory:
+        """Return the memory of the main function.
 
-    def _peak(self, block: Block, owned: Sequence[Value]) -> int:
-        """Return the largest sum of bytes of the values made in a block and of arguments whose memory it may use."""
-        dying = _last_uses(block, owned)
-        live = self._sizes.total(owned)
-        peak = live
-        for op in block.ops:
-            self._note_views(op, dying.get(op.id, ()))
-            made = 0 if self._registry.has_trait(op, IsTerminator) else self._made(op)
-            freed = sum(self._bytes(value) for value in dying.get(op.id, ()))
-            reused = min(made, freed) if self._traffic.may_overwrite(op) else 0
-            inside = self._inside(op)
-            # What a loop hands back lies where its initial values lay; elsewhere the results are made inside.
-            during = made - reused + inside if carries(op, self._registry) else max(made - reused, inside)
-            peak = max(peak, live + during)
+        Args:
+            main: The function.
+            section: Its flat form.
+        """
+        arguments = sum(self.sizes.bytes(tensor.value) for tensor in section.parameters)
+        results = self.sizes.total(main.function_results)
+        aliased = self._alias(main, section)
+        self._free = {id(tensor) for tensor in section.parameters} | {id(tensor) for tensor in aliased}
+        returned_arguments = sum(self.sizes.bytes(item.value) for item in section.results if item.maker is None)
+        inside = self._section(section, (), {id(tensor) for tensor in section.results})
+        reused = sum(self.sizes.bytes(tensor.value) for tensor in aliased)
+        at_end = arguments + results - reused
+        peak = arguments + inside + returned_arguments
+        return MainMemory(arguments, results, max(peak, at_end), self._peak_op if peak > at_end else -1)
+
+    def _alias(self, main: Op, section: Section) -> list[Tensor]:
+        """Return the results that lie in the memory of donated arguments."""
+        given: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(section.parameters)
+        found: dict[int, Tensor] = {}
+        free: list[int] = []
+        for tensor, attributes in zip(section.parameters, given, strict=True):
+            index = attributes.get(_ALIASED)
+            if isinstance(index, int) and index < len(section.results):
+                found[id(section.results[index])] = section.results[index]
+            elif not tensor.is_kept:
+                free.append(self.sizes.bytes(tensor.value))
+        for tensor in section.results:
+            size = self.sizes.bytes(tensor.value)
+            if id(tensor) not in found and size in free and tensor.maker is not None:
+                free.remove(size)
+                found[id(tensor)] = tensor
+        return [tensor for tensor in found.values() if tensor.maker is not None]
+
+    def _section(self, section: Section, owned: Iterable[Tensor], kept: set[int]) -> int:
+        """Return the largest sum of bytes of the values made in a section, less those it owns at its start."""
+        dying = self._last_reads(section, owned, kept)
+        owned_bytes = sum(self._bytes(tensor) for tensor in without_repeats(list(owned)))
+        live = peak = owned_bytes
+        for node in section.nodes:
+            ends = dying.get(node.position, [])
+            freed = sum(self._bytes(tensor) for tensor in ends)
+            made = self._made(node, ends)
+            inside = max((self._inner(node, inner) for inner in node.sections), default=0)
+            reused = self._reused(node, made, ends)
+            during = live + made - reused + inside + self.traffic.extra_bytes(node)
+            if during > peak:
+                peak = during
+                if section.owner is None:
+                    self._peak_op = node.op.id
             live += made - freed
-            live -= sum(self._bytes(value) for value in op.results if not value.uses)
-        return peak
+            live -= sum(self._bytes(item) for item in node.outputs if not item.users and id(item) not in kept)
+        return max(0, peak - owned_bytes)
 
-    def _note_views(self, op: Op, dying: Sequence[Value]) -> None:
-        """Find the results of a loop that it only reads: they are its operands, which others still need."""
-        data_flow = self._registry.get_data_flow(op) if carries(op, self._registry) else None
-        if data_flow is None:
-            return
-        for owner in data_flow.get_op_result_edge_owners(op):
-            sources = data_flow.get_edge_sources(op, owner)
-            handed_back = [source.value for source in sources if source.op is not op]
-            is_read_only = all(
-                value.is_block_argument
-                and value.owning_op is op
-                and data_flow.get_edge_owner_from_target(op, value) is owner
-                for value in handed_back
-            )
-            still_needed = not any(source.value in dying for source in sources if source.op is op)
-            if is_read_only and still_needed:
-                self._views.add(owner.id)
+    def _inner(self, node: Node, section: Section) -> int:
+        """Return the bytes of a region besides the values that it gets."""
+        owned = [
+            tensor
+            for item in node.carried
+            if not item.is_unchanged
+            for tensor in section.parameters
+            if any(tensor is parameter for parameter in item.parameters)
+        ]
+        given = {id(tensor) for tensor in section.parameters} - {id(tensor) for tensor in owned}
+        self._free |= given
+        return self._section(section, owned, {id(tensor) for tensor in section.results})
 
-    def _made(self, op: Op) -> int:
-        return sum(self._bytes(value) for value in op.results)
+    def _made(self, node: Node, ends: Sequence[Tensor]) -> int:
+        """Return the bytes of the results of a node that lie nowhere else."""
+        if not node.carried:
+            return sum(self._bytes(tensor) for tensor in node.outputs)
+        made = 0
+        for item in node.carried:
+            if item.output is None:
+                continue
+            is_dying = any(item.initial is tensor for tensor in ends)
+            if item.is_unchanged and not is_dying:
+                self._free.add(id(item.output))
+            made += self._bytes(item.output)
+        return made
 
-    def _bytes(self, value: Value) -> int:
-        return 0 if value.id in self._views else self._traffic.stored_bytes(value)
-
-    def _inside(self, op: Op) -> int:
-        """Return the bytes that an op needs for the ops inside of it."""
-        callee = callee_of(op)
-        if callee is not None:
-            return self._functions.get(callee, 0)
-        if not op.regions or self._registry.get_data_flow(op) is None:
+    def _reused(self, node: Node, made: int, ends: Sequence[Tensor]) -> int:
+        """Return the bytes of the results that take the place of operands that nobody needs any more."""
+        if node.carried:
+            initial = {id(item.initial): self._bytes(item.initial) for item in node.carried}
+            return min(made, sum(size for key, size in initial.items() if any(key == id(item) for item in ends)))
+        if not self.fusion.is_fusible(node):
             return 0
-        return max((self._extra(block) for region in op.regions for block in region.blocks), default=0)
+        sizes = sorted((self._bytes(tensor) for tensor in ends), reverse=True)
+        return made if made in sizes else 0
 
+    def _bytes(self, tensor: Tensor) -> int:
+        if id(tensor) in self._free or self._is_constant(tensor):
+            return 0
+        return self.traffic.stored_bytes(tensor)
 
-def _last_uses(block: Block, owned: Sequence[Value]) -> dict[int, list[Value]]:
-    """Return, by op of a block, the values that are used for the last time in it or in its regions."""
-    positions = {op.id: (index, op) for index, op in enumerate(block.ops)}
-    result: dict[int, list[Value]] = {}
-    for value in (*owned, *(value for _, op in positions.values() for value in op.results)):
-        last = max((positions[user.id] for user in _users_in(value, block)), key=lambda item: item[0], default=None)
-        if last is not None:
-            result.setdefault(last[1].id, []).append(value)
-    return result
+    def _is_constant(self, tensor: Tensor) -> bool:
+        return tensor.maker is not None and self.fusion.registry.has_trait(tensor.maker.op, ConstantLike)
 
+    def _last_reads(self, section: Section, owned: Iterable[Tensor], kept: set[int]) -> dict[int, list[Tensor]]:
+        """Return, by position, the values that the node there is the last to read."""
+        found: dict[int, list[Tensor]] = {}
+        for tensor in (*without_repeats(list(owned)), *(item for node in section.nodes for item in node.outputs)):
+            if id(tensor) in kept or not self.fusion.is_stored(tensor):
+                continue
+            last = max(self._reads(section, tensor), default=None)
+            if last is not None:
+                found.setdefault(last, []).append(tensor)
+        return found
 
-def _users_in(value: Value, block: Block) -> list[Op]:
-    """Return the ops of a block that use a value, themselves or in their regions."""
-    found = []
-    for op, _ in value.uses:
-        user: Op | None = op
-        while user is not None and user.parent is not block:
-            user = user.parent_op
-        if user is not None:
-            found.append(user)
-    return found
+    def _reads(self, section: Section, tensor: Tensor) -> Iterable[int]:
+        """Yield the positions of the kernels in a section that read a value."""
+        for user in tensor.users:
+            for root in self.fusion.roots_of(user):
+                here = user_in(section, root)
+                if here is not None:
+                    yield here.position

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shardy_py.api.memory import padded_tensor_bytes
-from shardy_py.api.sizes import tensor_bytes
+from shardy_py.api.sizes import local_shape, tensor_bytes
 from shardy_py.api.summary import mesh_of, sharding_of
 from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.types import OpaqueType, Type
+from shardy_py.ir.types import OpaqueType, Type, static_shape
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -60,6 +60,14 @@ class LocalSizes:
         if found is None:
             found = self._bytes[key] = self._measure(*key)
         return found
+
+    def shape(self, value: Value) -> tuple[int, ...]:
+        """Return the shape of the largest shard of a value; () for what has no known shape."""
+        shape = static_shape(value.type)
+        if shape is None:
+            return ()
+        sharding = self.sharding(value)
+        return local_shape(shape, sharding, self.mesh(sharding) if sharding is not None else None)
 
     def total(self, values: Iterable[Value]) -> int:
         """Return the bytes of several values on one device."""

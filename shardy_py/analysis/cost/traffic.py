@@ -1,61 +1,143 @@
-"""Values that lie in memory, and the bytes that ops read and write there.
-
-A compiler fuses elementwise ops with each other and with the reductions that use them, so that what passes between
-those is never written to memory.
-"""
+"""Bytes that kernels read and write."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
+
+from attrs import Factory, frozen
+
+from shardy_py.analysis.cost.flops import Work
+from shardy_py.analysis.cost.fusion import Fusion, Kernel
+from shardy_py.analysis.cost.graph import Node, Tensor
 from shardy_py.analysis.cost.sizes import LocalSizes
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import Broadcast, ConstantLike, Elementwise, Reduction, Reshape, Trait
-from shardy_py.plugins import Registry
+from shardy_py.analysis.machine.profile import Profile
+from shardy_py.ir.interfaces import Contraction
+from shardy_py.ir.op_names import ALL_GATHER
+from shardy_py.ir.types import TensorType
 
 HOW = (
-    "the shards that each op reads and writes, but for those that pass between elementwise ops, broadcasts, constants"
-    " and reductions, which are fused"
+    "the shards that each kernel reads and writes; what passes between elementwise ops, ops that move data and"
+    " reductions is fused, and slices and updates count what they touch"
 )
-_FUSED_FROM = frozenset((Elementwise, Broadcast, ConstantLike))
-_FUSED_INTO = frozenset((Elementwise, Reduction))
-_IN_PLACE = frozenset((Elementwise, Reshape))
+_ALL_TO_ALL = "sdy.all_to_all"
 
 
+@frozen
 class Traffic:
-    """Values of a program that lie in memory."""
+    """Bytes of kernels and of values.
 
-    def __init__(self, sizes: LocalSizes, registry: Registry) -> None:
-        self._sizes = sizes
-        self._registry = registry
-        self._stored: dict[int, bool] = {}
+    Args:
+        sizes: Measures values.
+        fusion: The kernels.
+        works: The work of each node, by its id.
+        profile: The rules of the backend.
+        halos: The bytes of the halos of each node that gets some and is no part of another kernel, by its id.
+    """
 
-    def bytes_of(self, op: Op) -> int:
-        """Return the bytes that one device reads and writes for an op that is no control flow."""
-        # A reshape, where nothing moves, is another view of the same bytes.
-        if self._has(op, (Reshape,)):
+    sizes: LocalSizes
+    fusion: Fusion
+    works: dict[int, Work]
+    profile: Profile
+    halos: Mapping[int, int] = Factory(dict)
+
+    def bytes_of(self, kernel: Kernel) -> float:
+        """Return the bytes that one device reads and writes for a kernel."""
+        inside = {id(node) for node in kernel.nodes}
+        whole: dict[int, Tensor] = {}
+        parts: dict[int, float] = {}
+        for node in kernel.nodes:
+            work = self.works[id(node)]
+            for number, tensor in enumerate(node.inputs):
+                if tensor.maker is not None and id(tensor.maker) in inside:
+                    continue
+                amount = self._read(node, work, number, tensor)
+                if amount is None:
+                    whole[id(tensor)] = tensor
+                else:
+                    parts[id(tensor)] = parts.get(id(tensor), 0.0) + amount
+        read = 0.0 + sum(self.stored_bytes(tensor) for tensor in whole.values())
+        read += sum(amount for key, amount in parts.items() if key not in whole)
+        return read + self._written(kernel.root) + self._added(kernel.root)
+
+    def _added(self, node: Node) -> float:
+        """Return the bytes that the backend moves for a node besides its operands and results."""
+        converted = sum(self.stored_bytes(tensor) for tensor in self.converted(node))
+        halo = self.halos.get(id(node), 0)
+        # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
+        joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
+        return 2 * self.copied_bytes(node) + 4 * converted + joined
+
+    def converted(self, node: Node) -> list[Tensor]:
+        """Return the operands and results of a product that are converted from, or to, ``bf16`` for it."""
+        if not self.profile.widens_bfloat16 or not self.fusion.registry.has_trait(node.op, Contraction):
+            return []
+        return [
+            tensor for tensor in (*node.inputs, *node.outputs) if _is_bfloat16(tensor) and not self._is_widened(tensor)
+        ]
+
+    def copied_bytes(self, node: Node) -> int:
+        """Return the bytes of the copies that a collective makes of its operand and result, in another layout."""
+        if not self.profile.transposes_collectives or node.op.name not in (ALL_GATHER, _ALL_TO_ALL):
             return 0
-        values = {value.id: value for value in (*op.operands, *op.results)}
-        return sum(self._sizes.bytes(value) for value in values.values() if self.is_stored(value))
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        changed = next((dim for dim, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]), 0)
+        if node.op.name == ALL_GATHER and prod(before[:changed]) == 1:
+            return 0
+        return self.stored_bytes(node.inputs[0]) + self.stored_bytes(node.outputs[0])
 
-    def stored_bytes(self, value: Value) -> int:
-        """Return the bytes of memory a value takes on one device."""
-        return self._sizes.bytes(value) if self.is_stored(value) else 0
+    def extra_bytes(self, node: Node) -> int:
+        """Return the bytes of such copies that live while the collective runs, or directly behind it."""
+        if not node.inputs:
+            return 0
+        halo = self.halos.get(id(node), 0)
+        joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
+        converted = 2 * sum(self.stored_bytes(tensor) for tensor in self.converted(node))
+        return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined
 
-    def is_stored(self, value: Value) -> bool:
-        """Return whether a value lies in memory."""
-        found = self._stored.get(value.id)
-        if found is None:
-            found = self._stored[value.id] = not self._is_fused(value)
-        return found
+    def stored_bytes(self, tensor: Tensor) -> int:
+        """Return the bytes that a value takes in the memory of one device."""
+        if not self.fusion.is_stored(tensor):
+            return 0
+        found = self.sizes.bytes(tensor.value)
+        return 2 * found if self._is_widened(tensor) else found
 
-    def may_overwrite(self, op: Op) -> bool:
-        """Return whether the results of an op may take the memory of operands that nobody needs any more."""
-        return bool(op.regions) or self._registry.get_data_flow(op) is not None or self._has(op, _IN_PLACE)
-
-    def _is_fused(self, value: Value) -> bool:
-        producer = value.defining_op
-        if producer is None or not value.uses or not self._has(producer, _FUSED_FROM):
+    def _is_widened(self, tensor: Tensor) -> bool:
+        if not self.profile.widens_bfloat16 or tensor.maker is None or tensor.is_result:
             return False
-        return all(user.parent is producer.parent and self._has(user, _FUSED_INTO) for user, _ in value.uses)
+        return _is_bfloat16(tensor)
 
-    def _has(self, op: Op, traits: frozenset[Trait] | tuple[Trait, ...]) -> bool:
-        return not self._registry.get_traits(op).isdisjoint(traits)
+    def _read(self, node: Node, work: Work, number: int, tensor: Tensor) -> float | None:
+        """Return the bytes that a node reads of an operand; None for all of it."""
+        elements = work.reads.get(number)
+        if elements is None or (number in work.tables and self.profile.fuses_tables):
+            return None
+        return elements * self._width(tensor)
+
+    def _written(self, root: Node) -> float:
+        work = self.works[id(root)]
+        written = 0.0
+        for number, tensor in enumerate(root.outputs):
+            elements = work.writes.get(number)
+            written += self.stored_bytes(tensor) if elements is None else elements * self._width(tensor)
+            if elements is not None and self._copies(root, number):
+                written += 2 * self.stored_bytes(root.inputs[number])
+        return written
+
+    def _copies(self, root: Node, number: int) -> bool:
+        """Return whether an op that writes into an operand needs a copy: others need the operand later."""
+        target = root.inputs[number]
+        if target.maker is None:
+            return target.is_kept
+        later = [user for user in target.users if user is not root and user.position > root.position]
+        return bool(later)
+
+    def _width(self, tensor: Tensor) -> float:
+        """Return the bytes of an element."""
+        count = prod(self.sizes.shape(tensor.value))
+        return self.stored_bytes(tensor) / count if count else 0.0
+
+
+def _is_bfloat16(tensor: Tensor) -> bool:
+    type_ = tensor.value.type
+    return isinstance(type_, TensorType) and type_.element_type == "bf16"

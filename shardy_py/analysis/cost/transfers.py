@@ -8,13 +8,17 @@ from itertools import pairwise, zip_longest
 from attrs import field, frozen
 
 from shardy_py.analysis.cost import formulas
-from shardy_py.analysis.cost.runs import Run
+from shardy_py.analysis.cost.combining import Priced, combine, group_key
+from shardy_py.analysis.cost.graph import Node
+from shardy_py.analysis.cost.halos import Halo, halos_of
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.values import Transfer
 from shardy_py.analysis.machine.placement import LinkPart, Placement
+from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.ir.costs import OwnCollective
 from shardy_py.ir.graph import Op
 from shardy_py.ir.op_names import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, RESHARD
+from shardy_py.ir.types import TensorType
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
@@ -49,6 +53,8 @@ _HOW = {
     "replicated_to_unreduced": "nothing is sent: devices zero what others count",
     "sharded_to_unreduced": "nothing is sent: each device adds zeros around its shard",
 }
+_WHOLE_REDUCE = "the backend makes no reduce-scatters: an all-reduce, of which each device keeps its part"
+_HALO = "halo: each device sends the elements at the bounds of its shard that the windows of a neighbour reach"
 
 
 @frozen
@@ -74,11 +80,13 @@ class TransferPricer:
         sizes: Measures values.
         registry: The definitions of ops.
         placement: Where the meshes lie on a machine; None for no times.
+        profile: The rules of the backend.
     """
 
     sizes: LocalSizes
     registry: Registry
     placement: Placement | None
+    profile: Profile = NO_PROFILE
     _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
 
     def check_meshes(self) -> None:
@@ -92,31 +100,82 @@ class TransferPricer:
         for mesh in self.sizes.meshes:
             self.placement.links_of(mesh)
 
-    def price(self, run: Run) -> Transfer | None:
-        """Return the transfer of an op that moves data between devices, else None.
+    def price(self, node: Node) -> list[Priced]:
+        """Return the transfers of an op: none, one, or one for each halo that its windows need.
 
         Raises:
             OptionError: a mesh does not fit the machine.
         """
-        op = run.op
+        op = node.op
         if op.name in _NAMES:
-            kind = op.name.removeprefix("sdy.")
-            axes, devices, sent, seconds = self._of_sdy(op, kind)
+            return [self._priced_sdy(node)]
+        cost = self.registry.get_cost(op)
+        if cost is None:
+            return []
+        own = cost.get_collective(op)
+        if own is None:
+            windows = tuple(cost.get_windows(op))
+            return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
+        sent, seconds = self._priced(own.kind, self._own_group(own), op)
+        found = self._transfer(node, own.kind, "", len(own.group), sent, seconds, _HOW[own.kind])
+        return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
+
+    def combine(self, priced: list[Priced]) -> None:
+        """Combine all-reduces of one section as the backend does."""
+        combine(priced, self.profile.combined_bytes, self._combined_seconds)
+
+    def _priced_sdy(self, node: Node) -> Priced:
+        kind = node.op.name.removeprefix("sdy.")
+        if kind == "reduce_scatter" and not self.profile.makes_reduce_scatters:
+            kind, how = "all_reduce", _WHOLE_REDUCE
         else:
-            cost = self.registry.get_cost(op)
-            own = cost.get_collective(op) if cost is not None else None
-            if own is None:
-                return None
-            kind, axes = own.kind, ""
-            devices = len(own.group)
-            sent, seconds = self._priced(kind, self._own_group(own), op)
-        tensor = str(op.operands[0].type) if op.operands else ""
-        return Transfer(op.id, kind, tensor, axes, devices, run.count, sent, seconds, _HOW[kind])
+            how = _HOW[kind]
+        axes, devices, sent, seconds = self._of_sdy(node.op, kind)
+        found = self._transfer(node, kind, axes, devices, sent, seconds, how)
+        return Priced(node, found, group_key(node, axes, devices))
+
+    def _halo(self, node: Node, halo: Halo) -> Priced:
+        """Return the transfer of a halo."""
+        axes = tuple(halo.axes)
+        parts = None if self.placement is None else self.placement.parts(axes, halo.mesh)
+        seconds = None if parts is None else formulas.permute_seconds(parts, halo.bytes)
+        text = "{" + ", ".join(str(axis) for axis in axes) + "}"
+        devices = _combined_size(axes, halo.mesh)
+        found = self._transfer(node, "collective_permute", text, devices, halo.bytes, seconds, _HALO, halo.operand)
+        return Priced(node, found, is_halo=True)
+
+    def _transfer(
+        self,
+        node: Node,
+        kind: str,
+        axes: str,
+        devices: int,
+        sent: int,
+        seconds: float | None,
+        how: str,
+        operand: int = 0,
+    ) -> Transfer:
+        tensor = str(node.op.operands[operand].type) if node.op.operands else ""
+        return Transfer(
+            node.op.id, kind, tensor, axes, devices, node.runs, sent, seconds, how, is_hoisted=node.is_hoisted
+        )
+
+    def _combined_seconds(self, item: Priced, sent: int) -> float | None:
+        """Return the time of an all-reduce of more bytes than that of an item."""
+        if item.transfer.seconds is None or self.placement is None:
+            return None
+        op = item.node.op
+        before, after = self.sizes.sharding(op.operands[0]), self.sizes.sharding(op.results[0])
+        cost = self.registry.get_cost(op)
+        own = cost.get_collective(op) if cost is not None else None
+        group = self._sdy_group(op, before, after) if own is None else self._own_group(own)
+        n = group.devices
+        return formulas.all_reduce_seconds(group.parts or (), round(sent * n / (2 * (n - 1)))) if n > 1 else 0.0
 
     def _of_sdy(self, op: Op, kind: str) -> tuple[str, int, int, float | None]:
         before, after = self.sizes.sharding(op.operands[0]), self.sizes.sharding(op.results[0])
         attribute = op.attributes.get(AXES_ATTRIBUTES.get(op.name, ""))
-        key = (op.name, op.operands[0].type, before, after, attribute)
+        key = (op.name, kind, op.operands[0].type, before, after, attribute)
         found = self._memo.get(key)
         if found is None:
             group = self._sdy_group(op, before, after)
@@ -126,6 +185,8 @@ class TransferPricer:
     def _priced(self, kind: str, group: Group, op: Op) -> tuple[int, float | None]:
         """Return the bytes that one device sends, and the time."""
         before, after = self.sizes.total(op.operands), self.sizes.total(op.results)
+        if self.profile.widens_bfloat16 and kind == "all_reduce" and _is_bfloat16(op):
+            before, after = 2 * before, 2 * after
         n = group.devices
         if n == 1 or kind not in _PRICES:
             return 0, 0.0 if self.placement is not None else None
@@ -147,6 +208,10 @@ class TransferPricer:
         if self.placement is None:
             return Group("", len(own.group), None)
         return Group("", len(own.group), tuple(_parts_of_group(own.group, self.placement)))
+
+
+def _is_bfloat16(op: Op) -> bool:
+    return any(isinstance(value.type, TensorType) and value.type.element_type == "bf16" for value in op.operands)
 
 
 def _axes_of(op: Op, before: TensorSharding | None, after: TensorSharding | None, mesh: Mesh) -> Iterator[AxisRef]:

@@ -50,6 +50,9 @@ class Transfer:
         value: The name of the tensor that it moves, or "".
         where: The purpose of the communication, or "".
         location: The place in the source of the op that it is for, or "".
+        is_hoisted: Whether it is taken to run once before a loop that it stands in, as the backend moves it there.
+        combined: The number of all-reduces that the backend makes one of, with this one; 1 for none.
+        combined_with: The id of the first of these, or -1 where this is the first, or stands alone.
     """
 
     op_id: int
@@ -65,6 +68,66 @@ class Transfer:
     value: str = ""
     where: str = ""
     location: str = ""
+    is_hoisted: bool = False
+    combined: int = 1
+    combined_with: int = -1
+
+
+@frozen
+class OpCost:
+    """Cost of the kernels that an op is the last op of.
+
+    Args:
+        op_id: Its id in the program.
+        name: Its name.
+        result: The type of its first result.
+        runs: The number of runs of all kernels.
+        flops: The operations of one device, with those of the ops that are fused into it.
+        transcendentals: The transcendental operations.
+        bytes: The bytes that one device reads and writes.
+        seconds: How long all runs take, without transfers; None without a machine.
+        location: The place in the source.
+    """
+
+    op_id: int
+    name: str
+    result: str
+    runs: float
+    flops: float
+    transcendentals: float
+    bytes: float
+    seconds: float | None
+    location: str = ""
+
+
+@frozen
+class LineCost:
+    """Cost of all ops of one line of the source.
+
+    Args:
+        location: The place in the source, or "" for ops without one.
+        ops: The number of ops.
+        flops: The operations of one device.
+        bytes: The bytes that it reads and writes.
+        sent: The bytes that it sends.
+        compute_seconds: The time of computing; None without a machine.
+        communication_seconds: The time of communicating; None without a machine.
+    """
+
+    location: str
+    ops: int
+    flops: float
+    bytes: float
+    sent: float
+    compute_seconds: float | None
+    communication_seconds: float | None
+
+    @property
+    def seconds(self) -> float | None:
+        """The time of computing and of communicating."""
+        if self.compute_seconds is None or self.communication_seconds is None:
+            return None
+        return self.compute_seconds + self.communication_seconds
 
 
 @frozen
@@ -107,8 +170,12 @@ class Cost:
         argument_bytes: The arguments on one device.
         result_bytes: The results on one device.
         peak_bytes: The largest number of bytes that one device holds at a time.
+        transcendentals: The transcendental operations of one device, which `flops` leaves out.
         transfers: Every op that moves data, in program order.
         notes: What could not be found out, or was assumed, and what that means for the numbers.
+        profile: The name of the profile of the backend, whose rules of collectives were taken to hold.
+        ops: The cost of computing by op, in program order.
+        peak_op: The id of the op of the main function at which the peak is reached; -1 for none.
     """
 
     machine: str | None
@@ -125,13 +192,19 @@ class Cost:
     argument_bytes: Quantity
     result_bytes: Quantity
     peak_bytes: Quantity
+    transcendentals: Quantity = Quantity(0.0, "FLOP", "none")
     transfers: tuple[Transfer, ...] = ()
     notes: tuple[str, ...] = ()
+    profile: str = "none"
+    ops: tuple[OpCost, ...] = ()
+    peak_op: int = -1
 
     @property
     def quantities(self) -> dict[str, Quantity]:
         """The numbers by the names of their fields."""
-        values = {item.name: getattr(self, item.name) for item in attrs.fields(Cost)}
+        names = [item.name for item in attrs.fields(Cost) if item.name != "transcendentals"]
+        names.insert(names.index("flops") + 1, "transcendentals")
+        values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if isinstance(value, Quantity)}
 
     @property
@@ -146,6 +219,11 @@ class Cost:
         ops = {item.op_id: item.kind for item in self.transfers}
         return dict(sorted(Counter(ops.values()).items()))
 
+    @property
+    def lines(self) -> tuple[LineCost, ...]:
+        """The cost by line of the source, the longest first; transfers count for the op that they are for."""
+        return _lines(self)
+
     def _kinds(self) -> Iterator[KindCost]:
         for kind, count in self.counts.items():
             items = [item for item in self.transfers if item.kind == kind]
@@ -159,16 +237,46 @@ class Cost:
                 items[0].how,
             )
 
-    def to_json(self, *, transfers: bool = False) -> dict[str, Any]:
+    def to_json(self, *, transfers: bool = False, ops: bool = False) -> dict[str, Any]:
         """Return the cost as plain lists, dictionaries and numbers.
 
         Args:
             transfers: Whether to list every transfer, too; otherwise only the kinds.
+            ops: Whether to list every op and every line of the source, too.
         """
         result: dict[str, Any] = {"machine": self.machine, "devices": self.devices, "layout": self.layout}
+        result["profile"] = self.profile
         result |= {name: attrs.asdict(quantity) for name, quantity in self.quantities.items()}
         result["collectives"] = [attrs.asdict(item) for item in self.kinds]
         if transfers:
             result["transfers"] = [attrs.asdict(item) for item in self.transfers]
+        if ops:
+            result["ops"] = [attrs.asdict(item) for item in self.ops]
+            result["lines"] = [{**attrs.asdict(item), "seconds": item.seconds} for item in self.lines]
         result["notes"] = list(self.notes)
         return result
+
+
+def _lines(cost: Cost) -> tuple[LineCost, ...]:
+    computing: dict[str, list[OpCost]] = {}
+    moving: dict[str, list[Transfer]] = {}
+    for op in cost.ops:
+        computing.setdefault(op.location, []).append(op)
+    for transfer in cost.transfers:
+        moving.setdefault(transfer.location, []).append(transfer)
+    found = [_line(place, computing.get(place, []), moving.get(place, [])) for place in {**computing, **moving}]
+    return tuple(sorted(found, key=lambda line: (-(line.seconds or 0.0), -line.sent - line.bytes)))
+
+
+def _line(location: str, ops: list[OpCost], transfers: list[Transfer]) -> LineCost:
+    times = [*(item.seconds for item in ops), *(item.seconds for item in transfers)]
+    has_times = None not in times
+    return LineCost(
+        location,
+        len(ops),
+        sum(item.flops for item in ops),
+        sum(item.bytes for item in ops),
+        sum(item.runs * item.bytes for item in transfers),
+        sum(item.seconds or 0.0 for item in ops) if has_times else None,
+        sum(item.runs * (item.seconds or 0.0) for item in transfers) if has_times else None,
+    )

@@ -49,6 +49,7 @@ class Machine:
             the types that are not listed.
         memory_bytes: The memory of one device.
         memory_bandwidth: The bytes per second between that memory and the device.
+        profile: The name of the profile of the compiler for it; see `shardy_py.analysis.machine.profile`.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Machine:
     flops: Mapping[str, float] = field(hash=False)
     memory_bytes: int
     memory_bandwidth: float
+    profile: str = "none"
 
     @property
     def num_devices(self) -> int:

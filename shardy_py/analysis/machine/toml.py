@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.analysis.machine.machine import TOPOLOGIES, Link, Machine
+from shardy_py.analysis.machine.profile import NO_PROFILE, PROFILES
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.ir.passes import unknown_name
@@ -124,7 +125,7 @@ class _Reader:
 
     def machine(self, data: Mapping[str, Any]) -> Machine:
         """Return the machine of the whole file."""
-        self._known_keys("", data, ("name", "device", "link"))
+        self._known_keys("", data, ("name", "profile", "device", "link"))
         device = self._table("", data, "device")
         self._known_keys("device", device, ("memory_bytes", "memory_bandwidth", "flops"))
         links = data.get("link", [])
@@ -140,7 +141,16 @@ class _Reader:
             self._flops(self._table("device", device, "flops")),
             int(self._number("device", device, "memory_bytes")),
             self._number("device", device, "memory_bandwidth"),
+            self._profile(data),
         )
+
+    def _profile(self, data: Mapping[str, Any]) -> str:
+        known = [item.name for item in PROFILES]
+        value = data.get("profile", NO_PROFILE.name)
+        if value in known:
+            return str(value)
+        self._problem("", f"profile is {_shown(value)}", hint=f"write one of {', '.join(known)}")
+        return NO_PROFILE.name
 
     def _link(self, place: str, table: Mapping[str, Any]) -> Link:
         self._known_keys(place, table, ("name", "size", "bandwidth", "latency", "topology"))

@@ -11,7 +11,8 @@ from shardy_py.cli.options import axis_option, schedule_option, session_options
 
 @click.command()
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option("--machine", required=True, metavar="NAME|FILE", help="What the program runs on: a name, or a TOML file.")
+@click.option("--machine", metavar="NAME|FILE", help="What the program runs on: a name, or a TOML file.")
+@click.option("--profile", metavar="NAME", help="The compiler's rules: xla-cpu, xla-gpu or none; else the machine's.")
 @axis_option()
 @schedule_option()
 @click.option("--layout", metavar="POLICY", help="Count bytes with these layouts: tpu-v5e or row-major.")
@@ -19,6 +20,9 @@ from shardy_py.cli.options import axis_option, schedule_option, session_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--transfers", is_flag=True, help="With --json, list every transfer.")
 @click.option("--local", "as_local", is_flag=True, help="Count the ops and collectives of the local program.")
+@click.option("--ops", is_flag=True, help="With --json, list every op and every line of the source.")
+@click.option("--against-xla", is_flag=True, help="Compile for host devices; print estimates beside XLA's figures.")
+@click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds that XLA may take.")
 @session_options
 def cost(**options: Any) -> None:
     """Estimate what the program in FILE (- for stdin) costs on a machine: communication, computing, memory."""

@@ -12,8 +12,9 @@ from typing import ClassVar
 from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import Broadcast, Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
+from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import names_with_trait, ops_named, place_of
 from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
@@ -59,24 +60,62 @@ class InsertExplicitReshardsPass:
         Raises:
             VerificationError: unreduced axes end, or begin, where nothing can be inserted for them.
         """
-        semantics = context.semantics
-        # Ops keep the dimensions that do not divide evenly here even where propagation was conservative.
-        semantics = semantics.with_options(evolve(semantics.options, conservative=False))
-        resharder = Resharder.of(program, semantics)
-        resharder.survey.open_partial_shardings(program.shardings)
-        replicate_captures(resharder, semantics)
-        run = _Run(resharder, semantics, full=self.enable_full_version, without_rule=self.reshard_ops_without_rule)
-        everything = self.enable_full_version or _has_unreduced_axes(program)
-        functions = resharder.functions.values()
-        # What is inserted is not visited, in whatever function it is.
-        if everything:
-            visits = {function: visits_of(function, semantics) for function in functions}
-        else:
-            visits = visits_named(program, _names_of_interest(program, semantics), semantics)
-        for function in functions:
-            for visit in visits.get(function, ()):
-                run.visit(visit)
-            reshard_returns(resharder, function, full=self.enable_full_version)
+        insert_reshards(
+            program,
+            context,
+            mode=Mode.FULL if self.enable_full_version else Mode.MINIMAL,
+            without_rule=self.reshard_ops_without_rule,
+        )
+
+
+@frozen
+class InsertPartitionerReshardsPass:
+    """Insert the reshards that XLA's SPMD partitioner makes by itself, where it gets shardings and no reshards.
+
+    It stands where `InsertExplicitReshardsPass` stands, for estimates of what XLA does with a propagated program.
+    """
+
+    name: ClassVar[str] = InsertExplicitReshardsPass.name
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Insert the reshards of all functions.
+
+        Raises:
+            VerificationError: unreduced axes end, or begin, where nothing can be inserted for them.
+        """
+        insert_reshards(program, context, mode=Mode.PARTITIONER, without_rule=True)
+
+
+def insert_reshards(program: Program, context: PassContext, *, mode: Mode, without_rule: bool) -> None:
+    """Insert the reshards of all functions.
+
+    Args:
+        program: The program.
+        context: What the passes know.
+        mode: ``FULL``, ``PARTITIONER``, or ``MINIMAL`` for what the partitioner is not left to do.
+        without_rule: Whether ops without a rule compute on whole tensors, unless the mode is minimal.
+
+    Raises:
+        VerificationError: unreduced axes end, or begin, where nothing can be inserted for them.
+    """
+    semantics = context.semantics
+    # Ops keep the dimensions that do not divide evenly here even where propagation was conservative.
+    semantics = semantics.with_options(evolve(semantics.options, conservative=False))
+    resharder = Resharder.of(program, semantics)
+    resharder.survey.open_partial_shardings(program.shardings)
+    replicate_captures(resharder, semantics)
+    run = _Run(resharder, semantics, mode=mode, without_rule=without_rule)
+    everything = mode.is_full or _has_unreduced_axes(program)
+    functions = resharder.functions.values()
+    # What is inserted is not visited, in whatever function it is.
+    if everything:
+        visits = {function: visits_of(function, semantics) for function in functions}
+    else:
+        visits = visits_named(program, _names_of_interest(program, semantics), semantics)
+    for function in functions:
+        for visit in visits.get(function, ()):
+            run.visit(visit)
+        reshard_returns(resharder, function, full=mode.is_full)
 
 
 def _has_unreduced_axes(program: Program) -> bool:
@@ -140,12 +179,15 @@ class _Planner:
 class _Run:
     """One run of the pass over a program."""
 
-    def __init__(self, resharder: Resharder, semantics: OpSemantics, *, full: bool, without_rule: bool) -> None:
+    def __init__(self, resharder: Resharder, semantics: OpSemantics, *, mode: Mode, without_rule: bool) -> None:
         self._resharder = resharder
         self._semantics = semantics
         self._planner = _Planner(resharder.meshes)
-        self._full = full
-        self._without_rule = full and without_rule
+        self._full_mode = mode
+        # XLA partitions ops that Shardy does not propagate through, too.
+        self._extended = semantics.with_options(evolve(semantics.options, extended=True))
+        self._full = mode.is_full
+        self._without_rule = mode.is_full and without_rule
 
     def visit(self, visit: Visit) -> None:
         """Insert what one op needs."""
@@ -170,12 +212,12 @@ class _Run:
         plan = self._plan(op, mode, operands, results)
         if plan is not None and not plan.is_empty:
             self._apply(op, plan)
-        elif self._without_rule and computes_on_whole_tensors(op, traits, self._semantics):
+        elif plan is None and self._without_rule and computes_on_whole_tensors(op, traits, self._semantics):
             gather_around(self._resharder, op)
 
     def _mode(self, op: Op, traits: Collection[Trait], results: Shardings, operands: Shardings) -> Mode:
         if self._full:
-            return Mode.RESHAPE if Reshape in traits else Mode.FULL
+            return Mode.RESHAPE if Reshape in traits else self._full_mode
         # What is said about contractions is about two operands; more of them, a bias say, are left to the partitioner.
         if Contraction in traits and (len(op.operands), len(op.results)) == (2, 1):
             return Mode.CONTRACTION
@@ -195,6 +237,8 @@ class _Run:
         if not any(operands) and not any(results):
             return None
         rule = self._semantics.get_sharding_rule(op)
+        if rule is None and self._full_mode is Mode.PARTITIONER:
+            rule = self._extended.get_sharding_rule(op)
         # The rules that users give say how to propagate, not what the partitioner can do with their ops.
         if rule is None or rule.is_custom:
             return None
@@ -229,7 +273,25 @@ class _Run:
         place = Place.before(op)
         for number, wanted in enumerate(plan.operands):
             if wanted is not None:
-                op.set_operand(number, self._resharder.reshard(op.operands[number], wanted, place))
+                value = op.operands[number]
+                made = self._made_again(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
+                op.set_operand(number, made or self._resharder.reshard(value, wanted, place))
+
+    def _made_again(self, value: Value, wanted: TensorSharding, place: Place) -> Value | None:
+        """Return a value that is broadcast, or made of nothing, made once more in another sharding; None for others.
+
+        As in XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache, which reshards the operand of a broadcast.
+        """
+        made = value.defining_op
+        if made is None or made.regions or len(made.results) != 1:
+            return None
+        if made.operands and Broadcast not in self._semantics.get_traits(made):
+            return None
+        copy = clone_op(made, {})
+        place.insert(copy)
+        self._resharder.program.shardings[copy.results[0].id] = wanted
+        self._reshard(copy, self._semantics.get_traits(copy))
+        return copy.results[0]
 
     def _reshard_results(self, op: Op, plan: Plan) -> None:
         """Let the op give results as it computes them, and reshard them to what they were."""

@@ -20,6 +20,7 @@ from shardy_py.transforms.finish.reshards.common_axes import find_common_axes
 from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
 from shardy_py.transforms.finish.reshards.projection import OpProjection
 from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
+from shardy_py.transforms.finish.reshards.result_axes import find_result_axes
 
 Shardings = tuple[TensorSharding | None, ...]
 
@@ -29,17 +30,19 @@ class Mode(Enum):
 
     ``FULL`` whatever the op needs, ``RESHAPE`` the same for an op that keeps the row-major order of its elements,
     ``MINIMAL`` nothing, ``CONTRACTION`` the result of a contraction where that is cheaper than resharding an operand.
+    ``PARTITIONER`` is ``FULL`` with the choices of XLA's partitioner, for estimates of what it will do.
     """
 
     FULL = "full"
     RESHAPE = "reshape"
     MINIMAL = "minimal"
     CONTRACTION = "contraction"
+    PARTITIONER = "partitioner"
 
     @property
     def is_full(self) -> bool:
         """True if the op ends up with compatible shardings."""
-        return self in (Mode.FULL, Mode.RESHAPE)
+        return self in (Mode.FULL, Mode.RESHAPE, Mode.PARTITIONER)
 
 
 @frozen(cache_hash=True)
@@ -134,7 +137,11 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
         own = situation.own_operands + situation.results
         moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
     else:
-        axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)
+        if situation.mode is Mode.PARTITIONER:
+            is_open = not any(situation.results)
+            axes = find_result_axes(projection, len(situation.operands), is_result_open=is_open)
+        else:
+            axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)
         for factor, common in enumerate(axes):
             projection.update(factor, common)
         moved = [changed or overflow for changed, overflow in zip(projection.changed, overflowing, strict=True)]

@@ -1,0 +1,119 @@
+"""Contractions and convolutions.
+
+As in XLA's hlo_cost_analysis.cc::GetDotFlops and GetConvolutionFlops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from attrs import frozen
+
+from shardy_dialects.stablehlo.attributes import parse_convolution_dims, parse_dimension_numbers
+from shardy_dialects.stablehlo.definitions import attribute
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
+from shardy_py.sharding.rule_builder import tensor_shape
+
+
+@frozen
+class DotCost(CostOpInterface):
+    """A sum of products: two operations for each of them."""
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return two operations per element of the result and contracted element."""
+        numbers = parse_dimension_numbers(str(attribute(op, "dot_dimension_numbers", "")))
+        left, right = shapes.operands[:2]
+        if op.name.endswith(".dot"):
+            return OpWork(2.0 * prod(shapes.results[0]) * left[-1] if left else 1.0)
+        pairs = zip(numbers.dims("lhs_contracting_dimensions"), numbers.dims("rhs_contracting_dimensions"), strict=True)
+        return OpWork(2.0 * prod(shapes.results[0]) * prod(min(left[i], right[j]) for i, j in pairs))
+
+
+@frozen
+class ConvolutionDim:
+    """The window of a convolution along one spatial dimension."""
+
+    input_size: int
+    kernel_size: int
+    output_size: int
+    stride: int
+    low: int
+    input_dilation: int
+    kernel_dilation: int
+
+    def valid_pairs(self) -> int:
+        """Return the number of pairs of a kernel and an output element that meet an element of the input."""
+        # Where nothing is dilated, the outputs that one kernel element meets an input at follow from bounds.
+        return sum(self._outputs(kernel * self.kernel_dilation - self.low) for kernel in range(self.kernel_size))
+
+    def _outputs(self, offset: int) -> int:
+        end = (self.input_size - 1) * self.input_dilation
+        if self.input_dilation == 1:
+            first = max(0, -(offset // self.stride))
+            last = min(self.output_size - 1, (end - offset) // self.stride)
+            return max(0, last - first + 1)
+        places = (output * self.stride + offset for output in range(self.output_size))
+        return sum(0 <= place <= end and place % self.input_dilation == 0 for place in places)
+
+
+@frozen
+class ConvolutionCost(CostOpInterface):
+    """A convolution: products with padding and with the holes of a dilated input do not count."""
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return two operations per product."""
+        dims = parse_convolution_dims(str(attribute(op, "dimension_numbers", "")))
+        _, kernel = shapes.operands[:2]
+        out = shapes.results[0]
+        whole = tensor_shape(op.results[0])
+        pairs = 1.0
+        for dim, out_dim in zip(spatial_dims(op), dims.output_spatial, strict=True):
+            # A shard has its share of the windows; which of them meet padding differs between shards.
+            pairs *= dim.valid_pairs() * out[out_dim] / max(1, whole[out_dim])
+        window = prod(kernel[dim] / max(1, tensor_shape(op.operands[1])[dim]) for dim in dims.kernel_spatial)
+        channels = kernel[dims.kernel_input_feature] * out[dims.output_feature]
+        return OpWork(2.0 * pairs * window * channels * out[dims.output_batch])
+
+    def get_windows(self, op: Op) -> Sequence[Window]:
+        """Return the window of each spatial dimension."""
+        return tuple(_windows(op))
+
+
+def spatial_dims(op: Op) -> Iterator[ConvolutionDim]:
+    """Yield the window along each spatial dimension of a convolution, in the order of their labels."""
+    dims = parse_convolution_dims(str(attribute(op, "dimension_numbers", "")))
+    lhs, rhs, out = (tensor_shape(value) for value in (op.operands[0], op.operands[1], op.results[0]))
+    count = len(dims.input_spatial)
+    padding = attribute(op, "padding")
+    values = () if padding is None else padding.values
+    low = values[::2] if len(values) == 2 * count else tuple(values[:1]) * count or (0,) * count
+    ones = (1,) * count
+    strides = attribute(op, "window_strides") or ones
+    input_dilation = attribute(op, "lhs_dilation") or ones
+    kernel_dilation = attribute(op, "rhs_dilation") or ones
+    for index in range(count):
+        yield ConvolutionDim(
+            lhs[dims.input_spatial[index]],
+            rhs[dims.kernel_spatial[index]],
+            out[dims.output_spatial[index]],
+            strides[index],
+            low[index],
+            input_dilation[index],
+            kernel_dilation[index],
+        )
+
+
+def _windows(op: Op) -> Iterator[Window]:
+    dims = parse_convolution_dims(str(attribute(op, "dimension_numbers", "")))
+    for dim, input_dim, out_dim in zip(spatial_dims(op), dims.input_spatial, dims.output_spatial, strict=True):
+        size = (dim.kernel_size - 1) * dim.kernel_dilation + 1
+        yield Window(0, input_dim, out_dim, size, dim.stride, dim.low, dim.input_dilation)
+
+
+COSTS: Mapping[str, CostOpInterface] = {
+    "dot_general": DotCost(),
+    "dot": DotCost(),
+    "convolution": ConvolutionCost(),
+}

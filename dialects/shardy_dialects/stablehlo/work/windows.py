@@ -1,0 +1,105 @@
+"""Reductions over windows.
+
+As in XLA's hlo_cost_analysis.cc::HandleReduceWindow, and what XLA:CPU makes of some of them before it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from attrs import frozen
+
+from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.reduction import padding_of
+from shardy_dialects.stablehlo.work.elementwise import region_work
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
+from shardy_py.sharding.rule_builder import tensor_shape
+
+_BASE_LENGTH = 16
+"""The length of the parts of a scan in reduce_window_rewriter.cc."""
+
+
+@frozen
+class ReduceWindowCost(CostOpInterface):
+    """A reduction over windows; one over everything before an element becomes a tree."""
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return the work of the region times the elements of a window but one, for each result."""
+        flops, transcendentals = region_work(op)
+        out = shapes.results[0]
+        scanned = _scanned_dim(op)
+        if scanned is None:
+            window = prod(attribute(op, "window_dimensions") or ())
+            runs = float((window - 1) * prod(out))
+        else:
+            size = out[scanned]
+            runs = _scan_runs(size) * prod(out) / max(1, size)
+        return OpWork(flops * runs, transcendentals * runs)
+
+    def get_windows(self, op: Op) -> Sequence[Window]:
+        """Return the window of each dimension that has one."""
+        return tuple(_windows(op))
+
+
+@frozen
+class SelectAndScatterCost(CostOpInterface):
+    """The gradient of a pooling: XLA finds the places by a reduction over windows of values and indices, and scatters.
+
+    As in XLA's select_and_scatter_expander.cc: besides the selection, three operations on booleans and indices per run,
+    and a selection per dimension and for the value.
+    """
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return the work of the reduction and of the scatter."""
+        source = prod(shapes.operands[1])
+        window = prod(attribute(op, "window_dimensions") or ())
+        select, _ = region_work(op)
+        scatter = len([inner for inner in op.regions[1].blocks[0].ops if inner.operands and inner.results])
+        body = select + 5 + 1 + len(shapes.operands[0])
+        return OpWork(float(source * (window - 1) * body + source * scatter))
+
+    def get_windows(self, op: Op) -> Sequence[Window]:
+        """Return the window of each dimension that has one; source and operand are the other way around."""
+        return ()
+
+
+def _scanned_dim(op: Op) -> int | None:
+    """Return the dimension along which each window holds everything up to an element, or from it on."""
+    shape = tensor_shape(op.operands[0])
+    window: Sequence[int] = attribute(op, "window_dimensions") or ()
+    padding = padding_of(op)
+    wide = [dim for dim, size in enumerate(window) if size > 1]
+    if len(wide) != 1 or not padding or shape != tensor_shape(op.results[0]):
+        return None
+    (dim,) = wide
+    is_scan = window[dim] == shape[dim] and shape[dim] - 1 in padding[2 * dim : 2 * dim + 2]
+    return dim if is_scan and shape[dim] > _BASE_LENGTH else None
+
+
+def _scan_runs(size: int) -> float:
+    """Return the runs of the region for a scan over a number of elements."""
+    if size <= _BASE_LENGTH:
+        return float(size * (_BASE_LENGTH - 1) + _BASE_LENGTH - 1)
+    return size * (_BASE_LENGTH - 1) + _scan_runs(-(-size // _BASE_LENGTH)) + size
+
+
+def _windows(op: Op) -> Iterator[Window]:
+    sizes: Sequence[int] = attribute(op, "window_dimensions") or ()
+    ones = (1,) * len(sizes)
+    strides = attribute(op, "window_strides") or ones
+    dilations = attribute(op, "window_dilations") or ones
+    base = attribute(op, "base_dilations") or ones
+    padding = padding_of(op) or (0,) * (2 * len(sizes))
+    for operand in range(len(op.results)):
+        for dim, size in enumerate(sizes):
+            span = (size - 1) * dilations[dim] + 1
+            if (span, strides[dim], padding[2 * dim], base[dim]) != (1, 1, 0, 1):
+                yield Window(operand, dim, dim, span, strides[dim], padding[2 * dim], base[dim])
+
+
+COSTS: Mapping[str, CostOpInterface] = {
+    "reduce_window": ReduceWindowCost(),
+    "select_and_scatter": SelectAndScatterCost(),
+}

@@ -1,0 +1,301 @@
+"""Flat forms of programs, with the number of runs of each op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from attrs import define, field
+
+from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.attributes import shared_parts
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import (
+    ConstantLike,
+    Contraction,
+    Elementwise,
+    IsTerminator,
+    PassThrough,
+    Pure,
+    Reshape,
+)
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, MESH, RETURN
+from shardy_py.plugins import Registry
+from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import symbol
+
+RuleOf = Callable[[Op], OpShardingRule | None]
+
+DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+"""Attributes of arguments whose memory the results may take; JAX's names."""
+_SHARDINGS = ("in_shardings", "out_shardings")
+_IGNORED = (MESH,)
+_MOVABLE = (Pure, Elementwise, ConstantLike)
+_Names = dict[int, Tensor]
+
+
+@define
+class Flattener:
+    """Makes the flat form of a program.
+
+    Args:
+        program: The program.
+        registry: The definitions of ops.
+        rule_of: Gives the rule of an op.
+        hoists: Whether ops that give the same in each iteration run before the loop.
+        notes: What was assumed.
+    """
+
+    program: Program
+    registry: Registry
+    rule_of: RuleOf
+    hoists: bool = False
+    notes: dict[str, None] = field(factory=dict)
+    _runs: list[float] = field(factory=list, init=False)
+    _open: list[bool] = field(factory=list, init=False)
+    _calls: list[str] = field(factory=list, init=False)
+    _seen: dict[tuple[object, ...], Node] = field(factory=dict, init=False)
+
+    def flatten(self, main: Op) -> Section:
+        """Return the main function.
+
+        Raises:
+            UnsupportedError: functions call each other in a circle.
+        """
+        self._runs, self._open = [1.0], [False]
+        section = Section()
+        block = main.regions[0].blocks[0]
+        section.parameters = [Tensor(value) for value in block.arguments]
+        given: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(section.parameters)
+        for tensor, attributes in zip(section.parameters, given, strict=True):
+            tensor.is_kept = not any(name in attributes for name in DONATED)
+        names = {tensor.value.id: tensor for tensor in section.parameters}
+        section.results = self._block(block, section, names, 1)
+        for tensor in section.results:
+            tensor.is_result = True
+        self._drop_unused(section)
+        return section
+
+    def _drop_unused(self, section: Section) -> None:
+        """Drop nodes whose results nobody uses."""
+        kept = {id(tensor) for tensor in section.results}
+        nodes = []
+        for node in reversed(section.nodes):
+            for inner in node.sections:
+                self._drop_unused(inner)
+            is_used = any(tensor.users or id(tensor) in kept for tensor in node.outputs)
+            if is_used or not node.outputs or node.sections or not self._may_move(node.op):
+                nodes.append(node)
+                continue
+            for tensor in node.inputs:
+                tensor.users.remove(node)
+        section.nodes = nodes[::-1]
+        for position, node in enumerate(section.nodes):
+            node.position = position
+
+    def _block(self, block: Block, section: Section, names: _Names, parts: int) -> list[Tensor]:
+        """Add the ops of a block to a section; return what the block hands on."""
+        results: list[Tensor] = []
+        for op in block.ops:
+            if op.name == RETURN or self.registry.has_trait(op, IsTerminator):
+                results = [names[value.id] for value in op.operands]
+            elif (callee := callee_of(op)) is not None:
+                self._call(op, callee, section, names, parts)
+            elif op.name == MANUAL_COMPUTATION:
+                self._manual(op, section, names, parts)
+            elif self.registry.has_trait(op, Reshape) or self._is_folded(op):
+                # Another view of the same bytes.
+                names[op.results[0].id] = names[op.operands[0].id]
+            elif op.name not in _IGNORED:
+                self._op(op, section, names, parts)
+        return results
+
+    def _is_folded(self, op: Op) -> bool:
+        """Return whether an op only rearranges an operand of products, which read it in any order.
+
+        As in XLA's transpose_folding.cc.
+        """
+        if len(op.operands) != 1 or len(op.results) != 1 or not self.registry.has_trait(op, PassThrough):
+            return False
+        users = op.results[0].users
+        return bool(users) and all(self.registry.has_trait(user, Contraction) for user in users)
+
+    def _call(self, op: Op, callee: str, section: Section, names: _Names, parts: int) -> None:
+        if callee in self._calls:
+            raise _recursion(op, callee)
+        function = self.program.functions[callee]
+        block = function.regions[0].blocks[0]
+        inner = {argument.id: names[value.id] for argument, value in zip(block.arguments, op.operands, strict=True)}
+        self._calls.append(callee)
+        results = self._block(block, section, inner, parts)
+        self._calls.pop()
+        names.update({value.id: tensor for value, tensor in zip(op.results, results, strict=True)})
+
+    def _manual(self, op: Op, section: Section, names: _Names, parts: int) -> None:
+        block = op.regions[0].blocks[0]
+        inner = dict(names)
+        for argument, value in zip(block.arguments, op.operands, strict=True):
+            # Another view of the same shard: the type inside is that of one device.
+            inner[argument.id] = names[value.id]
+        results = self._block(block, section, inner, parts * self._manual_groups(op))
+        names.update({value.id: tensor for value, tensor in zip(op.results, results, strict=True)})
+
+    def _op(self, op: Op, section: Section, names: _Names, parts: int) -> None:
+        is_control_flow = self.is_control_flow(op)
+        inputs = [names[value.id] for value in op.operands]
+        key = None if is_control_flow else self._key(op, section, inputs)
+        if key is not None and key in self._seen:
+            names.update({value.id: tensor for value, tensor in zip(op.results, self._seen[key].outputs, strict=True)})
+            return
+        node = Node(op, section, inputs, parts=parts, position=len(section.nodes))
+        node.depth = section.depth if is_control_flow else self._depth(node, section)
+        node.is_hoisted = node.depth < section.depth
+        node.runs = self._runs[node.depth]
+        for tensor in inputs:
+            tensor.users.append(node)
+        node.outputs = [Tensor(value, node, depth=node.depth) for value in op.results]
+        names.update({tensor.value.id: tensor for tensor in node.outputs})
+        section.nodes.append(node)
+        if is_control_flow:
+            self._regions(node, names, parts)
+        elif key is not None:
+            self._seen[key] = node
+
+    def _key(self, op: Op, section: Section, inputs: Sequence[Tensor]) -> tuple[object, ...] | None:
+        """Return the same key for ops that a compiler computes once; None where an op may do more than compute."""
+        attributes = shared_parts(op.attributes)
+        if attributes is None or not self._may_move(op):
+            return None
+        shardings = [self.program.shardings.get(value.id) for value in op.results]
+        region = op.id if op.regions else -1
+        types = [value.type for value in op.results]
+        return (op.name, *map(_Same, attributes), region, id(section), *map(id, inputs), *types, *shardings)
+
+    def _depth(self, node: Node, section: Section) -> int:
+        """Return the depth at which a node runs: where its operands change, if it may leave loops around it."""
+        if not self.hoists or not node.inputs or not self._may_move(node.op):
+            return section.depth
+        wanted = max(tensor.depth for tensor in node.inputs)
+        depth = section.depth
+        while depth > wanted and self._open[depth]:
+            depth -= 1
+        return depth
+
+    def _may_move(self, op: Op) -> bool:
+        return op.name.startswith("sdy.") or any(self.registry.has_trait(op, trait) for trait in _MOVABLE)
+
+    def _regions(self, node: Node, names: _Names, parts: int) -> None:
+        op = node.op
+        runs = self._region_runs(op)
+        is_loop = carries(op, self.registry)
+        node.carried = list(self._carried(node, names)) if is_loop else []
+        unchanged = {
+            id(tensor): item.initial.depth for item in node.carried if item.is_unchanged for tensor in item.parameters
+        }
+        parameters = {tensor.value.id: tensor for item in node.carried for tensor in item.parameters}
+        for region, count in zip(op.regions, runs, strict=True):
+            for block in region.blocks:
+                inner = Section(node, depth=node.depth + 1)
+                self._runs[node.depth + 1 :] = [node.runs * count]
+                self._open[node.depth + 1 :] = [is_loop]
+                local = dict(names)
+                for value in block.arguments:
+                    tensor = parameters.get(value.id) or Tensor(value)
+                    tensor.depth = unchanged.get(id(tensor), inner.depth)
+                    inner.parameters.append(tensor)
+                    local[value.id] = tensor
+                inner.results = self._block(block, inner, local, parts)
+                node.sections.append(inner)
+                for item in node.carried:
+                    item.yielded += [local[value.id] for value in self._yielded(op, item, block) if value.id in local]
+        del self._runs[node.depth + 1 :], self._open[node.depth + 1 :]
+
+    def _carried(self, node: Node, names: _Names) -> Sequence[Carried]:
+        """Return the values that a loop carries, from its data flow."""
+        op = node.op
+        flow = self.registry.get_data_flow(op)
+        assert flow is not None
+        outputs = {tensor.value.id: tensor for tensor in node.outputs}
+        found = []
+        for owner in (*flow.get_op_result_edge_owners(op), *flow.get_block_argument_edge_owners(op)):
+            sources = flow.get_edge_sources(op, owner)
+            initial = next((source.value for source in sources if source.op is op), None)
+            if initial is None:
+                continue
+            targets = [owner, *flow.get_non_edge_owner_targets(op, owner)]
+            arguments = [value for value in targets if value.is_block_argument]
+            handed_on = [source.value for source in sources if source.op is not op]
+            is_unchanged = bool(handed_on) and all(value in arguments for value in handed_on)
+            output = next((outputs[value.id] for value in targets if value.id in outputs), None)
+            carried = Carried(names[initial.id], [Tensor(value) for value in arguments], [], output, is_unchanged)
+            found.append(carried)
+        return found
+
+    def _yielded(self, op: Op, item: Carried, block: Block) -> list[Value]:
+        flow = self.registry.get_data_flow(op)
+        assert flow is not None
+        owner = flow.get_edge_owner_from_target(op, item.parameters[0].value) if item.parameters else None
+        if owner is None:
+            return []
+        sources = flow.get_edge_sources(op, owner)
+        return [source.value for source in sources if source.op is not op and source.op.parent is block]
+
+    def is_control_flow(self, op: Op) -> bool:
+        """Return whether what an op costs is what stands in its regions, rather than what its rule says."""
+        return bool(op.regions) and (self.registry.get_data_flow(op) is not None or self.rule_of(op) is None)
+
+    def _region_runs(self, op: Op) -> list[float]:
+        cost = self.registry.get_cost(op)
+        if cost is not None:
+            runs = list(cost.get_region_runs(op))
+        else:
+            runs = [None if carries(op, self.registry) else 1.0] * len(op.regions)
+        if any(number is None for number in runs):
+            place = f" at {op.location}" if op.location else ""
+            self.notes[f"how often {op.name}{place} runs its regions is not known: counted once"] = None
+        return [1.0 if number is None else number for number in runs]
+
+    def _manual_groups(self, op: Op) -> int:
+        """Return the number of groups of devices that a manual computation gives work of their own."""
+        meshes = self.program.meshes
+        mentioned = [item for name in _SHARDINGS if name in op.attributes for item in op.attributes[name].shardings]
+        mesh = next((found for item in mentioned if (found := resolve_mesh(item.mesh, meshes)) is not None), None)
+        return 1 if mesh is None else prod(mesh.axis_size(name) for name in op.attributes["manual_axes"].names)
+
+
+@define(eq=False)
+class _Same:
+    """An object that is compared by its identity, and stays alive as long as it is compared."""
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def carries(op: Op, registry: Registry) -> bool:
+    """Return whether the results of an op start as its operands, as those of a loop do."""
+    data_flow = registry.get_data_flow(op) if op.regions else None
+    if data_flow is None:
+        return False
+    owners = (*data_flow.get_op_result_edge_owners(op), *data_flow.get_block_argument_edge_owners(op))
+    return any(
+        _starts_as_operand(op, [source.op for source in data_flow.get_edge_sources(op, owner)]) for owner in owners
+    )
+
+
+def _starts_as_operand(op: Op, sources: Sequence[Op]) -> bool:
+    return op in sources and any(source is not op for source in sources)
+
+
+def _recursion(call: Op, callee: str) -> UnsupportedError:
+    message = f"the function {symbol(callee)} calls itself, directly or through others"
+    hint = "unroll the recursion, or use a loop op"
+    return UnsupportedError(Diagnostic("recursion", message, call.location, call.name, hint))

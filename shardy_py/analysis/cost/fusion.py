@@ -1,0 +1,118 @@
+"""Kernels: the ops that a compiler computes together, and the bytes that each kernel reads and writes.
+
+What passes between the ops of a kernel is never written to memory. An op that several kernels use is computed in each
+of them if it is cheap (as in instruction_fusion.cc), and stored otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import Factory, define, field
+
+from shardy_py.analysis.cost.flops import Work
+from shardy_py.analysis.cost.graph import Node, Section, Tensor
+from shardy_py.ir.interfaces import Broadcast, ConstantLike, Elementwise, PassThrough, Reduction
+from shardy_py.ir.types import static_shape
+from shardy_py.plugins import Registry
+
+_FUSIBLE = frozenset((Elementwise, Broadcast, ConstantLike, PassThrough))
+_SLICE = "sdy.all_slice"
+
+
+@define(eq=False)
+class Kernel:
+    """Nodes that are computed together.
+
+    Args:
+        root: The last one, whose results are stored.
+        nodes: All of them, in program order.
+    """
+
+    root: Node
+    nodes: list[Node] = Factory(list)
+
+
+@define(eq=False)
+class Fusion:
+    """The kernels of a program.
+
+    Args:
+        registry: The definitions of ops.
+        works: The work of each node, by its id.
+        kernels: The kernels, in the order of their roots.
+    """
+
+    registry: Registry
+    works: dict[int, Work]
+    kernels: list[Kernel] = field(factory=list, init=False)
+    _roots: dict[int, tuple[Node, ...]] = field(factory=dict, init=False)
+    _fusible: dict[int, bool] = field(factory=dict, init=False)
+
+    def add(self, section: Section) -> None:
+        """Divide the nodes of a section, and of the regions in it, into kernels."""
+        escaping = {id(tensor) for tensor in section.results}
+        found: dict[int, Kernel] = {}
+        for node in reversed(section.nodes):
+            for inner in node.sections:
+                self.add(inner)
+            roots = self._find_roots(node, escaping)
+            self._roots[id(node)] = roots
+            for root in roots:
+                found.setdefault(id(root), Kernel(root)).nodes.append(node)
+        for node in section.nodes:
+            kernel = found.get(id(node))
+            if kernel is not None:
+                kernel.nodes.reverse()
+                self.kernels.append(kernel)
+
+    def roots_of(self, node: Node) -> tuple[Node, ...]:
+        """Return the roots of the kernels that a node is part of."""
+        return self._roots.get(id(node), (node,))
+
+    def is_stored(self, tensor: Tensor) -> bool:
+        """Return whether a value lies in memory."""
+        return tensor.maker is None or self.roots_of(tensor.maker) == (tensor.maker,)
+
+    def is_fusible(self, node: Node) -> bool:
+        """Return whether a node may be computed within the kernel that uses its result."""
+        found = self._fusible.get(id(node))
+        if found is None:
+            found = self._fusible[id(node)] = self._may_fuse(node)
+        return found
+
+    def _find_roots(self, node: Node, escaping: set[int]) -> tuple[Node, ...]:
+        if not self.is_fusible(node) or any(id(tensor) in escaping for tensor in node.outputs):
+            return (node,)
+        users = [user for tensor in node.outputs for user in tensor.users]
+        if not users or not all(self._takes(user, node) for user in users):
+            return (node,)
+        roots = tuple({id(root): root for user in users for root in self.roots_of(user)}.values())
+        if len(roots) > 1 and not self._is_cheap(node):
+            return (node,)
+        return roots
+
+    def _takes(self, user: Node, node: Node) -> bool:
+        """Return whether a user computes a node in its own kernel."""
+        if user.section is not node.section or user.depth != node.depth:
+            return False
+        return self.is_fusible(user) or self.registry.has_trait(user.op, Reduction)
+
+    def _may_fuse(self, node: Node) -> bool:
+        if node.sections or not node.outputs:
+            return False
+        if node.op.name == _SLICE:
+            return True
+        if not self.registry.get_traits(node.op).isdisjoint(_FUSIBLE):
+            return True
+        cost = self.registry.get_cost(node.op)
+        return cost is not None and cost.is_fusible(node.op)
+
+    def _is_cheap(self, node: Node) -> bool:
+        """Return whether a node may be computed several times: it reads one tensor at most, and is not expensive."""
+        if self.works[id(node)].transcendentals:
+            return False
+        return sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self.kernels)

@@ -1,0 +1,126 @@
+"""Flat form of a program for its cost: calls and manual computations are part of what runs them.
+
+A compiler inlines calls before anything else, so that fusion, liveness and hoisting see through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import Factory, define
+
+from shardy_py.ir.graph import Op, Value
+
+
+@define(eq=False)
+class Tensor:
+    """A value of the flat form.
+
+    Args:
+        value: A value of the program with its type and sharding.
+        maker: The node that makes it; None for a parameter of a section.
+        users: The nodes that take it, once per operand.
+        depth: The number of loops and branches around the place where it changes.
+        is_result: Whether the main function returns it.
+        is_kept: Whether it is an argument whose memory nobody else may take.
+    """
+
+    value: Value
+    maker: Node | None = None
+    users: list[Node] = Factory(list)
+    depth: int = 0
+    is_result: bool = False
+    is_kept: bool = False
+
+
+@define(eq=False)
+class Carried:
+    """A value that a loop carries from one iteration to the next.
+
+    Args:
+        initial: What it starts as.
+        parameters: What it is called in the regions.
+        yielded: What an iteration hands on.
+        output: The result of the loop.
+        is_unchanged: Whether each iteration hands it on as it is.
+    """
+
+    initial: Tensor
+    parameters: list[Tensor]
+    yielded: list[Tensor]
+    output: Tensor | None
+    is_unchanged: bool = False
+
+
+@define(eq=False)
+class Node:
+    """An op, once for each place that runs it.
+
+    Args:
+        op: The op.
+        section: The section that it stands in.
+        inputs: Its operands.
+        outputs: Its results.
+        runs: The number of runs on one device.
+        parts: How many parts of the whole program's work it stands for; see `Run`.
+        depth: The number of loops and branches around the place where it runs.
+        is_hoisted: Whether it runs before a loop that it stands in.
+        sections: Its regions, where it is control flow.
+        carried: The values that it carries, where it is a loop.
+        position: Its number in the section.
+    """
+
+    op: Op
+    section: Section
+    inputs: list[Tensor]
+    outputs: list[Tensor] = Factory(list)
+    runs: float = 1.0
+    parts: int = 1
+    depth: int = 0
+    is_hoisted: bool = False
+    sections: list[Section] = Factory(list)
+    carried: list[Carried] = Factory(list)
+    position: int = 0
+
+    def __repr__(self) -> str:
+        return f"Node({self.op.name}, {self.op.id})"
+
+
+@define(eq=False)
+class Section:
+    """A region, or the main function.
+
+    Args:
+        owner: The node whose region it is; None for the main function.
+        parameters: Its arguments.
+        nodes: Its nodes, in program order.
+        results: What it hands on at its end.
+        depth: The number of loops and branches around its nodes.
+    """
+
+    owner: Node | None = None
+    parameters: list[Tensor] = Factory(list)
+    nodes: list[Node] = Factory(list)
+    results: list[Tensor] = Factory(list)
+    depth: int = 0
+
+
+def walk(section: Section) -> Iterator[Node]:
+    """Iterate over the nodes of a section and of the regions in it, a node before its regions."""
+    for node in section.nodes:
+        yield node
+        for inner in node.sections:
+            yield from walk(inner)
+
+
+def user_in(section: Section, node: Node) -> Node | None:
+    """Return the node of a section that is a node or has it in its regions; None where there is none."""
+    found: Node | None = node
+    while found is not None and found.section is not section:
+        found = found.section.owner
+    return found
+
+
+def without_repeats(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return tensors, each once."""
+    return list({id(tensor): tensor for tensor in tensors}.values())

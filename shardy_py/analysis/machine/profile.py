@@ -1,0 +1,82 @@
+"""Profiles of backends: the rules by which a compiler changes the collectives and the types of a program."""
+
+from __future__ import annotations
+
+from math import inf
+
+from attrs import frozen
+
+from shardy_py.analysis.machine.machine import Machine
+from shardy_py.errors import OptionError
+from shardy_py.ir.passes import unknown_name
+
+
+@frozen
+class Profile:
+    """The rules that hold for a backend.
+
+    Args:
+        name: Its name.
+        follows_results: Whether communication follows from the shardings of results, as that of XLA's SPMD partitioner
+            does; otherwise it is that of Shardy's explicit reshards.
+        hoists_invariant_ops: Whether ops in a loop that give the same in each iteration run once, before the loop.
+        combined_bytes: The largest number of bytes of the all-reduces that become one; 0 for none.
+        makes_reduce_scatters: Whether an all-reduce of which each device keeps a part becomes a reduce-scatter.
+        widens_bfloat16: Whether ``bf16`` is computed, and reduced between devices, in ``f32``.
+        transposes_collectives: Whether a gather along another dimension than the first one, and an all-to-all, copy
+            their operand and their result.
+        fuses_tables: Whether a gather that is fused counts as a read of its whole table.
+    """
+
+    name: str
+    follows_results: bool = False
+    hoists_invariant_ops: bool = False
+    combined_bytes: float = 0.0
+    makes_reduce_scatters: bool = True
+    widens_bfloat16: bool = False
+    transposes_collectives: bool = False
+    fuses_tables: bool = False
+
+
+PROFILES: tuple[Profile, ...] = (
+    # CpuAllReduceCombiner has no limit in bytes; WhileLoopInvariantCodeMotion is part of cpu_compiler.cc's pipeline.
+    Profile(
+        "xla-cpu",
+        follows_results=True,
+        hoists_invariant_ops=True,
+        combined_bytes=inf,
+        makes_reduce_scatters=False,
+        widens_bfloat16=True,
+        transposes_collectives=True,
+        fuses_tables=True,
+    ),
+    # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.
+    Profile("xla-gpu", follows_results=True, combined_bytes=30 * 1024 * 1024 + 7),
+    Profile("none"),
+)
+NO_PROFILE = PROFILES[-1]
+
+
+def get_profile(name: str) -> Profile:
+    """Return the profile of a name.
+
+    Raises:
+        OptionError: there is no such profile.
+    """
+    known = {item.name: item for item in PROFILES}
+    if name not in known:
+        raise OptionError(unknown_name("unknown-profile", f"there is no profile {name!r}", name, tuple(known)))
+    return known[name]
+
+
+def choose_profile(given: str | Profile | None, machine: Machine | None) -> Profile:
+    """Return a profile: the given one, or that of a machine.
+
+    Raises:
+        OptionError: there is no such profile.
+    """
+    if isinstance(given, Profile):
+        return given
+    if given is not None:
+        return get_profile(given)
+    return NO_PROFILE if machine is None else get_profile(machine.profile)

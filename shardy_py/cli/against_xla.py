@@ -1,0 +1,83 @@
+"""``shardy cost --against-xla``: a process of its own compiles the program for host devices and measures it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.cli.child import answer_parent, ask_child
+from shardy_py.cli.session import GivenProgram
+from shardy_py.errors import ShardyError
+from shardy_py.targets.jax.figures.values import XlaFigures
+
+TIMEOUT = 600.0
+"""The seconds that XLA may take to compile a program."""
+
+
+@frozen
+class FiguresRequest:
+    """A request to the other process.
+
+    Args:
+        program: The program, and how it is propagated.
+        schedule: The order of ops, or None.
+    """
+
+    program: GivenProgram
+    schedule: Any
+
+
+@frozen
+class FiguresAnswer:
+    """An answer of the other process.
+
+    Args:
+        figures: XLA's figures; None where there is an error.
+        error: The error.
+    """
+
+    figures: XlaFigures | None = None
+    error: ShardyError | None = None
+
+
+def xla_figures(program: GivenProgram, schedule: Any, *, timeout: float = TIMEOUT) -> XlaFigures:
+    """Return XLA's figures of a program that is compiled for as many host devices as its mesh has.
+
+    Args:
+        program: The program, and how it is propagated.
+        schedule: The order of ops, or None.
+        timeout: The seconds that it may take.
+
+    Raises:
+        ShardyError: the program is not valid, XLA refuses it, or it ends the process.
+    """
+    answer: FiguresAnswer = ask_child(__name__, FiguresRequest(program, schedule), timeout=timeout)
+    if answer.error is not None:
+        raise answer.error
+    assert answer.figures is not None
+    return answer.figures
+
+
+def _answer(request: FiguresRequest) -> FiguresAnswer:
+    try:
+        return FiguresAnswer(_figures(request))
+    except ShardyError as error:
+        return FiguresAnswer(error=error)
+
+
+def _figures(request: FiguresRequest) -> XlaFigures:
+    result = request.program.propagate(schedule=request.schedule)
+    # JAX counts its devices when it starts, and nothing above has started it.
+    from shardy_py.targets.jax.figures import measure
+    from shardy_py.targets.jax.host import use_devices
+
+    use_devices(max((mesh.total_size for mesh in result.program.meshes.values()), default=1))
+    return measure(result.to_jax())
+
+
+if __name__ == "__main__":
+    # Requests name the classes of the module by its own name, not by "__main__".
+    from shardy_py.cli import against_xla
+
+    answer_parent(against_xla._answer)

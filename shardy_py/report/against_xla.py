@@ -1,0 +1,64 @@
+"""Estimates beside XLA's figures, as tables and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from rich.text import Text
+
+from shardy_py.analysis.against_xla import Comparison, XlaComparison
+from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.text import format_bytes, format_count
+
+_PIPE_WIDTH = 100
+_WORDS = ("what", "kind")
+_LABELS = {
+    "flops": "operations",
+    "transcendentals": "transcendental operations",
+    "memory_traffic_bytes": "bytes accessed",
+    "communication_bytes": "bytes sent",
+    "argument_bytes": "argument bytes",
+    "result_bytes": "result bytes",
+    "peak_bytes": "peak memory",
+}
+
+
+def print_against_xla(found: XlaComparison, *, file: IO[str] | None = None) -> None:
+    """Print estimates beside XLA's figures.
+
+    Args:
+        found: The comparison.
+        file: Where to; stdout by default.
+    """
+    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    title = f"Against XLA for host devices, on one of {found.cost.devices}; profile {found.cost.profile}"
+    console.print(make_table(console, title, ("what", "estimate", "XLA", "ratio"), [_rows(found)], words=_WORDS))
+    headings = ("kind", "count", "XLA's", "runs", "XLA's runs", "bytes sent", "XLA's bytes")
+    console.print(make_table(console, "Collectives, loops counted", headings, [_kind_rows(found)], words=_WORDS))
+    for note in found.cost.notes:
+        console.print(Text(f"note: {note}"))
+    if found.figures.unknown_loops:
+        console.print(Text(f"note: XLA does not know how often {found.figures.unknown_loops} loops run: counted once"))
+
+
+def against_xla_json(found: XlaComparison, *, transfers: bool = False) -> str:
+    """Return a comparison as JSON text; see `XlaComparison.to_json`."""
+    return json.dumps(found.to_json(transfers=transfers), indent=2, ensure_ascii=False)
+
+
+def _rows(found: XlaComparison) -> Iterable[Sequence[str]]:
+    for item in found.numbers:
+        ratio = "" if item.ratio is None else f"{item.ratio:.2f}"
+        yield _LABELS[item.name], _format(item, item.estimate), _format(item, item.xla), ratio
+
+
+def _format(item: Comparison, number: float) -> str:
+    return format_bytes(round(number)) if item.name.endswith("bytes") else format_count(number)
+
+
+def _kind_rows(found: XlaComparison) -> Iterable[Sequence[str]]:
+    for item in found.kinds:
+        sent = (format_bytes(round(item.bytes)), format_bytes(round(item.xla_bytes)))
+        yield item.kind, f"{item.count}", f"{item.xla_count}", f"{item.runs:g}", f"{item.xla_runs:g}", *sent

@@ -1,0 +1,143 @@
+"""Estimates of costs beside XLA's own figures, over programs of the data beside the project."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from attrs import frozen
+
+pytest.importorskip("jax", reason="compiling needs the extra 'jax'")
+
+from shardy_py.analysis.against_xla import XlaComparison
+from shardy_py.analysis.session import Session
+from shardy_py.targets.jax.figures.values import XlaCollective, XlaFigures
+from tests.conformance.conformance_data import DATA, need
+
+need("programs")
+
+SCRIPT = Path(__file__).with_name("xla_figures.py")
+SECONDS = 150.0
+"""The time after which no further program is compiled."""
+SMALL = DATA.parent / "reference" / "xla_costs.json"
+PROGRAMS = (
+    *("calls_same_sharding", "while_carried_many", "prio_mlp_0", "shardmap_ring_attention", "moe_dense"),
+    *("expert_parallel_all_to_all", "gpt_scan_unroll_fwd", "beam_search_while", "dlrm_train", "gpt_scan_train"),
+)
+BOUNDS = {
+    "flops": (0.95, 1.05),
+    "memory_traffic_bytes": (0.8, 1.25),
+    "communication_bytes": (0.8, 1.25),
+    "peak_bytes": (0.5, 1.3),
+}
+"""The ratios of estimate and XLA's number that count as agreement."""
+SHARES = {"flops": 0.75, "memory_traffic_bytes": 0.65, "communication_bytes": 0.85, "peak_bytes": 0.85}
+"""The least shares of programs that agree."""
+
+
+@frozen
+class Case:
+    """A program under an order.
+
+    Args:
+        name: The name of the program.
+        text: The program.
+        schedule: The name of the order, or None for the default one.
+    """
+
+    name: str
+    text: str
+    schedule: str | None = None
+
+
+def cases() -> Iterator[Case]:
+    """Yield the larger programs under two orders each, then the small ones."""
+    for name in PROGRAMS:
+        path = Path(DATA, "programs", f"{name}.mlir.gz")
+        text = gzip.decompress(path.read_bytes()).decode()
+        yield from (Case(name, text, schedule) for schedule in (None, "flat"))
+    if SMALL.exists():
+        for item in json.loads(SMALL.read_text()):
+            yield Case(item["name"], item["stablehlo"])
+
+
+class Xla:
+    """A process that compiles programs; a new one where XLA ended it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def figures(self, case: Case) -> XlaFigures | None:
+        """Return XLA's figures of a case; None where it cannot compile it."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps((case.text, case.schedule)) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            self.close()
+            return None
+        found = json.loads(answer)
+        if found is None:
+            return None
+        collectives = tuple(XlaCollective(**item) for item in found.pop("collectives"))
+        return XlaFigures(collectives=collectives, **found)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+@pytest.fixture
+def xla() -> Iterator[Xla]:
+    """XLA in a process of its own."""
+    found = Xla()
+    yield found
+    found.close()
+
+
+def compare(case: Case, xla: Xla) -> XlaComparison | None:
+    """Return the estimate of a case beside XLA's figures; None where XLA cannot compile it."""
+    figures = xla.figures(case)
+    if figures is None:
+        return None
+    cost = Session.open(case.text).evaluate(case.schedule, profile="xla-cpu").cost
+    return XlaComparison(cost, figures)
+
+
+def agrees(name: str, ratio: float | None) -> bool:
+    """Return whether a ratio is within the bounds of its number."""
+    least, most = BOUNDS[name]
+    return ratio is not None and least <= ratio <= most
+
+
+@pytest.mark.conformance
+def test_estimates_agree_with_xla_for_most_programs(xla: Xla) -> None:
+    """A table of ratios is printed; the shares of programs that agree, of those compiled in time, are large enough."""
+    end = monotonic() + SECONDS
+    found: dict[str, list[bool]] = {name: [] for name in BOUNDS}
+    for case in cases():
+        compared = compare(case, xla) if monotonic() < end else None
+        if compared is None:
+            continue
+        ratios = {item.name: item.ratio for item in compared.numbers if item.name in BOUNDS}
+        cells = [f"{name} {'  -  ' if ratio is None else format(ratio, '5.2f')}" for name, ratio in ratios.items()]
+        print(f"{case.name:32} {case.schedule or 'default':8} " + "  ".join(cells))
+        for name, ratio in ratios.items():
+            found[name].append(agrees(name, ratio))
+    shares = {name: sum(values) / len(values) for name, values in found.items()}
+    print({name: f"{share:.0%} of {len(found[name])}" for name, share in shares.items()})
+    assert all(shares[name] >= least for name, least in SHARES.items()), shares

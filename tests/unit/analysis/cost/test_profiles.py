@@ -1,0 +1,97 @@
+"""Costs under the rules of backends."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
+
+from shardy_py.analysis.session import Session
+from shardy_py.errors import OptionError
+
+MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
+
+
+def _cost(body, profile):
+    return Session.open(MESH + body).evaluate(profile=profile).cost
+
+
+LOOP = """
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>},
+                %w: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>})
+    -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0:3 = stablehlo.while(%i = %zero, %y = %x, %v = %w) : tensor<i32>, tensor<8x8xf32>, tensor<8x8xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %g = sdy.sharding_constraint %v <@mesh, [{}, {}]> : tensor<8x8xf32>
+    %z = stablehlo.dot %y, %g : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    stablehlo.return %j, %z, %v : tensor<i32>, tensor<8x8xf32>, tensor<8x8xf32>
+  }
+  return %0#1 : tensor<8x8xf32>
+}
+"""
+
+
+def test_a_collective_on_what_does_not_change_leaves_the_loop_where_the_backend_hoists():
+    """The weight is gathered five times, but once with XLA for the host; the transfer and a note say so."""
+    plain, host = _cost(LOOP, "none"), _cost(LOOP, "xla-cpu")
+    assert [item.runs for item in plain.transfers if item.bytes] == [5]
+    (moved,) = [item for item in host.transfers if item.bytes]
+    assert (moved.runs, moved.is_hoisted) == (1, True)
+    assert "1 transfers run once before their loop, as xla-cpu moves them there" in host.notes
+    assert (plain.profile, host.profile) == ("none", "xla-cpu")
+
+
+TWO_SUMS = """
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>},
+                %y: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>})
+    -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>},
+        tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
+  %s = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %s) applies stablehlo.add across dimensions = [0]
+    : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = stablehlo.reduce(%y init: %s) applies stablehlo.add across dimensions = [0]
+    : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>
+  return %0, %1 : tensor<4xf32>, tensor<6xf32>
+}
+"""
+
+
+def test_all_reduces_that_do_not_need_each_other_become_one_where_the_backend_combines():
+    """The bytes stay; the second says with which it is combined."""
+    plain, host = _cost(TWO_SUMS, "none"), _cost(TWO_SUMS, "xla-cpu")
+    assert host.communication_bytes.value == plain.communication_bytes.value
+    assert [item.combined for item in plain.transfers] == [1, 1]
+    first, second = host.transfers
+    assert (first.combined, second.combined) == (2, 2)
+    assert (first.combined_with, second.combined_with) == (-1, first.op_id)
+
+
+CONTRACTED = """
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>},
+                %w: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>})
+    -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>}) {
+  %0 = stablehlo.dot %x, %w {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {"b"}]>]>}
+    : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+"""
+
+
+def test_xla_gathers_operands_along_the_axes_that_the_result_lacks():
+    """The left side is gathered along b and the right one along a: 3 and 1 shards of 4x2 and 4x2 numbers."""
+    cost = _cost(CONTRACTED, "xla-cpu")
+    assert {item.kind: item.bytes for item in cost.transfers if item.axes == '{"b"}'} == {"all_gather": 3 * 4 * 8}
+    assert cost.communication_bytes.value == 3 * 4 * 8 + 4 * 8
+
+
+def test_a_profile_that_nobody_knows_is_an_error():
+    """The names are listed."""
+    with pytest.raises(OptionError, match="there is no profile 'xla-tpu'"):
+        _cost(TWO_SUMS, "xla-tpu")
