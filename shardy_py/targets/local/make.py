@@ -13,6 +13,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.jax.arguments import array_types
 from shardy_py.targets.jax.devices import device_count
+from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.targets.local.local_program import LocalProgram
 from shardy_py.targets.local.port import make_ports
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
@@ -54,7 +55,7 @@ def make_local_program(
         gather_unsupported_ops=not options.strict,
         padding=padding,
     )
-    run_on_attributes(program, [convert], context)
+    run_on_attributes(program, [NumberGlobalDevicesPass(), convert], context)
     local = program.functions["main"]
     return LocalProgram(
         write_back(program),

@@ -12,12 +12,13 @@ from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
 from shardy_py.ir.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard, local_constant, local_type
 from shardy_py.ir.shardings import entry_arguments
-from shardy_py.ir.types import Type, function_type
+from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.collectives import COLLECTIVES, CollectiveConverter, CollectiveOptions
 from shardy_py.transforms.local.fallback import Fallback
+from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
 
 FUNCTION, CALL, RETURN = "func.func", "func.call", "func.return"
@@ -207,16 +208,21 @@ class Converter:
 
     def _inline(self, op: Op, emit: LocalEmitter) -> None:
         """Put the body of a manual computation in its place: outside, too, all is local now."""
-        block = op.regions[0].block
+        block, shard = op.regions[0].block, self._emitting_shard(op, emit)
         for argument, operand in zip(block.arguments, op.operands, strict=True):
-            self._local[argument.id] = self._local[operand.id]
             self._shardings[argument.id] = self.program.sharding(argument)
+            self._local[argument.id] = self._border(shard, operand, argument).enter(self._local[operand.id])
         end = block.terminator
         for inner in block.ops:
             if inner is not end:
                 self._convert(inner, emit)
-        if end is not None:
-            self._map(op.results, [self._local[value.id] for value in end.operands])
+        for result, value in zip(op.results, end.operands if end is not None else (), strict=True):
+            self._local[result.id] = self._border(shard, result, value).leave(self._local[value.id])
+
+    def _border(self, shard: Shard, outside: Value, inside: Value) -> ManualBorder:
+        """Return the border of a manual computation for a value."""
+        shapes = [static_shape(value.type) or () for value in (outside, inside)]
+        return ManualBorder(shard, self._sharding(outside), self._sharding(inside), *shapes)
 
     def _changes_nothing(self, op: Op) -> bool:
         before, after = self._sharding(op.operands[0]), self._sharding(op.results[0])

@@ -1,4 +1,4 @@
-"""Local forms of reshapes."""
+"""Local forms of reshapes, and of ops on the size of a dimension."""
 
 from __future__ import annotations
 
@@ -18,4 +18,27 @@ def localize_reshape(op: Op, shard: Shard) -> Sequence[Value]:
     return shard.copy()
 
 
-FORMS = {"stablehlo.reshape": localize_reshape}
+def localize_get_dimension_size(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the size of a dimension of the whole tensor."""
+    dim, type_ = int(op.attributes["dimension"]), op.results[0].type
+    if dim not in shard.sharded_dims(shard.operand_shardings[0]):
+        return shard.copy()
+    size = shard.ops.scalar(shard.emit, "i32", op.operands[0].shape[dim])
+    if size is None or size.type != type_:
+        raise no_local_form(f"the size of a dimension is {type_}")
+    return [size]
+
+
+def localize_set_dimension_size(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the shard where the dimension whose size is set is whole: the size counts elements of the whole tensor."""
+    dim = int(op.attributes["dimension"])
+    if dim in shard.sharded_dims(shard.operand_shardings[0]):
+        raise no_local_form(f"dimension {dim} is sharded and gets another size")
+    return shard.copy()
+
+
+FORMS = {
+    "stablehlo.get_dimension_size": localize_get_dimension_size,
+    "stablehlo.reshape": localize_reshape,
+    "stablehlo.set_dimension_size": localize_set_dimension_size,
+}

@@ -186,3 +186,14 @@ def test_costs_of_local_programs_count_their_collectives() -> None:
     wanted = Session.open(WHOLE).evaluate(None, None).cost
     assert cost.communication_bytes.value == wanted.communication_bytes.value > 0
     assert cost.argument_bytes.value == 24
+
+
+def test_a_program_runs_as_one_device_does() -> None:
+    """Outside of manual computations the number of the device is that of one device, and sizes are those of wholes."""
+    text = TEXT.replace("-> tensor<6x4xf32> {", "-> (tensor<6x4xf32>, tensor<ui32>, tensor<i32>) {", 1)
+    more = """  %1 = stablehlo.partition_id : tensor<ui32>
+      %2 = stablehlo.get_dimension_size %a, dim = 1 : (tensor<4x6xf32>) -> tensor<i32>
+      return %0, %1, %2 : tensor<6x4xf32>, tensor<ui32>, tensor<i32>"""
+    text = text.replace("  return %0 : tensor<6x4xf32>", more)
+    local = sdy.propagate(text, explicit_collectives=True).local()
+    assert [int(value) for value in local.run(np.zeros((4, 6), np.float32))[1:]] == [0, 6]

@@ -49,17 +49,22 @@ def compare_padded(text: str, *arrays: Any) -> list[str]:
         The names of the ops that were gathered.
     """
     registry = Registry.from_entry_points()
-    program = import_module(parse_module(text))
-    pipeline = PropagationPipeline(
-        enable_insert_explicit_collectives=True,
-        reshard_ops_without_rule=True,
-        update_non_divisible_input_output_shardings=False,
-    )
-    run_on_attributes(program, pipeline.passes, PassContext(registry))
-    module = write_back(program)
+    module = propagate_unevenly(text)
     wanted = compile_unsharded(text, semantics=registry)(*arrays)
     for padding in PADDINGS:
         local = make_local_program(module, registry=registry, options=LocalOptions(), padding=padding)
         for number, (found, whole) in enumerate(zip(local.run(*arrays), wanted, strict=True)):
             np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5, err_msg=f"result {number}, {padding}")
     return [warning.op for warning in local.warnings]
+
+
+def propagate_unevenly(text: str) -> Any:
+    """Return a propagated module with explicit collectives, whose inputs and outputs need not divide."""
+    program = import_module(parse_module(text))
+    pipeline = PropagationPipeline(
+        enable_insert_explicit_collectives=True,
+        reshard_ops_without_rule=True,
+        update_non_divisible_input_output_shardings=False,
+    )
+    run_on_attributes(program, pipeline.passes, PassContext(Registry.from_entry_points()))
+    return write_back(program)

@@ -7,7 +7,10 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.transforms.local.host_devices import compare_padded
+from shardy_py.plugins import Registry
+from shardy_py.targets.local import make_local_program
+from shardy_py.transforms.local.options import LocalOptions
+from tests.unit.transforms.local.host_devices import compare_padded, propagate_unevenly
 
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[3, 1, 0, 2, 7, 6, 5, 4]>\n'
 SIZES = range(3, 14)
@@ -157,3 +160,30 @@ def test_ops_without_a_neutral_value_are_gathered() -> None:
     results = [type_, type_, "tensor<5x14xf32>", "tensor<35xf32>", "tensor<5x5xf32>"]
     text = program([f"%a: {type_} " + sharding('"x"', '"y"')], results, body, ["%0", "%1", "%2", "%3", "%4"])
     compare_padded(text, numbers(5, 7))
+
+
+def test_parts_of_manual_axes_have_padding_of_their_own() -> None:
+    """In a manual computation the halves of a dimension are tensors, each of which is cut along the other axes."""
+    half = "tensor<6x4xf32>"
+    cut = '[<@mesh, [{"x", "y"}, {}]>]'
+    text = f"""{MESH}func.func @main(%a: tensor<12x4xf32>) -> tensor<12x4xf32> {{
+      %0 = sdy.manual_computation(%a) in_shardings={cut} out_shardings={cut} manual_axes={{"x"}} (%b: {half}) {{
+        %i = stablehlo.iota dim = 0 : {half}
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %1 = stablehlo.add %b, %i : {half}
+        %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0]
+          : ({half}, tensor<f32>) -> tensor<4xf32>
+        %3 = stablehlo.broadcast_in_dim %2, dims = [1] : (tensor<4xf32>) -> {half}
+        %4 = stablehlo.add %1, %3 : {half}
+        sdy.return %4 : {half}
+      }} : (tensor<12x4xf32>) -> tensor<12x4xf32>
+      return %0 : tensor<12x4xf32>
+    }}"""
+    array = numbers(12, 4)
+    halves = array.reshape(2, 6, 4) + np.arange(6, dtype=np.float32)[:, None]
+    wanted = (halves + halves.sum(axis=1, keepdims=True)).reshape(12, 4)
+    local = make_local_program(
+        propagate_unevenly(text), registry=Registry.from_entry_points(), options=LocalOptions(), padding=77.0
+    )
+    (found,) = local.run(array)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5)
