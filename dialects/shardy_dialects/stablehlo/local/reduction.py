@@ -13,7 +13,7 @@ from shardy_py.ir.local import Shard
 from shardy_py.ir.types import tensor
 from shardy_py.sharding.combiner import Combiner
 
-_NEUTRAL = {Combiner.ADD: 0, Combiner.MUL: 1}
+NEUTRAL = {Combiner.ADD: 0, Combiner.MUL: 1}
 """The neutral values of the combiners for which it matters how often a value counts."""
 _WORDS = {"false": 0, "true": 1}
 
@@ -21,7 +21,7 @@ _WORDS = {"false": 0, "true": 1}
 def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the reduction of the shards, from neutral values on all but the first of them."""
     shard.check_kinds()
-    neutral = _NEUTRAL.get(region_combiner(op) or Combiner.MAX)
+    neutral = NEUTRAL.get(region_combiner(op) or Combiner.MAX)
     is_first = _first_positions(op, shard)
     if neutral is None or all(is_first):
         return shard.copy()
