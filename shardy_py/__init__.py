@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         TraitsOf,
         UnitedByMlir,
         hookimpl,
+        local_by_types,
     )
     from shardy_py.sharding.axes import AxisRef, SubAxis
     from shardy_py.sharding.combiner import Combiner
@@ -134,6 +135,7 @@ __all__ = [
     "rules",
     "RuleSpec",
     "hookimpl",
+    "local_by_types",
     "ShardingRuleOpInterface",
     "ShardableDataFlowOpInterface",
     "LoopDataFlow",
@@ -220,7 +222,7 @@ _HOMES = {
         "MeshReferenceOpInterface Minimum OpDefinition OpOperand OpPriority OpSemantics OwnCollective Pass "
         "PassContext PassThrough PropagationBarrier Pure RecursiveMemoryEffects Reduction Registry "
         "Reshape ReturnLike Rule RuleOptions Scatter Schedule Selector ShardableDataFlowOpInterface "
-        "ShardingRuleOpInterface Sum Trait TraitsOf UnitedByMlir hookimpl "
+        "ShardingRuleOpInterface Sum Trait TraitsOf UnitedByMlir hookimpl local_by_types "
     ),
     "shardy_py.rules": "rules",
     "shardy_py.sharding.axes": "AxisRef SubAxis",

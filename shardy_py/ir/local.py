@@ -189,11 +189,11 @@ class LocalOps(Protocol):
 
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op of a local program is, or None."""
-        ...
+        return None
 
     def fold_device(self, program: Program, device: int) -> None:
         """Put the number of a device into a local program, and fold what follows from it."""
-        ...
+        return None
 
 
 @frozen(eq=False)
@@ -350,6 +350,19 @@ class LocalOpInterface(Protocol):
             CannotLocalize: it has no local form under these shardings.
         """
         ...
+
+
+@frozen(eq=False)
+class LocalValue:
+    """A value of a local program, with what it is a part of.
+
+    Args:
+        value: The value.
+        sharding: The sharding of the global value; None where each device has it whole.
+    """
+
+    value: Value
+    sharding: TensorSharding | None
 
 
 Localize = Callable[[Op, Shard], Sequence[Value]]

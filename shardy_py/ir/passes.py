@@ -13,6 +13,7 @@ from shardy_py.errors import Diagnostic, OptionError, did_you_mean
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.local import LocalValue
 
 _PassT = TypeVar("_PassT", bound="Pass")
 _TRUE = frozenset(("true", "1", ""))
@@ -31,12 +32,15 @@ class PassContext:
         warnings: Where a pass adds what the user should know.
         dump: Writes a program, as it is now, to a file; None where there is nothing that could.
         copies: Where passes take down the copies of constants that they make and merge; None where nobody asks.
+        local_values: Where the conversion to a local program takes down what each value became, by the id of the value;
+            None where nobody asks.
     """
 
     semantics: OpSemantics
     warnings: list[Diagnostic] = attrs.field(factory=list)
     dump: Callable[[Program, Path], None] | None = None
     copies: CopyLog | None = None
+    local_values: dict[int, LocalValue] | None = None
 
     def write_snapshot(self, program: Program, directory: str, name: str, *, index: int | None = None) -> None:
         """Write a program to ``directory/NN.name.mlir``, or ``directory/name.mlir`` without an index.

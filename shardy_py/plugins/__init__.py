@@ -40,7 +40,7 @@ from shardy_py.ir.interfaces import (
     Trait,
     UnitedByMlir,
 )
-from shardy_py.ir.local import Localize, LocalOpInterface, LocalOps, Shard, no_local_form
+from shardy_py.ir.local import Localize, LocalOpInterface, LocalOps, Shard, local_by_types, no_local_form
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hookspecs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
@@ -130,6 +130,7 @@ __all__ = [
     "hookimpl",
     "hookspec",
     "load_plugin_file",
+    "local_by_types",
     "no_local_form",
     "rule",
 ]

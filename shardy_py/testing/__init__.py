@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shardy_py.testing.numeric.report import FactorCheck, MissingFactor, RuleReport, Verdict
     from shardy_py.testing.ops import make_op
     from shardy_py.testing.rules import assert_rule
+    from shardy_py.testing.sharded.run import ShardedRun, assert_runs_sharded, run_sharded
     from shardy_py.testing.snapshots import assert_sharding_snapshot, sharding_snapshot
 
 __all__ = [
@@ -31,6 +32,10 @@ __all__ = [
     "Shard",
     # Data flow
     "assert_data_flow",
+    # Local programs on virtual devices
+    "run_sharded",
+    "assert_runs_sharded",
+    "ShardedRun",
     # Whole programs
     "assert_sharding_snapshot",
     "sharding_snapshot",
@@ -44,13 +49,16 @@ _LATE = {
     "MissingFactor": "numeric.report",
     "RuleReport": "numeric.report",
     "Shard": "numeric.pieces",
+    "ShardedRun": "sharded.run",
     "Verdict": "numeric.report",
     "assert_data_flow": "data_flow",
     "assert_rule": "rules",
     "assert_rule_holds": "numeric.check",
+    "assert_runs_sharded": "sharded.run",
     "assert_sharding_snapshot": "snapshots",
     "check_rule_numerically": "numeric.check",
     "make_op": "ops",
+    "run_sharded": "sharded.run",
     "sharding_snapshot": "snapshots",
     "strategies": "",
 }

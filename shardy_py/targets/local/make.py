@@ -16,9 +16,9 @@ from shardy_py.targets.jax.devices import device_count
 from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.targets.local.local_program import LocalProgram
 from shardy_py.targets.local.port import make_ports
-from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.local.local_ops import find_local_ops
 from shardy_py.transforms.local.options import LocalOptions
+from shardy_py.transforms.local.pipeline import local_passes
 from shardy_py.transforms.run import run_on_attributes
 
 _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
@@ -48,14 +48,7 @@ def make_local_program(
     mesh = _mesh(program)
     types = array_types(entry_arguments(main), "argument"), array_types(main.function_results, "result")
     context = PassContext(registry)
-    convert = ConvertGlobalToLocalPass(
-        per_dim_all_gather=options.per_dim_all_gather,
-        combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,
-        trust_shardings=False,
-        gather_unsupported_ops=not options.strict,
-        padding=padding,
-    )
-    run_on_attributes(program, [NumberGlobalDevicesPass(), convert], context)
+    run_on_attributes(program, [NumberGlobalDevicesPass(), *local_passes(options, padding)], context)
     local = program.functions["main"]
     return LocalProgram(
         write_back(program),

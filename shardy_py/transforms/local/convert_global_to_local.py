@@ -59,8 +59,9 @@ class ConvertGlobalToLocalPass:
         options = CollectiveOptions(self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter)
         fallback = Fallback(options, self.trust_shardings, self.gather_unsupported_ops, context.warnings)
         ops = find_local_ops(program, context.semantics)
-        next_channel = count(_last_channel(program) + 1).__next__
-        Converter(program, context.semantics, ops, options, fallback, next_channel, self.padding).run()
+        channels = count(_last_channel(program) + 1).__next__
+        values = context.local_values
+        Converter(program, context.semantics, ops, options, fallback, channels, self.padding, values).run()
 
 
 def _last_channel(program: Program) -> int:

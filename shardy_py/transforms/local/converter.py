@@ -10,7 +10,16 @@ from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError, Verifica
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
-from shardy_py.ir.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard, local_constant, local_type
+from shardy_py.ir.local import (
+    CannotLocalize,
+    LocalEmitter,
+    LocalOps,
+    LocalSemantics,
+    LocalValue,
+    Shard,
+    local_constant,
+    local_type,
+)
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
@@ -40,6 +49,7 @@ class Converter:
         fallback: What happens to ops without a local form.
         next_channel: Gives the number of the next channel.
         padding: A number for the padding of all values; None leaves there what ops make of it.
+        local_values: Where to take down what each value became, or None.
     """
 
     program: Program
@@ -49,6 +59,7 @@ class Converter:
     fallback: Fallback
     next_channel: Callable[[], int]
     padding: float | None = None
+    local_values: dict[int, LocalValue] | None = None
     _meshes: Mapping[str, Mesh] = field(init=False)
     _local: dict[int, Value] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
@@ -283,6 +294,8 @@ class Converter:
     def _map(self, values: Sequence[Value], local: Sequence[Value]) -> None:
         for value, new in zip(values, local, strict=True):
             self._local[value.id] = new
+            if self.local_values is not None:
+                self.local_values[value.id] = LocalValue(new, self._sharding(value))
 
     def _keep_shardings(self, values: Sequence[Value], local: Sequence[Value]) -> None:
         """Give local values the shardings of the global ones: they tell which part each device has."""

@@ -1,0 +1,96 @@
+"""What the ops of virtual devices compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from shardy_py.ir.graph import Op
+from shardy_py.sharding.combiner import Combiner
+from shardy_py.testing.numeric.combining import combine_arrays
+from shardy_py.testing.numeric.pieces import Array
+from shardy_py.testing.sharded.scalars import poison
+from shardy_py.testing.sharded.virtual_ops import SPACE
+
+COLLECTIVES = frozenset(
+    f"{SPACE}.{kind}" for kind in ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
+)
+
+
+def collective(op: Op, device: int, given: Sequence[Array]) -> Array:
+    """Return the result of a collective on one device.
+
+    Args:
+        op: The collective.
+        device: The number of the device.
+        given: The operand of each device.
+    """
+    kind = op.name.removeprefix(f"{SPACE}.")
+    attributes: Any = op.attributes
+    if kind == "collective_permute":
+        source = next((one for one, other in attributes["pairs"] if other == device), None)
+        return np.zeros_like(given[device]) if source is None else given[source]
+    group = next(group for group in attributes["groups"] if device in group)
+    values, place = [given[member] for member in group], group.index(device)
+    if kind == "all_gather":
+        return np.concatenate(values, axis=attributes["dim"])
+    if kind == "all_to_all":
+        parts = [np.split(value, len(group), axis=attributes["split_dim"])[place] for value in values]
+        return np.concatenate(parts, axis=attributes["concat_dim"])
+    combiner: Combiner = attributes["combiner"]
+    combined = reduce(lambda left, right: combine_arrays(combiner, left, right), values)
+    if kind == "all_reduce":
+        return combined
+    return np.split(combined, len(group), axis=attributes["dim"])[place]
+
+
+def own_op(op: Op, device: int, operands: Sequence[Array]) -> Array:
+    """Return the result of an op of virtual devices that needs no other device.
+
+    Args:
+        op: The op.
+        device: The number of the device.
+        operands: Its operands.
+    """
+    kind = op.name.removeprefix(f"{SPACE}.")
+    attributes: Any = op.attributes
+    if kind == "offset":
+        return np.int64(0 if attributes["table"] is None else attributes["table"][device])
+    if kind == "scalar":
+        return attributes["number"]
+    value = operands[0]
+    if kind == "resize":
+        return _resized(value, attributes["shape"])
+    if kind == "mask":
+        return _masked(value, attributes, operands[1:])
+    if kind == "reshape":
+        return np.reshape(value, attributes["shape"])
+    if kind == "transpose":
+        return np.transpose(value, attributes["permutation"])
+    sizes = attributes["sizes"]
+    starts = [
+        min(max(int(start), 0), whole - size)
+        for start, whole, size in zip(operands[1:], value.shape, sizes, strict=True)
+    ]
+    return value[tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))]
+
+
+def _resized(value: Array, shape: Sequence[int]) -> Array:
+    """Return an array cut or extended at its high ends by what nobody may look at."""
+    result = np.full(shape, poison(value.dtype), value.dtype)
+    common = tuple(slice(min(old, new)) for old, new in zip(value.shape, shape, strict=True))
+    result[common] = value[common]
+    return result
+
+
+def _masked(value: Array, attributes: Mapping[str, Any], operands: Sequence[Array]) -> Array:
+    """Return an array with a scalar in the place of all but the first elements along a dimension."""
+    dim, fill = attributes["dim"], operands[0]
+    count = attributes["count"] if "count" in attributes else int(operands[1])
+    kept = np.arange(value.shape[dim]) < count
+    shape = [1] * value.ndim
+    shape[dim] = -1
+    return np.where(kept.reshape(shape), value, fill.astype(value.dtype))

@@ -1,0 +1,87 @@
+"""Values of virtual devices beside those of the program on whole tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.local import LocalValue
+from shardy_py.ir.op_values import all_values
+from shardy_py.testing.numeric.bench import Arrays, difference
+from shardy_py.testing.numeric.pieces import Array
+from shardy_py.testing.sharded.devices import VirtualDevices
+
+_REDUCING = ("sdy.all_reduce", "sdy.reduce_scatter")
+
+
+@frozen
+class Comparison:
+    """Compares what devices have of each value with the whole value.
+
+    Args:
+        whole: The program on whole tensors.
+        devices: The devices, which ran its local program.
+        values: What each value became, by its id.
+        rtol: The largest difference of elements relative to the largest one, or None.
+    """
+
+    whole: Program
+    devices: VirtualDevices
+    values: Mapping[int, LocalValue]
+    rtol: float | None
+
+    def first_difference(self, seen: Mapping[int, Sequence[Array]]) -> str:
+        """Return the first op, in the order of the program, whose shards are not those of the whole tensor, or "".
+
+        Args:
+            seen: The values of the run on whole tensors, by the ids of their results.
+        """
+        for value in all_values(self.whole):
+            if value.id not in seen or value.id not in self.values or _is_partial(value):
+                continue
+            reason = self._difference(seen[value.id], self.values[value.id])
+            if reason:
+                return f"{_name(value)}: {reason}"
+        return ""
+
+    def of_results(self, wanted: Arrays, found: Arrays) -> str:
+        """Return which result of the main function differs, in words, or ""."""
+        for number, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
+            real = actual[tuple(slice(size) for size in expected.shape)]
+            reason = difference(expected, real, whole=expected, rtol=self.rtol)
+            if reason:
+                return f"result {number} of the program {reason}"
+        return ""
+
+    def _difference(self, runs: Sequence[Array], local: LocalValue) -> str:
+        """Return in what the shards of a value differ from the whole one, in words, or ""."""
+        for device, interpreter in enumerate(self.devices.interpreters):
+            own = interpreter.seen.get(local.value.id, ())
+            if len(own) != len(runs):
+                return f"device {device} computes it {len(own)} times, one device {len(runs)} times"
+            for expected, actual in zip(runs, own, strict=True):
+                part = self.devices.parts(actual.shape, local.sharding, actual.ndim)[device]
+                wanted = expected[part]
+                real = actual[tuple(slice(size) for size in wanted.shape)]
+                reason = difference(wanted, real, whole=expected, rtol=self.rtol)
+                if reason:
+                    return f"on device {device} it {reason}"
+        return ""
+
+
+def _is_partial(value: Value) -> bool:
+    """Return whether devices may have parts of sums: what combines them comes behind."""
+    return any(user.name in _REDUCING for user in value.users)
+
+
+def _name(value: Value) -> str:
+    op = value.owner
+    if not isinstance(op, Op):
+        parent = op.parent_op
+        name = "" if parent is None else parent.name
+        return f"argument {value.index} of a region of {name}"
+    place = f" at {op.location}" if op.location else ""
+    number = f"result {value.index} of " if len(op.results) > 1 else ""
+    return f"{number}{op.name}{place}"

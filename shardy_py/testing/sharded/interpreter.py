@@ -1,0 +1,199 @@
+"""Programs run op by op, with a function on arrays for each op name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.ir.attributes import DenseElements, OpaqueElements
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.graph import Block, Op, Program, Region
+from shardy_py.ir.interfaces import IsTerminator, OpSemantics
+from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.testing.numeric.bench import Arrays, as_arrays
+from shardy_py.testing.numeric.pieces import Array, make_local
+from shardy_py.testing.sharded.collectives import COLLECTIVES, collective, own_op
+from shardy_py.testing.sharded.meeting import Meeting
+from shardy_py.testing.sharded.virtual_ops import SPACE
+
+Functions = Mapping[str, Callable[..., Any]]
+CALL, MANUAL = "func.call", "sdy.manual_computation"
+
+
+@define
+class Interpreter:
+    """Runs a program, or what one device does of it.
+
+    Attributes:
+        program: The program.
+        functions: The function of each op name; see `shardy_py.testing.run_sharded`.
+        semantics: What is known about ops.
+        device: The number of the device.
+        meeting: Where it meets the others.
+        seen: Every value of each result, by the id of the result, in the order of the run.
+    """
+
+    program: Program
+    functions: Functions
+    semantics: OpSemantics
+    device: int = 0
+    meeting: Meeting = field(factory=lambda: Meeting(1))
+    seen: dict[int, list[Array]] = field(factory=dict)
+
+    def run(self, name: str, arguments: Sequence[Array]) -> Arrays:
+        """Return the results of a function of the program.
+
+        Args:
+            name: Its name.
+            arguments: Its arguments.
+        """
+        return self._region(self.program.functions[name].regions[0], arguments, {})
+
+    def _region(self, region: Region, arguments: Sequence[Array], outer: Mapping[int, Array]) -> Arrays:
+        block: Block = region.block
+        if len(arguments) != len(block.arguments):
+            op = block.parent_op
+            message = f"its region has {len(block.arguments)} arguments, its function gives {len(arguments)}"
+            raise OptionError(Diagnostic("region-arguments", message, op=op.name if op else ""))
+        values = dict(outer)
+        for argument, array in zip(block.arguments, arguments, strict=True):
+            values[argument.id] = np.asarray(array)
+            self.seen.setdefault(argument.id, []).append(values[argument.id])
+        end = block.terminator
+        for op in block.ops:
+            operands = tuple(values[value.id] for value in op.operands)
+            if op is end and (not op.results or self.semantics.has_trait(op, IsTerminator)):
+                return operands
+            for result, array in zip(op.results, self._op(op, operands, values), strict=True):
+                values[result.id] = array
+                self.seen.setdefault(result.id, []).append(array)
+        return ()
+
+    def _op(self, op: Op, operands: Arrays, values: Mapping[int, Array]) -> Arrays:
+        if op.name in COLLECTIVES:
+            return (collective(op, self.device, self.meeting.exchange(self.device, op, operands[0])),)
+        if op.name.startswith(f"{SPACE}."):
+            return (np.asarray(own_op(op, self.device, operands)),)
+        if op.name == CALL:
+            return self.run(callee_of(op) or "", operands)
+        if op.name in self.functions:
+            return self._given(op, operands, values)
+        if is_constant(op):
+            return (constant_array(op),)
+        if op.name.startswith("sdy.") and len(op.results) == len(op.operands) and op.name != MANUAL:
+            # Where elements are changes; on whole tensors, nothing does.
+            return operands
+        if not op.results:
+            return ()
+        raise missing_functions([op.name])
+
+    def _given(self, op: Op, operands: Arrays, values: Mapping[int, Array]) -> Arrays:
+        function = self.functions[op.name]
+        wanted = _parameters(function)
+        extras: dict[str, Any] = {}
+        if "op" in wanted:
+            extras["op"] = op
+        if "regions" in wanted:
+            extras["regions"] = [self._callable(region, values) for region in op.regions]
+        if "local" in wanted:
+            shapes = [*(array.shape for array in operands), *(static_shape(item.type) or () for item in op.results)]
+            extras["local"] = make_local(shapes, len(operands))
+        with np.errstate(all="ignore"):
+            returned = function(*operands, **extras)
+        found = as_arrays(returned) if op.results else ()
+        if len(found) != len(op.results):
+            message = f"its function gives {len(found)} arrays, the op has {len(op.results)} results"
+            raise OptionError(Diagnostic("result-count", message, op.location, op.name))
+        for number, (array, result) in enumerate(zip(found, op.results, strict=True)):
+            shape = static_shape(result.type)
+            if shape is not None and array.shape != shape:
+                message = f"its function gives a result {number} of shape {array.shape} where the op has {result.type}"
+                hint = "a function that needs sizes takes them from its operands, or from a parameter 'op'"
+                raise OptionError(Diagnostic("result-shape", message, op.location, op.name, hint))
+        return found
+
+    def _callable(self, region: Region, values: Mapping[int, Array]) -> Callable[..., Any]:
+        def call(*arguments: Array) -> Any:
+            results = self._region(region, arguments, values)
+            return results[0] if len(results) == 1 else results
+
+        return call
+
+
+def is_constant(op: Op) -> bool:
+    """Return whether an op is a constant whose elements are an attribute."""
+    return not op.operands and isinstance(op.attributes.get("value"), (DenseElements, OpaqueElements, int, float))
+
+
+def constant_array(op: Op) -> Array:
+    """Return the elements of a constant."""
+    value, type_ = op.attributes["value"], op.results[0].type
+    if not isinstance(type_, TensorType):
+        return np.asarray(value)
+    shape, dtype = static_shape(type_) or (), numpy_dtype(type_.element_type)
+    if isinstance(value, (int, float)):
+        return np.full(shape, value, dtype)
+    if isinstance(value, DenseElements):
+        elements = np.array(value.values, dtype)
+        return np.full(shape, elements[0]) if elements.size == 1 else elements.reshape(shape)
+    text = str(value).removeprefix("dense<").partition("> :")[0]
+    if not text.startswith(("[", '"')):
+        return np.full(shape, _number(text, dtype))
+    return np.array(value.native).astype(dtype).reshape(shape)
+
+
+def missing_functions(names: Iterable[str]) -> OptionError:
+    """Return the error for ops that have no function."""
+    message = f"there is no function for {', '.join(sorted(set(names)))}"
+    return OptionError(Diagnostic("missing-function", message, hint="functions={'toy.add': lambda x, y: x + y}"))
+
+
+def check_program(program: Program, functions: Functions, semantics: OpSemantics) -> None:
+    """Check that a program can be run.
+
+    Raises:
+        OptionError: ops have no function.
+        UnsupportedError: the program has manual computations.
+    """
+    missing: set[str] = set()
+    for function in program.functions.values():
+        for region in function.regions:
+            _collect_missing(region, functions, semantics, missing)
+    if missing:
+        raise missing_functions(missing)
+
+
+def _collect_missing(region: Region, functions: Functions, semantics: OpSemantics, missing: set[str]) -> None:
+    for op in region.block.ops:
+        if op.name == MANUAL:
+            message = "the body is written for one device, and has no meaning on whole tensors"
+            raise UnsupportedError(Diagnostic("manual-computation", message, op.location, op.name))
+        own = op.name == CALL or op.name.startswith((f"{SPACE}.", "sdy.")) or is_constant(op)
+        if op.name in functions:
+            inner = op.regions if "regions" in _parameters(functions[op.name]) else ()
+            for part in inner:
+                _collect_missing(part, functions, semantics, missing)
+        elif op.results and not own and not semantics.has_trait(op, IsTerminator):
+            missing.add(op.name)
+
+
+def _number(text: str, dtype: Any) -> Any:
+    if text.startswith("0x"):
+        raw = int(text, 16).to_bytes(dtype.itemsize, "little")
+        return np.frombuffer(raw, dtype)[0]
+    return np.array(float(text) if "." in text or "e" in text else int(text)).astype(dtype)
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+    try:
+        return frozenset(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return frozenset()

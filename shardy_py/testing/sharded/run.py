@@ -1,0 +1,162 @@
+"""Local programs on virtual devices, compared value by value with the program on whole tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+from shardy_py.api.propagate import propagate
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph import Op
+from shardy_py.ir.local import LocalValue
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.program_copy import copy_program
+from shardy_py.ir.shardings import entry_arguments
+from shardy_py.plugins import Registry
+from shardy_py.testing.numeric.bench import Arrays
+from shardy_py.testing.numeric.data import make_operand
+from shardy_py.testing.numeric.pieces import Array
+from shardy_py.testing.sharded.collectives import COLLECTIVES
+from shardy_py.testing.sharded.comparison import Comparison
+from shardy_py.testing.sharded.devices import VirtualDevices
+from shardy_py.testing.sharded.interpreter import Functions, Interpreter, check_program
+from shardy_py.testing.sharded.virtual_ops import SPACE, VirtualOps
+from shardy_py.transforms.local.options import LocalOptions
+from shardy_py.transforms.local.pipeline import local_passes
+from shardy_py.transforms.run import run
+
+
+@frozen
+class ShardedRun:
+    """The outcome of a local program on virtual devices.
+
+    Args:
+        devices: The number of devices.
+        results: The results of the program on whole tensors.
+        found: The results of the devices, joined.
+        difference: What differs first, in words, or "".
+        gathered: The names of the ops that ran on gathered operands.
+        collectives: The collectives that each device runs, in the order of the program.
+    """
+
+    devices: int
+    results: Arrays
+    found: Arrays
+    difference: str
+    gathered: tuple[str, ...]
+    collectives: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True if the devices compute what the program computes on whole tensors."""
+        return not self.difference
+
+    def __str__(self) -> str:
+        verdict = self.difference or "the devices compute what the program computes on whole tensors"
+        lines = [f"{self.devices} devices: {verdict}"]
+        if self.collectives:
+            lines.append(f"collectives: {', '.join(self.collectives)}")
+        if self.gathered:
+            lines.append(f"gathered: {', '.join(self.gathered)}")
+        return "\n".join(lines)
+
+
+def run_sharded(
+    program: Any,
+    functions: Functions,
+    mesh: Any = None,
+    *arrays: Any,
+    in_shardings: Any = None,
+    plugins: Iterable[object] = (),
+    registry: Registry | None = None,
+    strict: bool = False,
+    rtol: float | None = None,
+    seed: int = 0,
+) -> ShardedRun:
+    """Run the local program of a program on virtual devices of numpy, and compare with the program on whole tensors.
+
+    No hardware and no compiler is involved: each op is one call of its function, collectives are computed here.
+
+    Args:
+        program: The program, in any form that `propagate` takes; its main function is called main.
+        functions: The function of each op name. It takes one array per operand and returns an array, or a tuple of
+            several. With a parameter ``op`` it gets the op, on a device the local one; with ``regions`` one function
+            per region, which takes and returns arrays; with ``local`` what a function for `check_rule_numerically`
+            gets.
+        mesh: For a program without a mesh: a mesh, as for `propagate`.
+        arrays: One array per argument; without any, random ones.
+        in_shardings: Shardings of arguments, as for `propagate`.
+        plugins: More plugins besides the installed ones.
+        registry: The definitions of ops; by default those of the plugins.
+        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands.
+        rtol: The largest difference of elements relative to the largest one; by default it depends on the dtype.
+        seed: The seed of random arguments.
+
+    Returns:
+        The outcome; its text names the first op whose shards are not those of the whole tensor.
+
+    Raises:
+        OptionError: an op has no function, or a function gives other shapes than its op has.
+        ShardyError: there is no local program.
+    """
+    result = propagate(
+        program, mesh, in_shardings=in_shardings, plugins=plugins, registry=registry, explicit_collectives=True
+    )
+    main = str(result.main.attributes["sym_name"])
+    whole, local = copy_program(result.program), copy_program(result.program)
+    check_program(whole, functions, result.registry)
+    given = _arguments(result.main, arrays, seed)
+    reference = Interpreter(whole, functions, result.registry)
+    wanted = reference.run(main, given)
+    values: dict[int, LocalValue] = {}
+    context = PassContext(evolve(result.registry, local_ops={SPACE: VirtualOps()}), local_values=values)
+    run(local, local_passes(LocalOptions(strict=strict)), context)
+    check_program(local, functions, result.registry)
+    devices = VirtualDevices(local, functions, result.registry, main)
+    joined = devices.run(given)
+    comparison = Comparison(whole, devices, values, rtol)
+    return ShardedRun(
+        devices.count,
+        wanted,
+        joined,
+        comparison.first_difference(reference.seen) or comparison.of_results(wanted, joined),
+        tuple(item.op for item in context.warnings if item.code == "gathered-op"),
+        tuple(op.name.removeprefix(f"{SPACE}.") for op in local.walk() if op.name in COLLECTIVES),
+    )
+
+
+def assert_runs_sharded(
+    program: Any, functions: Functions, mesh: Any = None, *arrays: Any, **settings: Any
+) -> ShardedRun:
+    """Assert that `run_sharded` finds no difference.
+
+    Args:
+        program: The program.
+        functions: The function of each op name.
+        mesh: For a program without a mesh: a mesh.
+        arrays: One array per argument; without any, random ones.
+        settings: The settings of `run_sharded`.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        AssertionError: the message names the first op whose shards are not those of the whole tensor.
+    """
+    found = run_sharded(program, functions, mesh, *arrays, **settings)
+    if not found.ok:
+        raise AssertionError(str(found))
+    return found
+
+
+def _arguments(main: Op, arrays: Sequence[Any], seed: int) -> list[Array]:
+    """Return the arguments of a function: the given ones, or random ones."""
+    arguments = entry_arguments(main)
+    if arrays and len(arrays) != len(arguments):
+        message = f"the program has {len(arguments)} arguments, given are {len(arrays)}"
+        raise OptionError(Diagnostic("argument-count", message, hint="give one whole array per argument, or none"))
+    generator = np.random.default_rng(seed)
+    return [np.asarray(item) for item in arrays] or [make_operand(value.type, generator) for value in arguments]

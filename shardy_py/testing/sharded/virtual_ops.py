@@ -1,0 +1,103 @@
+"""The ops of virtual devices for communication, which the interpreter computes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from shardy_py.errors import UnsupportedError
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
+from shardy_py.ir.types import TensorType, tensor
+from shardy_py.sharding.combiner import Combiner
+from shardy_py.testing.sharded.scalars import scalar_array
+
+SPACE = "virtual"
+
+
+@frozen
+class VirtualOps(LocalOps):
+    """Ops that no compiler knows: their attributes are Python values."""
+
+    def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
+        """Return the shards of each group, joined along a dimension."""
+        shape = list(value.shape)
+        shape[dim] *= len(groups[0])
+        return _emit(emit, "all_gather", [value], _like(value, shape), dim=dim, groups=groups)
+
+    def all_reduce(self, emit: LocalEmitter, value: Value, groups: Groups, combiner: Combiner) -> Value:
+        """Return the combination of the values of each group."""
+        return _emit(emit, "all_reduce", [value], value.type, groups=groups, combiner=combiner)
+
+    def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
+        """Return one part per device of the combination of the values of each group."""
+        shape = list(value.shape)
+        shape[dim] //= len(groups[0])
+        type_ = _like(value, shape)
+        return _emit(emit, "reduce_scatter", [value], type_, dim=dim, groups=groups, combiner=combiner)
+
+    def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
+        """Return the parts that the devices of each group send each other, joined along a dimension."""
+        shape = list(value.shape)
+        shape[split_dim] //= len(groups[0])
+        shape[concat_dim] *= len(groups[0])
+        dims = {"split_dim": split_dim, "concat_dim": concat_dim}
+        return _emit(emit, "all_to_all", [value], _like(value, shape), groups=groups, **dims)
+
+    def collective_permute(self, emit: LocalEmitter, value: Value, pairs: Pairs) -> Value:
+        """Return the value of the source of each device; zeros where it has none."""
+        return _emit(emit, "collective_permute", [value], value.type, pairs=tuple(pairs))
+
+    def offset(self, emit: LocalEmitter, table: Sequence[int] | None) -> Value:
+        """Return the scalar that a table has for the device; 0 without a table."""
+        return _emit(emit, "offset", [], tensor(dtype="i64"), table=None if table is None else tuple(table))
+
+    def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
+        """Return the part of a tensor at a start."""
+        return _emit(emit, "dynamic_slice", [value, *starts], _like(value, sizes), sizes=tuple(sizes))
+
+    def reshape(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
+        """Return the elements in another shape."""
+        return _emit(emit, "reshape", [value], _like(value, shape), shape=tuple(shape))
+
+    def transpose(self, emit: LocalEmitter, value: Value, permutation: Sequence[int]) -> Value:
+        """Return the tensor with its dimensions in another order."""
+        type_ = _like(value, [value.shape[dim] for dim in permutation])
+        return _emit(emit, "transpose", [value], type_, permutation=tuple(permutation))
+
+    def resize(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
+        """Return a tensor cut or extended at the high ends of its dimensions."""
+        return _emit(emit, "resize", [value], _like(value, shape), shape=tuple(shape))
+
+    def mask(self, emit: LocalEmitter, value: Value, dim: int, count: Value | int, fill: Value) -> Value:
+        """Return a tensor with a scalar in the place of all but the first elements along a dimension."""
+        if isinstance(count, int):
+            return _emit(emit, "mask", [value, fill], value.type, dim=dim, count=count)
+        return _emit(emit, "mask", [value, fill, count], value.type, dim=dim)
+
+    def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
+        """Return a constant scalar; None where the element type has no such number."""
+        try:
+            array = scalar_array(element_type, number)
+        except UnsupportedError:
+            return None
+        return None if array is None else _emit(emit, "scalar", [], tensor(dtype=element_type), number=array)
+
+    def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
+        """Return nothing: every constant is made whole, and then cut."""
+        return None
+
+    def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
+        """Return the constant of an op as it is."""
+        return emit.op_like(op, (), [op.results[0].type]).result
+
+
+def _emit(emit: LocalEmitter, kind: str, operands: Sequence[Value], type_: object, **attributes: object) -> Value:
+    return emit.op(f"{SPACE}.{kind}", operands, [type_], attributes).result  # type: ignore[list-item]
+
+
+def _like(value: Value, shape: Sequence[int]) -> TensorType:
+    if not isinstance(value.type, TensorType):
+        raise TypeError(f"{value.type} is no tensor")
+    return TensorType(tuple(shape), value.type.element_type)

@@ -1,0 +1,94 @@
+"""Run local programs on host devices, compare with one device, and print a JSON object a line for each.
+
+Started by test_local_programs.py in a process of its own: JAX counts its devices once, and XLA may end the process.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import shardy_py as sdy
+from shardy_py.errors import ShardyError
+from shardy_py.ir.types import TensorType
+from shardy_py.targets.jax.deviations import compare_results
+from shardy_py.targets.jax.host import use_devices
+from shardy_py.targets.jax.inputs import random_inputs
+from shardy_py.targets.jax.unsharded import compile_unsharded, has_manual_computations, without_shardings
+from shardy_py.targets.local.replicas import as_replicas
+from shardy_py.targets.local.run_worker import run
+from tests.conformance.run_program import random_results
+
+DEVICES = 16
+
+
+def check(text: str) -> dict[str, Any]:
+    """Return what became of a program."""
+    result = sdy.propagate(text, explicit_collectives=True)
+    program = result.program
+    if max((mesh.total_size for mesh in program.meshes.values()), default=1) > DEVICES:
+        return {"status": "too many devices"}
+    values = [value for op in program.walk() for value in op.results if isinstance(value.type, TensorType)]
+    if not all(value.type.is_static for value in values):
+        return {"status": "dynamic"}
+    try:
+        local = result.local()
+    except ShardyError as error:
+        return {"status": "refused", "reason": error.diagnostics[0].show("error").splitlines()[0]}
+    gathered = Counter(item.op for item in local.warnings if item.code == "gathered-op")
+    answer = {"gathered": dict(gathered), "ops": sum(1 for _ in local.program.walk())}
+    inputs = random_inputs(program, result.main)
+    shards = [
+        port.split(array, local.device_count, number)
+        for number, (port, array) in enumerate(zip(local.arguments, inputs, strict=True))
+    ]
+    try:
+        wanted = _whole(text, result, inputs)
+    except Exception as error:
+        return answer | {"status": "no reference", "reason": str(error).splitlines()[0][:200]}
+    try:
+        found = run(as_replicas(local.module), local.device_count, shards)
+        joined = [
+            port.join(parts, number) for number, (port, parts) in enumerate(zip(local.results, found, strict=True))
+        ]
+    except Exception as error:
+        return answer | {"status": "failed", "reason": str(error).splitlines()[0][:300]}
+    skipped = random_results(program)
+    lines = [(number, item) for number, item in enumerate(compare_results(joined, wanted)) if number not in skipped]
+    apart = [f"{number}: {item}" for number, item in lines if not item.is_within]
+    largest = max((item.relative for _, item in lines), default=0.0)
+    return answer | {"status": "differs" if apart else "equal", "apart": apart[:5], "largest": largest}
+
+
+def _whole(text: str, result: sdy.Result, inputs: list[Any]) -> list[Any]:
+    """Return the results of the program without shardings."""
+    if has_manual_computations(result.program) or "manual_computation" in text:
+        return [np.asarray(value) for value in compile_unsharded(text, semantics=result.registry)(*inputs)]
+    return [parts[0] for parts in run(as_replicas(without_shardings(text)), 1, [array[None] for array in inputs])]
+
+
+def main() -> None:
+    """Check the programs that are named on the command line."""
+    use_devices(DEVICES)
+    for name in sys.argv[1:]:
+        start = perf_counter()
+        print(json.dumps({"start": Path(name).name}), flush=True)
+        try:
+            answer = check(gzip.decompress(Path(name).read_bytes()).decode())
+        except ShardyError as error:
+            answer = {"status": "refused", "reason": error.diagnostics[0].show("error").splitlines()[0]}
+        except Exception as error:
+            answer = {"status": "broken", "reason": f"{type(error).__name__}: {error}"[:300]}
+        seconds = round(perf_counter() - start, 1)
+        print(json.dumps({"name": Path(name).name.removesuffix(".mlir.gz"), "seconds": seconds, **answer}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Local programs on virtual devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("jaxlib", reason="programs are MLIR text")
+
+import shardy_py as sdy  # noqa: E402
+from shardy_py.errors import OptionError, UnsupportedError  # noqa: E402
+from shardy_py.testing import assert_runs_sharded, run_sharded  # noqa: E402
+
+MESH = 'sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[2, 0, 3, 1]>\n'
+X = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
+XY = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}'
+PURE = [sdy.Pure]
+
+
+def plugin(**changes: Any) -> Any:
+    """Return a plugin with a small dialect.
+
+    Args:
+        changes: Other arguments of its op ``my.sum``.
+    """
+    my = sdy.Dialect("my")
+    my.op("my.add", traits=[sdy.Elementwise, *PURE], rule="..., ... -> ...")
+    my.op("my.matmul", rule="i k, k j -> i j", reduction="k", traits=PURE)
+    my.op("my.zeros", traits=[sdy.ConstantLike, *PURE], local=sdy.local_by_types)
+    my.op("my.loop", data_flow=sdy.LoopDataFlow(), traits=[sdy.RecursiveMemoryEffects])
+    my.op("my.yield", traits=[sdy.IsTerminator, *PURE])
+    my.op("my.sum", traits=PURE, **{"rule": "i j -> i", "reduction": "j", **changes})
+    my.op("my.cumsum", traits=PURE, rule="i j -> i j")
+
+    class Plugin:
+        @staticmethod
+        @sdy.hookimpl
+        def shardy_register_dialects() -> list[sdy.Dialect]:
+            return [my]
+
+    return Plugin()
+
+
+def loop(value: Any, regions: Any) -> Any:
+    """Run a body three times."""
+    for _ in range(3):
+        value = regions[0](value)
+    return value
+
+
+FUNCTIONS = {
+    "my.add": np.add,
+    "my.matmul": np.matmul,
+    "my.zeros": lambda op: np.zeros(op.results[0].shape),
+    "my.loop": loop,
+    "my.sum": lambda x: x.sum(1),
+    "my.cumsum": lambda x: x.cumsum(1),
+}
+LOOP = (
+    MESH
+    + f"""func.func @main(%x: tensor<8x16xf32> {X}, %w: tensor<16x32xf32>
+    {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"y"}}]>}}, %v: tensor<32x16xf32>) -> tensor<8x16xf32> {{
+  %bias = "my.zeros"() : () -> tensor<8x32xf32>
+  %dot = "my.matmul"(%x, %w) : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %sum = "my.add"(%dot, %bias) : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>
+  %out = "my.loop"(%sum) ({{
+  ^bb0(%carried: tensor<8x32xf32>):
+    %next = "my.add"(%carried, %sum) : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>
+    "my.yield"(%next) : (tensor<8x32xf32>) -> ()
+  }}) : (tensor<8x32xf32>) -> tensor<8x32xf32>
+  %o = call @product(%out, %v) : (tensor<8x32xf32>, tensor<32x16xf32>) -> tensor<8x16xf32>
+  return %o : tensor<8x16xf32>
+}}
+func.func private @product(%a: tensor<8x32xf32>, %b: tensor<32x16xf32>) -> tensor<8x16xf32> {{
+  %o = "my.matmul"(%a, %b) : (tensor<8x32xf32>, tensor<32x16xf32>) -> tensor<8x16xf32>
+  return %o : tensor<8x16xf32>
+}}"""
+)
+
+
+def one_op(name: str, result: str) -> str:
+    """Return a program of one op on a tensor that is sharded in both dimensions."""
+    return (
+        MESH
+        + f"""func.func @main(%x: tensor<4x8xf32> {XY}) -> {result} {{
+      %0 = "my.{name}"(%x) : (tensor<4x8xf32>) -> {result}
+      %1 = "my.add"(%0, %0) : ({result}, {result}) -> {result}
+      return %1 : {result}
+    }}"""
+    )
+
+
+def test_a_dialect_runs_on_shards() -> None:
+    """Loops, calls, constants and contractions of a user's dialect give on shards what they give on whole tensors."""
+    x, w, v = (np.random.default_rng(0).normal(size=shape) for shape in ((8, 16), (16, 32), (32, 16)))
+    run = assert_runs_sharded(LOOP, FUNCTIONS, None, x, w, v, plugins=[plugin()])
+    np.testing.assert_allclose(run.found[0], 4 * x @ w @ v)
+    assert (run.devices, run.collectives, run.gathered) == (4, ("all_reduce",), ())
+
+
+def test_a_rule_that_claims_too_much_is_found() -> None:
+    """A running sum does not pass through along its dimension: the first op that differs is that sum."""
+    run = run_sharded(one_op("cumsum", "tensor<4x8xf32>"), FUNCTIONS, plugins=[plugin()])
+    assert not run.ok
+    assert run.difference.startswith("my.cumsum at ")
+    with pytest.raises(AssertionError, match=r"my\.cumsum at .* on device 0"):
+        assert_runs_sharded(one_op("cumsum", "tensor<4x8xf32>"), FUNCTIONS, plugins=[plugin()])
+
+
+def test_a_wrong_combiner_is_found() -> None:
+    """Where maxima of shards are added, the collective behind them is the first op that differs."""
+    functions = FUNCTIONS | {"my.sum": lambda x: x.max(1)}
+    text = one_op("sum", "tensor<4xf32>")
+    assert run_sharded(text, functions, plugins=[plugin()]).difference.startswith("sdy.all_reduce")
+    assert_runs_sharded(text, functions, plugins=[plugin(combiner=sdy.Combiner.MAX)])
+
+
+def test_ops_without_a_rule_run_whole() -> None:
+    """An op that says nothing gets whole operands, and the program is right all the same."""
+    text = one_op("sum", "tensor<4xf32>")
+    run = assert_runs_sharded(text, FUNCTIONS, plugins=[plugin(rule=None, reduction=())])
+    assert "all_gather" in run.collectives
+
+
+def test_a_mesh_may_be_given() -> None:
+    """A program without a mesh gets one, and the shardings of its arguments."""
+    text = one_op("sum", "tensor<4xf32>").replace(MESH, "").replace(XY, "")
+    run = assert_runs_sharded(text, FUNCTIONS, {"x": 4}, in_shardings={0: (None, "x")}, plugins=[plugin()])
+    assert run.collectives == ("all_reduce",)
+
+
+@pytest.mark.parametrize("combiner", [sdy.Combiner.ADD, sdy.Combiner.MAX, sdy.Combiner.MIN, sdy.Combiner.MUL])
+def test_uneven_shards_see_real_elements_only(combiner: sdy.Combiner) -> None:
+    """Where a dimension does not divide, padding holds NaN, and no reduction sees it."""
+    text = one_op("sum", "tensor<5xf32>").replace("4x8x", "5x7x")
+    function = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}[combiner.value]
+    functions = FUNCTIONS | {"my.sum": lambda x: function.reduce(x, 1)}
+    assert_runs_sharded(text, functions, plugins=[plugin(combiner=combiner)])
+
+
+def test_missing_functions_are_named() -> None:
+    """All ops without a function are named before anything runs."""
+    with pytest.raises(OptionError, match=r"no function for my\.add, my\.matmul"):
+        run_sharded(LOOP, {"my.zeros": np.zeros, "my.loop": loop}, plugins=[plugin()])
+
+
+def test_functions_give_what_ops_have() -> None:
+    """A function that gives the shape of the whole tensor on a device is refused there."""
+    functions = FUNCTIONS | {"my.zeros": lambda: np.zeros((8, 32))}
+    with pytest.raises(OptionError, match=r"my\.zeros.*shape \(8, 32\) where the op has tensor<4x16xf32>"):
+        run_sharded(LOOP, functions, plugins=[plugin()])
+
+
+def test_devices_stay_together() -> None:
+    """Devices of which some end a loop before a collective that others come to are an error, not a deadlock."""
+    text = LOOP.replace('"my.add"(%carried, %sum)', '"my.add"(%carried, %carried)').replace(
+        '%next = "my.add"(%carried, %carried) : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>',
+        '%p = "my.matmul"(%carried, %v) : (tensor<8x32xf32>, tensor<32x16xf32>) -> tensor<8x16xf32>\n'
+        '%next = "my.matmul"(%p, %w) : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>',
+    )
+
+    def until_large(value: Any, regions: Any) -> Any:
+        for _ in range(int(abs(value[0, 0]) * 7) % 5):
+            value = regions[0](value)
+        return value
+
+    with pytest.raises((UnsupportedError, AssertionError), match="not all devices come to this collective"):
+        assert_runs_sharded(text, FUNCTIONS | {"my.loop": until_large}, plugins=[plugin()])
