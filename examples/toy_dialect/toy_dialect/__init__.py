@@ -5,7 +5,7 @@ import shardy_py as sdy
 toy = sdy.Dialect("toy")
 
 toy.op("toy.add", rule="..., ... -> ...", traits=[sdy.Elementwise, sdy.Pure])
-toy.op("toy.zeros", traits=[sdy.ConstantLike, sdy.Pure])
+toy.op("toy.zeros", traits=[sdy.ConstantLike, sdy.Pure], local=sdy.local_by_types)
 toy.op("toy.window", rule="i j -> i j", need_replication="j", traits=[sdy.ConstantFoldable, sdy.Pure])
 toy.op("toy.matmul", rule="... k, k j -> ... j", reduction="k", traits=[sdy.Pure])
 # Every element needs the sum of squares of its row, and the weights go along the row.
