@@ -1,4 +1,4 @@
-"""What the ops of virtual devices compute."""
+"""Collectives of virtual devices, and their other ops, on arrays."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def neutral_value(combiner: Combiner, dtype: Any) -> Any:
 
 
 def poison(dtype: Any) -> Any:
-    """Return what no program may look at."""
+    """Return an element that no program may look at."""
     if dtype.kind in "biu":
         return True if dtype.kind == "b" else np.iinfo(dtype).max
     return np.nan
