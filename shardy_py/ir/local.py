@@ -177,7 +177,7 @@ class LocalOps(Protocol):
             operands: The shapes of its padded operands.
             results: The types of its padded results.
         """
-        ...
+        return None
 
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""
