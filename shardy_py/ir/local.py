@@ -187,6 +187,26 @@ class LocalOps(Protocol):
         """Return the constant of an op as it is."""
         ...
 
+    def on_device(
+        self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
+    ) -> Sequence[Value]:
+        """Return what ops give that run on one device only; the others have zeros, and tokens of their own.
+
+        Args:
+            emit: Where the ops go.
+            device: The number of the device.
+            types: The types of the results.
+            run: Adds the ops that run on the device, and returns their results.
+
+        Raises:
+            CannotLocalize: the dialect has no ops for that.
+        """
+        raise no_local_form("the dialect has no ops that run on one device only")
+
+    def for_replicas(self) -> LocalOps:
+        """Return the ops for devices that are replicas of a program, and not partitions."""
+        return self
+
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op of a local program is, or None."""
         return None

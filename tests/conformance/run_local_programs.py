@@ -79,7 +79,7 @@ def main() -> None:
     use_devices(DEVICES)
     for name in sys.argv[1:]:
         start = perf_counter()
-        print(json.dumps({"start": Path(name).name}), flush=True)
+        print(json.dumps({"start": name}), flush=True)
         try:
             answer = check(gzip.decompress(Path(name).read_bytes()).decode())
         except ShardyError as error:
@@ -87,7 +87,7 @@ def main() -> None:
         except Exception as error:
             answer = {"status": "broken", "reason": f"{type(error).__name__}: {error}"[:300]}
         seconds = round(perf_counter() - start, 1)
-        print(json.dumps({"name": Path(name).name.removesuffix(".mlir.gz"), "seconds": seconds, **answer}), flush=True)
+        print(json.dumps({"name": name, "seconds": seconds, **answer}), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.ir.graph import Program
+from shardy_py.ir.op_names import MESH
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.jax.arguments import array_types
-from shardy_py.targets.jax.devices import device_count
+from shardy_py.targets.jax.devices import device_count, extend_mesh
 from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.targets.local.local_program import LocalProgram
 from shardy_py.targets.local.port import make_ports
@@ -45,7 +46,7 @@ def make_local_program(
         message = "the module has no function named main"
         raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
     _refuse_side_effects(program)
-    mesh = _mesh(program)
+    mesh = _extend_meshes(program)
     types = array_types(entry_arguments(main), "argument"), array_types(main.function_results, "result")
     context = PassContext(registry)
     run_on_attributes(program, [NumberGlobalDevicesPass(), *local_passes(options, padding)], context)
@@ -74,12 +75,15 @@ def _refuse_side_effects(program: Program) -> None:
             raise UnsupportedError(Diagnostic("side-effects", message, op.location, op.name, hint))
 
 
-def _mesh(program: Program) -> Mesh:
-    """Return the mesh over all devices, over which every other one must be, too; that of one device without meshes."""
+def _extend_meshes(program: Program) -> Mesh:
+    """Give each mesh all devices, with another axis if need be, and return the first one; one device without meshes."""
     count = device_count(program.meshes.values())
-    for mesh in program.meshes.values():
-        if mesh.total_size not in (count, 0) and mesh.axes:
-            message = f"the mesh {mesh} is not over all {count} devices"
-            hint = "give it an axis for the others, along which everything is replicated"
-            raise UnsupportedError(Diagnostic("meshes-do-not-fit", message, hint=hint))
+    for op in program.body.ops:
+        if op.name != MESH:
+            continue
+        mesh = op.attributes["mesh"]
+        if mesh.axes and mesh.total_size != count:
+            op.attributes["mesh"] = extend_mesh(mesh, count)
+            if "stablehlo.mesh" in op.attributes:
+                del op.attributes["stablehlo.mesh"]
     return next((mesh for mesh in program.meshes.values() if mesh.axes and mesh.total_size == count), Mesh())

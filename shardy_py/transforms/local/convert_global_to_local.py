@@ -38,6 +38,8 @@ class ConvertGlobalToLocalPass:
             must be sharded as its rule asks for.
         gather_unsupported_ops: Whether an op without a local form runs on gathered operands, with a warning; otherwise
             it is an error.
+        replica_count: The number of replicas that the program runs as.
+        partition_count: The number of its partitions. With one of them and several replicas, devices are replicas.
         padding: A number that the padding of all values shall hold, for tests: results must not depend on it. NaN and
             large numbers show where padding counts.
     """
@@ -48,6 +50,8 @@ class ConvertGlobalToLocalPass:
     combine_multi_dimension_reduce_scatter: bool = False
     trust_shardings: bool = True
     gather_unsupported_ops: bool = False
+    replica_count: int = 1
+    partition_count: int = 1
     padding: float | None = field(default=None, metadata=NO_TEXT)
 
     def run(self, program: Program, context: PassContext) -> None:
@@ -59,6 +63,8 @@ class ConvertGlobalToLocalPass:
         options = CollectiveOptions(self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter)
         fallback = Fallback(options, self.trust_shardings, self.gather_unsupported_ops, context.warnings)
         ops = find_local_ops(program, context.semantics)
+        if self.replica_count > 1 and self.partition_count <= 1:
+            ops = ops.for_replicas()
         channels = count(_last_channel(program) + 1).__next__
         values = context.local_values
         Converter(program, context.semantics, ops, options, fallback, channels, self.padding, values).run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shardy_py.ir.passes import Pass
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.local.options import LocalOptions
+from shardy_py.transforms.local.resolve_single_device_sharding import ResolveSingleDeviceShardingPass
 
 
 def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[Pass, ...]:
@@ -15,6 +16,8 @@ def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[P
         padding: A number for the padding of all values; None leaves there what ops make of it.
     """
     return (
+        # Conversion knows shardings over all devices only.
+        ResolveSingleDeviceShardingPass(),
         ConvertGlobalToLocalPass(
             per_dim_all_gather=options.per_dim_all_gather,
             combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from shardy_dialects.stablehlo.local.device import fold_device
 from shardy_dialects.stablehlo.local.literals import constant_literal, literal
@@ -36,24 +36,30 @@ _GROUPS = {
 
 @frozen
 class StablehloLocalOps(LocalOps):
-    """The ops of StableHLO, with replica groups, channels and partition ids."""
+    """The ops of StableHLO, with replica groups, channels and partition ids.
+
+    Args:
+        are_replicas: Whether devices are replicas: they have replica ids, and their collectives no channels.
+    """
+
+    are_replicas: bool = False
 
     def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
         """Return the shards of each group, joined along a dimension."""
         shape = list(value.shape)
         shape[dim] *= len(groups[0])
-        return _collective(emit, "all_gather", value, shape, {"all_gather_dim": dim, **_groups(groups)})
+        return self._collective(emit, "all_gather", value, shape, {"all_gather_dim": dim, **_groups(groups)})
 
     def all_reduce(self, emit: LocalEmitter, value: Value, groups: Groups, combiner: Combiner) -> Value:
         """Return the combination of the values of each group."""
-        return _collective(emit, "all_reduce", value, value.shape, _groups(groups), _body(emit, value, combiner))
+        return self._collective(emit, "all_reduce", value, value.shape, _groups(groups), _body(emit, value, combiner))
 
     def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
         """Return one part per device of the combination of the values of each group."""
         shape = list(value.shape)
         shape[dim] //= len(groups[0])
         attributes = {"scatter_dimension": dim, **_groups(groups)}
-        return _collective(emit, "reduce_scatter", value, shape, attributes, _body(emit, value, combiner))
+        return self._collective(emit, "reduce_scatter", value, shape, attributes, _body(emit, value, combiner))
 
     def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
         """Return the parts that the devices of each group send each other, joined along a dimension."""
@@ -66,12 +72,12 @@ class StablehloLocalOps(LocalOps):
             "split_count": count,
             "replica_groups": dense(groups),
         }
-        return _collective(emit, "all_to_all", value, shape, attributes)
+        return self._collective(emit, "all_to_all", value, shape, attributes)
 
     def collective_permute(self, emit: LocalEmitter, value: Value, pairs: Pairs) -> Value:
         """Return the value of the source of each device; zeros where it has none."""
         attributes = {"source_target_pairs": dense([tuple(pair) for pair in pairs])}
-        return _collective(emit, "collective_permute", value, value.shape, attributes)
+        return self._collective(emit, "collective_permute", value, value.shape, attributes)
 
     def offset(self, emit: LocalEmitter, table: Sequence[int] | None) -> Value:
         """Return the scalar that a table has for the device; 0 without a table."""
@@ -79,7 +85,7 @@ class StablehloLocalOps(LocalOps):
         if table is None:
             zero = RawAttribute("dense<0> : tensor<i64>")
             return emit.op("stablehlo.constant", (), [scalar], {"value": zero}).result
-        device = emit.op("stablehlo.partition_id", (), [tensor(dtype="ui32")]).result
+        device = self._number(emit)
         index = emit.op("stablehlo.convert", [device], [scalar]).result
         entries = tensor(len(table), dtype="i64")
         known = emit.op("stablehlo.constant", (), [entries], {"value": dense(table)}).result
@@ -158,6 +164,57 @@ class StablehloLocalOps(LocalOps):
         """Return the constant of an op as it is."""
         return emit.op("stablehlo.constant", (), [op.results[0].type], {"value": op.attributes["value"]}).result
 
+    def on_device(
+        self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
+    ) -> Sequence[Value]:
+        """Return what ops give that run on one device only; the others have zeros, and tokens of their own."""
+        scalar = tensor(dtype="i64")
+        number = self._number(emit)
+        index = emit.op("stablehlo.convert", [number], [scalar]).result
+        value = {"value": RawAttribute(f"dense<{device}> : tensor<i64>")}
+        wanted = emit.op("stablehlo.constant", (), [scalar], value).result
+        direction = {"comparison_direction": RawAttribute("#stablehlo<comparison_direction EQ>")}
+        is_here = emit.op("stablehlo.compare", [index, wanted], [tensor(dtype="i1")], direction).result
+        regions = [
+            _returning(emit, run),
+            _returning(emit, lambda inside: [self._nothing(inside, type_) for type_ in types]),
+        ]
+        return emit.op("stablehlo.if", [is_here], types, regions=regions).results
+
+    def _nothing(self, emit: LocalEmitter, type_: Type) -> Value:
+        """Return zeros, or a token."""
+        if not isinstance(type_, TensorType):
+            return emit.op("stablehlo.create_token", (), [type_]).result
+        text = constant_literal(0, type_.element_type)
+        if text is None:
+            raise no_local_form(f"there is no zero of the type {type_}")
+        return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
+
+    def for_replicas(self) -> LocalOps:
+        """Return the ops for devices that are replicas of a program, and not partitions."""
+        return evolve(self, are_replicas=True)
+
+    def _number(self, emit: LocalEmitter) -> Value:
+        """Return the number of the device."""
+        name = "stablehlo.replica_id" if self.are_replicas else "stablehlo.partition_id"
+        return emit.op(name, (), [tensor(dtype="ui32")]).result
+
+    def _collective(
+        self,
+        emit: LocalEmitter,
+        kind: str,
+        value: Value,
+        shape: Sequence[int],
+        attributes: Mapping[str, Any],
+        regions: Sequence[Region] = (),
+    ) -> Value:
+        own = dict(attributes)
+        if self.are_replicas:
+            own.pop("use_global_device_ids", None)
+        else:
+            own["channel_handle"] = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
+        return emit.op(f"stablehlo.{kind}", [value], [_like(value, shape)], own, regions).result
+
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op is, or None."""
         kind = op.name.removeprefix("stablehlo.")
@@ -171,18 +228,12 @@ class StablehloLocalOps(LocalOps):
         fold_device(program, device)
 
 
-def _collective(
-    emit: LocalEmitter,
-    kind: str,
-    value: Value,
-    shape: Sequence[int],
-    attributes: Mapping[str, Any],
-    regions: Sequence[Region] = (),
-) -> Value:
-    channel = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
-    named = {**attributes, "channel_handle": channel}
-    made = emit.op(f"stablehlo.{kind}", [value], [_like(value, shape)], named, regions)
-    return made.result
+def _returning(emit: LocalEmitter, run: Callable[[LocalEmitter], Sequence[Value]]) -> Region:
+    """Return a region that hands on what a function makes in it."""
+    block = Block(emit.program)
+    inside = LocalEmitter(emit.program, block, emit.next_channel)
+    inside.op("stablehlo.return", run(inside))
+    return Region([block])
 
 
 def _groups(groups: Groups) -> dict[str, Any]:

@@ -1,0 +1,83 @@
+"""Every program runs without a partitioner: its local program gives on host devices what one device gives."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="running programs needs jax")
+
+from tests.conformance.conformance_data import DATA, need
+from tests.conformance.local_answers import answers
+
+need("programs")
+
+FILES = sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: path.stat().st_size)
+PROCESSES = 2
+WORKER = "tests.conformance.run_local_programs"
+
+REFUSED = {
+    "hand_replica_id": "device-number",
+    "hand_tokens": "side-effects",
+    "host_offload_remat": "side-effects",
+    "unordered_effects_in_loop": "side-effects",
+}
+"""Programs without a local program, with the codes of the errors."""
+WITHOUT_REFERENCE = {
+    "custom_partitioning_rule": "No registered implementation",
+    "hand_dynamic_conv": "can't be translated to XLA HLO",
+    "hand_sdy_custom_sharding_rule_on_op": "No registered implementation",
+    "hand_unary_einsum": "can't be translated to XLA HLO",
+    "linalg_svd_cuda": "No FFI handler registered",
+    "moe_ragged_tpu": "is not supported by XLA:CPU",
+}
+"""Programs that XLA does not compile for one host device either, with its words."""
+NOT_RUN = {"big_mesh_64_5d": "64 devices"}
+"""Programs that are not run here, with the reason."""
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict[str, Any]]:
+    """What became of each program."""
+    shares = [[str(path) for path in FILES[number::PROCESSES]] for number in range(PROCESSES)]
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        rows = [row for share in pool.map(lambda files: list(answers(WORKER, files)), shares) for row in share]
+    return {Path(row["name"]).name.removesuffix(".mlir.gz"): row for row in rows}
+
+
+def table(found: dict[str, dict[str, Any]]) -> str:
+    """Return what became of each program, one a line."""
+    lines = []
+    for name, row in sorted(found.items()):
+        gathered = ", ".join(f"{count} {op}" for op, count in sorted(row.get("gathered", {}).items()))
+        lines.append(
+            f"{name:40} {row['status']:14} {row.get('ops', ''):>6}  {gathered} {row.get('reason', '')}".rstrip()
+        )
+    return "\n".join(lines)
+
+
+@pytest.mark.conformance
+def test_local_programs_compute_the_same(found: dict[str, dict[str, Any]]) -> None:
+    """All programs with static shapes give what one device gives, and devices with the same part agree."""
+    print(table(found))
+    wrong = {name: row for name, row in found.items() if row["status"] in ("differs", "failed", "crash", "broken")}
+    assert not wrong, json.dumps(wrong, indent=1)
+    assert len(found) == len(FILES)
+    assert sum(row["status"] == "equal" for row in found.values()) >= len(FILES) - 20
+
+
+@pytest.mark.conformance
+def test_programs_that_are_not_compared_have_a_reason(found: dict[str, dict[str, Any]]) -> None:
+    """What is refused, and what XLA does not run on one device, is listed with the reason."""
+    refused = {name: row["reason"] for name, row in found.items() if row["status"] == "refused"}
+    assert refused.keys() <= REFUSED.keys(), refused
+    assert all(f"[{REFUSED[name]}]" in reason for name, reason in refused.items()), refused
+    missing = {name: row["reason"] for name, row in found.items() if row["status"] == "no reference"}
+    assert missing.keys() <= WITHOUT_REFERENCE.keys(), missing
+    assert all(WITHOUT_REFERENCE[name] in reason for name, reason in missing.items()), missing
+    others = {name for name, row in found.items() if row["status"] == "too many devices"}
+    assert others <= NOT_RUN.keys()
