@@ -21,7 +21,6 @@ PROCESSES = 2
 WORKER = "tests.conformance.run_local_programs"
 
 REFUSED = {
-    "hand_replica_id": "device-number",
     "hand_tokens": "side-effects",
     "host_offload_remat": "side-effects",
     "unordered_effects_in_loop": "side-effects",

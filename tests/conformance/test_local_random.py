@@ -18,7 +18,7 @@ from tests.conformance.local_answers import answers
 WORKER = "tests.conformance.run_local_random"
 FIRST = int(os.environ.get("SHARDY_FUZZ_SEED", "0"))
 FEW, MANY = (int(os.environ.get("SHARDY_FUZZ_PROGRAMS", default)) for default in ("12", "500"))
-NOT_COMPARED = ("large", "too many devices", "no reference", "dynamic")
+NOT_COMPARED = ("large", "order", "too many devices", "no reference", "dynamic")
 """Answers about programs that are not run, or that XLA does not run on one device."""
 
 

@@ -14,7 +14,7 @@ from shardy_py.sharding.tensor import TensorSharding
 _LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
-def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, permutes: bool = False) -> set[int]:
+def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = False) -> set[int]:
     """Return the factors along which the tensors of an op are not sharded alike, or axes cannot be handed to factors.
 
     A factor whose kind asks for replication or a permutation is among them where it is sharded, and so is one that
@@ -23,7 +23,8 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, permutes: bool = 
     Args:
         shard: The op with its operands on the device.
         rule: Its rule.
-        permutes: Whether the op sees itself to factors that need a permutation.
+        has_form: Whether the op has a form of its own: then it sees itself to factors that need a permutation, and to
+            those that only results have, of which it makes a part.
     """
     found: dict[int, tuple[AxisRef, ...]] = {}
     result: set[int] = set()
@@ -41,9 +42,11 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, permutes: bool = 
     for factor in found:
         seen = {own[factor] for own in axes if factor in own}
         is_cut = seen != {()}
-        if len(seen) > 1 or (is_cut and (rule.kind(factor) not in _LOCAL or _gets_lost(factor, rule))):
+        needs_whole = rule.kind(factor) not in _LOCAL or _gets_lost(factor, rule)
+        is_made = not has_form and not _is_in_operands(factor, rule)
+        if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
             result.add(factor)
-    return result - set(rule.permutation_factors) if permutes else result
+    return result - set(rule.permutation_factors) if has_form else result
 
 
 def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:
@@ -73,6 +76,10 @@ def _gets_lost(factor: int, rule: OpShardingRule) -> bool:
     """Return whether a result lacks a factor along which nothing is reduced."""
     lacks = any(all(factor not in dim for dim in mapping) for mapping in rule.result_mappings)
     return lacks and rule.kind(factor) is not FactorKind.REDUCTION
+
+
+def _is_in_operands(factor: int, rule: OpShardingRule) -> bool:
+    return any(factor in dim for mapping in rule.operand_mappings for dim in mapping)
 
 
 def _shardings(shard: Shard) -> list[TensorSharding | None]:

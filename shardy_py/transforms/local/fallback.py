@@ -117,7 +117,7 @@ class Fallback:
                 raise no_local_form("an attribute may hold the size of a sharded dimension")
         if rule is None or self.trust_shardings:
             return
-        if disagreeing_factors(shard, rule, permutes=form is not None):
+        if disagreeing_factors(shard, rule, has_form=form is not None):
             raise no_local_form("its tensors are not sharded as its rule asks for")
         if reduced_axes(shard, rule):
             _check_reductions(op, shard, rule, starts_once=form is not None)

@@ -18,7 +18,7 @@ from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.types import TensorType, Type, static_shape, tensor
 from shardy_py.sharding.combiner import Combiner
 
-_COMBINING = {
+COMBINING = {
     Combiner.ADD: "stablehlo.add",
     Combiner.MUL: "stablehlo.multiply",
     Combiner.MIN: "stablehlo.minimum",
@@ -26,6 +26,7 @@ _COMBINING = {
     Combiner.AND: "stablehlo.and",
     Combiner.OR: "stablehlo.or",
 }
+"""The op of each combiner."""
 
 _GROUPS = {
     **dict.fromkeys(("all_gather", "all_reduce", "all_to_all", "reduce_scatter"), "replica_groups"),
@@ -245,7 +246,7 @@ def _body(emit: LocalEmitter, value: Value, combiner: Combiner) -> list[Region]:
     scalar = _like(value, ())
     block = Block(emit.program, [scalar, scalar])
     inner = LocalEmitter(emit.program, block, emit.next_channel)
-    combined = inner.op(_COMBINING[combiner], block.arguments, [scalar]).result
+    combined = inner.op(COMBINING[combiner], block.arguments, [scalar]).result
     inner.op("stablehlo.return", [combined])
     return [Region([block])]
 

@@ -1,4 +1,4 @@
-"""The local form of a reduction: the initial value counts on one of the devices whose partial results combine."""
+"""The local form of a reduction: the initial value counts once, on one of the devices whose results combine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from shardy_dialects.stablehlo.computations import region_combiner
-from shardy_py.ir.attributes import RawAttribute
+from shardy_dialects.stablehlo.local.literals import neutral_literal
+from shardy_dialects.stablehlo.local.ops import COMBINING
+from shardy_dialects.stablehlo.local.texts import array
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard
+from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.ir.types import tensor
 from shardy_py.sharding.combiner import Combiner
 
@@ -19,18 +21,53 @@ _WORDS = {"false": 0, "true": 1}
 
 
 def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the reduction of the shards, from neutral values on all but the first of them."""
+    """Return the reduction of the shards, from neutral values; the initial values are combined behind it.
+
+    XLA leaves initial values out where a single element is reduced, which a shard may have though the tensor has more.
+    """
     shard.check_kinds()
-    neutral = NEUTRAL.get(region_combiner(op) or Combiner.MAX)
-    is_first = _first_positions(op, shard)
-    if neutral is None or all(is_first):
+    is_first, combiner = _first_positions(op, shard), region_combiner(op)
+    if combiner is None or all(is_first):
         return shard.copy()
     count = len(op.results)
     operands = list(shard.operands)
-    for number in range(count, 2 * count):
-        if splat_of(op.operands[number]) != neutral:
-            operands[number] = _only_on_first(shard, operands[number], neutral, is_first)
-    return evolve(shard, operands=operands).copy()
+    later: dict[int, Value] = {}
+    for number, initial in enumerate(shard.operands[count:]):
+        neutral = None if _is_neutral(op.operands[count + number], combiner) else _neutral(shard, initial, combiner)
+        if neutral is not None:
+            operands[count + number] = neutral
+            later[number] = initial if combiner.is_idempotent else _only_on_first(shard, initial, neutral, is_first)
+    results = evolve(shard, operands=operands).copy()
+    for number, initial in later.items():
+        results[number] = _combined(shard, results[number], initial, combiner)
+    return results
+
+
+def _is_neutral(value: Value, combiner: Combiner) -> bool:
+    """Return whether a scalar is known to change nothing."""
+    text, number = _splat_text(value), splat_of(value)
+    if number is not None and not combiner.is_idempotent:
+        return number == (combiner is Combiner.MUL)
+    return text is not None and text == neutral_literal(combiner, getattr(value.type, "element_type", ""))
+
+
+def _neutral(shard: Shard, value: Value, combiner: Combiner) -> Value | None:
+    """Return the scalar that changes nothing; None where there is none, and it does not matter how often one counts.
+
+    Raises:
+        CannotLocalize: there is none, and it matters.
+    """
+    neutral = shard.ops.scalar(shard.emit, getattr(value.type, "element_type", ""), combiner)
+    if neutral is None and not combiner.is_idempotent:
+        raise no_local_form("its initial value would count once per shard")
+    return neutral
+
+
+def _combined(shard: Shard, value: Value, initial: Value, combiner: Combiner) -> Value:
+    """Return a result combined with its initial value."""
+    dims = {"broadcast_dimensions": array(())}
+    spread = shard.emit.op("stablehlo.broadcast_in_dim", [initial], [value.type], dims).result
+    return shard.emit.op(COMBINING[combiner], [value, spread], [value.type]).result
 
 
 def _first_positions(op: Op, shard: Shard) -> list[int]:
@@ -43,30 +80,28 @@ def _first_positions(op: Op, shard: Shard) -> list[int]:
     return [int(not any(positions)) for positions in columns]
 
 
-def _only_on_first(shard: Shard, value: Value, neutral: int, is_first: Sequence[int]) -> Value:
+def _only_on_first(shard: Shard, value: Value, neutral: Value, is_first: Sequence[int]) -> Value:
     """Return a scalar on the first device, and the neutral value on the others."""
-    emit = shard.emit
-    element = getattr(value.type, "element_type", "")
-    literal = str(bool(neutral)).lower() if element == "i1" else f"{neutral}.0" if "f" in element else str(neutral)
-    if element.startswith("complex"):
-        literal = f"({neutral}.0, 0.0)"
-    attributes = {"value": RawAttribute(f"dense<{literal}> : {value.type}")}
-    other = emit.op("stablehlo.constant", (), [value.type], attributes).result
-    flag = shard.ops.offset(emit, is_first)
-    chosen = emit.op("stablehlo.convert", [flag], [tensor(dtype="i1")]).result
-    return emit.op("stablehlo.select", [chosen, value, other], [value.type]).result
+    flag = shard.ops.offset(shard.emit, is_first)
+    chosen = shard.emit.op("stablehlo.convert", [flag], [tensor(dtype="i1")]).result
+    return shard.emit.op("stablehlo.select", [chosen, value, neutral], [value.type]).result
 
 
 def splat_of(value: Value) -> float | None:
     """Return the number that a constant scalar holds, or None."""
+    text = _splat_text(value)
+    try:
+        return None if text is None else _WORDS[text] if text in _WORDS else float(text)
+    except ValueError:
+        return None
+
+
+def _splat_text(value: Value) -> str | None:
+    """Return the text of the number that a constant scalar holds, or None."""
     made = value.defining_op
     if made is None or not made.name.endswith(".constant") or "value" not in made.attributes:
         return None
-    text = str(made.attributes["value"]).removeprefix("dense<").partition("> :")[0]
-    try:
-        return _WORDS[text] if text in _WORDS else float(text)
-    except ValueError:
-        return None
+    return str(made.attributes["value"]).removeprefix("dense<").partition("> :")[0]
 
 
 FORMS = {"stablehlo.reduce": localize_reduce}

@@ -243,3 +243,35 @@ def test_a_factor_that_no_result_has_is_gathered() -> None:
     }}"""
     )
     compare(text, numbers(8, 16))
+
+
+@pytest.mark.parametrize("op", ["add", "multiply", "maximum"])
+def test_initial_values_count_where_shards_have_one_element(op: str) -> None:
+    """A reduction over as many devices as elements starts from its initial value, too."""
+    text = (
+        MESH
+        + f"""func.func @main(%a: tensor<4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"y"}}]>}}, %i: tensor<f32>)
+        -> tensor<f32> {{
+      %0 = stablehlo.reduce(%a init: %i) applies stablehlo.{op} across dimensions = [0]
+          : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }}"""
+    )
+    assert compare(text, numbers(4), np.float32(5)) == []
+
+
+def test_generic_ops_make_no_parts_of_results() -> None:
+    """An op whose result is sharded along a factor that no operand has is made whole, and then cut."""
+    text = (
+        MESH
+        + """func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) ->
+        (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) {
+      %0 = stablehlo.custom_call @own(%a) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i, k])
+          {i=8, j=8, k=8}, custom>, sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>}
+          : (tensor<8x8xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }"""
+    )
+    written = convert(text.removeprefix(MESH), trust_shardings=False, gather_unsupported_ops=True)
+    assert "(tensor<4x8xf32>) -> tensor<4x8xf32>" in written
+    assert "tensor<4x2xf32>" in written
