@@ -16,6 +16,7 @@ from shardy_py.cli.files import write_atomically
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import joblib_backend, stoppable, sweep_progress
 from shardy_py.report.comparison import print_comparison
+from shardy_py.report.plots import draw_search, plot_format
 
 
 def run_search(
@@ -60,7 +61,9 @@ def run_search(
             store=store,
             progress=progress,
         )
-    write_comparison(result.comparison, json_file=json_file, plot=plot)
+    write_comparison(result.comparison, json_file=json_file, plot=None)
+    if plot is not None:
+        write_atomically(plot, draw_search(result, plot_format(plot)))
     if out is not None:
         write_atomically(out, result.best.schedule)
     elif json_file != STDOUT:

@@ -34,7 +34,7 @@ def print_comparison(comparison: Comparison, *, limit: int | None = None, file: 
         file: Where to print, by default stdout.
     """
     console = open_console(file, pipe_width=_PIPE_WIDTH)
-    groups = _alike(comparison)
+    groups = group_alike(comparison)
     shown = _shown(groups, comparison.first, limit)
     if shown:
         tables = _tables(console, comparison, shown)
@@ -63,8 +63,12 @@ def comparison_json(comparison: Comparison) -> str:
     return json.dumps(comparison_data(comparison), indent=2, ensure_ascii=False)
 
 
-def _alike(comparison: Comparison) -> list[list[Row]]:
-    """Return the rows in groups that differ in nothing but their schedules; in a group the first schedule leads."""
+def group_alike(comparison: Comparison) -> list[list[Row]]:
+    """Return the rows in groups that differ in nothing but their schedules; in a group the first schedule leads.
+
+    Args:
+        comparison: The comparison.
+    """
     groups: dict[Row, list[Row]] = {}
     for row in comparison.rows:
         groups.setdefault(evolve(row, name="", schedule=""), []).append(row)

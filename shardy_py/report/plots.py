@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from io import BytesIO
+from itertools import accumulate
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.analysis.sweep.comparison import MEASURES, Comparison
+from shardy_py.analysis.sweep.comparison import MEASURES, Comparison, Measure, measure_of
 from shardy_py.analysis.sweep.outcomes import Row
+from shardy_py.analysis.sweep.search import SearchResult
 from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.report.comparison import group_alike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    _Draw = Callable[[Axes], None]
+
 FORMATS = ("png", "svg")
 _BARS = 20
+_LABEL = 44
+"""The most characters in a line of a label; longer names go on in the next line."""
+_MEASURED: dict[Measure, str] = {
+    "time": "estimated time",
+    "bytes": "bytes sent per device",
+    "memory": "peak memory per device",
+}
 _TIMES = ((1e6, "us"), (1e3, "ms"), (1.0, "s"))
 _SIZES = ((1.0, "B"), (2.0**-10, "KiB"), (2.0**-20, "MiB"), (2.0**-30, "GiB"), (2.0**-40, "TiB"))
 
@@ -43,6 +57,31 @@ def draw_comparison(comparison: Comparison, picture_format: str = "png") -> byte
     Raises:
         OptionError: matplotlib is missing, or the format is another one.
     """
+    draw = [lambda axes: _draw_times(axes, comparison), lambda axes: _draw_sizes(axes, comparison)]
+    return _picture(draw, len(comparison.rows), picture_format)
+
+
+def draw_search(result: SearchResult, picture_format: str = "png") -> bytes:
+    """Return the picture of a search: that of its comparison, and above it the best trial so far.
+
+    Args:
+        result: The result of the search.
+        picture_format: ``png`` or ``svg``.
+
+    Raises:
+        OptionError: matplotlib is missing, or the format is another one.
+    """
+    comparison = result.comparison
+    draw = [
+        lambda axes: _draw_times(axes, comparison),
+        lambda axes: _draw_sizes(axes, comparison),
+        lambda axes: _draw_progress(axes, result),
+    ]
+    return _picture(draw, len(comparison.rows), picture_format)
+
+
+def _picture(draw: Sequence[_Draw], count: int, picture_format: str) -> bytes:
+    """Return a picture of axes beside each other."""
     if picture_format not in FORMATS:
         plot_format(f".{picture_format}")
     require_matplotlib()
@@ -52,11 +91,11 @@ def draw_comparison(comparison: Comparison, picture_format: str = "png") -> byte
 
     # Texts stay texts, and identifiers do not depend on the process.
     with rc_context({"svg.hashsalt": "shardy_py", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(13, max(4.0, 1.5 + 0.3 * min(_BARS, len(comparison.rows)))), layout="constrained")
+        size = (6.5 * len(draw), max(4.0, 1.5 + 0.3 * min(_BARS, count)))
+        figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
-        left, right = figure.subplots(1, 2)
-        _draw_times(left, comparison)
-        _draw_sizes(right, comparison)
+        for axes, one in zip(figure.subplots(1, len(draw)), draw, strict=True):
+            one(axes)
         buffer = BytesIO()
         figure.savefig(buffer, format=picture_format, dpi=120, metadata=_metadata(picture_format))
     return buffer.getvalue()
@@ -77,9 +116,10 @@ def _metadata(picture_format: str) -> dict[str, Any]:
 
 
 def _draw_times(axes: Axes, comparison: Comparison) -> None:
-    rows = comparison.rows[:_BARS][::-1]
-    names = [row.name for row in rows]
-    axes.set_title("all schedules" if len(rows) == len(comparison.rows) else f"the best {len(rows)} schedules")
+    groups = group_alike(comparison)
+    rows = [group[0] for group in groups[:_BARS]][::-1]
+    names = [_label(group) for group in groups[:_BARS]][::-1]
+    axes.set_title("all results" if len(groups) <= _BARS else f"the best {_BARS} of {len(groups)} results")
     if any(row.seconds is None for row in rows):
         sent = [row.communication_bytes for row in rows]
         scale, unit = _unit(sent, _SIZES)
@@ -101,12 +141,43 @@ def _draw_sizes(axes: Axes, comparison: Comparison) -> None:
     y_scale, y_unit = _unit([row.peak_bytes for row in rows], _SIZES)
     x, y = [row.communication_bytes * x_scale for row in rows], [row.peak_bytes * y_scale for row in rows]
     axes.scatter(x, y, c=range(len(rows)), cmap="viridis", s=24)
+    axes.margins(0.15)
+    middle = (min(x, default=0) + max(x, default=0)) / 2
     for row in _labelled(comparison):
         place = (row.communication_bytes * x_scale, row.peak_bytes * y_scale)
-        axes.annotate(row.name, place, xytext=(4, 4), textcoords="offset points", fontsize=8)
+        # Names stand on the side where there is space for them.
+        is_right = place[0] > middle
+        axes.annotate(
+            "\n".join(wrap(row.name, _LABEL)),
+            place,
+            xytext=(-4 if is_right else 4, 4),
+            textcoords="offset points",
+            ha="right" if is_right else "left",
+            fontsize=8,
+        )
     axes.set_xlabel(f"bytes sent per device, {x_unit}")
     axes.set_ylabel(f"peak memory per device, {y_unit}")
     axes.set_title(f"bytes and memory; dark is better by {comparison.sorted_by}")
+
+
+def _draw_progress(axes: Axes, result: SearchResult) -> None:
+    """Draw the measure of each trial, and the least so far."""
+    measure = measure_of(result.minimise)
+    trials = [(number, measure(row)) for number, row in enumerate(result.trials, 1) if isinstance(row, Row)]
+    scale, unit = _unit([value for _, value in trials], _TIMES if result.minimise == "time" else _SIZES)
+    numbers, values = [number for number, _ in trials], [value * scale for _, value in trials]
+    axes.scatter(numbers, values, s=14, color="tab:gray", label="trial")
+    axes.step(numbers, list(accumulate(values, min)), where="post", color="tab:blue", label="best so far")
+    axes.set_xlabel("trial")
+    axes.set_ylabel(f"{_MEASURED[result.minimise]}, {unit}")
+    axes.set_title("search")
+    axes.legend(loc="upper right")
+
+
+def _label(group: Sequence[Row]) -> str:
+    """Return the whole name of a schedule, with the number of those that lead to the same."""
+    more = f" and {len(group) - 1} more" if len(group) > 1 else ""
+    return "\n".join(wrap(f"{group[0].name}{more}", _LABEL))
 
 
 def _labelled(comparison: Comparison) -> list[Row]:

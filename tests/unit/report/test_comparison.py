@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -12,9 +13,10 @@ pytest.importorskip("rich")
 
 from shardy_py.analysis.sweep.comparison import Comparison, make_comparison
 from shardy_py.analysis.sweep.outcomes import Collectives, Outcome, RefusedSchedule, Row
+from shardy_py.analysis.sweep.search import SearchResult
 from shardy_py.errors import OptionError
 from shardy_py.report.comparison import comparison_json, print_comparison
-from shardy_py.report.plots import draw_comparison, plot_format
+from shardy_py.report.plots import draw_comparison, draw_search, plot_format
 
 ROW = Row(
     name="slow",
@@ -119,6 +121,29 @@ def test_pictures_are_what_their_suffix_says(with_times: bool) -> None:
     assert "</svg>" in text
     assert ">slow</text>" in text
     assert (">estimated time, ms</text>" in text) == with_times
+
+
+def test_equal_results_share_a_bar_and_names_are_whole() -> None:
+    """Schedules that lead to the same are one bar with their number; a long name goes on in the next line."""
+    pytest.importorskip("matplotlib")
+    long = "schedules/" + "a long name of a schedule " * 3 + "end"
+    same = [evolve(FAST, name=f"same {number}", schedule=str(number)) for number in range(4)]
+    found = make_comparison([ROW, *same, evolve(ROW, name=long, peak_bytes=1)], first="slow", sorted_by="time")
+    text = draw_comparison(found, "svg").decode()
+    assert ">same 0 and 3 more</text>" in text
+    assert "same 1" not in text
+    words = re.sub(r"<[^>]*>", " ", text).split()
+    assert "end" in words
+
+
+def test_pictures_of_searches_have_the_progress() -> None:
+    """Beside the comparison stands the measure of each trial and the best so far."""
+    pytest.importorskip("matplotlib")
+    result = SearchResult(best=FAST, default=ROW, trials=(ROW, FAST, TWIN), minimise="time")
+    text = draw_search(result, "svg").decode()
+    for expected in ("search", "trial", "best so far", "estimated time, s"):
+        assert f">{expected}</text>" in text
+    assert draw_search(result, "svg").decode() == text
 
 
 def test_pictures_need_neither_rows_nor_a_display() -> None:
