@@ -37,7 +37,8 @@ class Details extends HTMLElement {
     const { model, run } = this;
     const found = [make("h2", {}, "The program"), make("p", { class: "faint" }, "Choose an op, a tensor or a group: in the tree, or in the graph.")];
     const titles = model.runs.map((one) => one.name);
-    const rows = Object.keys(run.quantities).map((name) => {
+    const names = Object.keys(run.quantities).filter((name) => model.runs.some((one) => one.quantities[name].value !== null));
+    const rows = names.map((name) => {
       const texts = model.runs.map((one) => formatQuantity(one.quantities[name]));
       const differs = texts.some((text) => text !== texts[0]);
       return make("tr", { title: run.quantities[name].how }, make("td", {}, name.replace(/_/g, " ")), texts.map((text) => make("td", { class: `number ${differs ? "differs-text" : ""}` }, text)));

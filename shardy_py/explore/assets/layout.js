@@ -9,6 +9,7 @@ class Edges {
     this.from = [];
     this.to = [];
     this.value = [];
+    this.user = [];
     this.between = new Map();
     const { values } = model.data;
     this.depth = new Int32Array(model.parent.length).fill(-1);
@@ -16,7 +17,7 @@ class Edges {
       const source = model.nodeOf(values.op[value]);
       for (const user of users) {
         const target = model.nodeOf(user);
-        if (source !== target) this.add(source, target, value);
+        if (source !== target) this.add(source, target, value, user);
       }
     });
     this.addBodies();
@@ -31,10 +32,11 @@ class Edges {
     });
   }
 
-  add(source, target, value) {
+  add(source, target, value, user) {
     this.from.push(source);
     this.to.push(target);
     this.value.push(value);
+    this.user.push(user);
     this.lift(source, target);
   }
 
@@ -227,14 +229,17 @@ class VisibleEdges {
       }
       one.values += 1;
       const numbers = run.transfersOfValue.get(edges.value[edge]);
-      if (numbers) this.weigh(one, numbers, run);
+      if (numbers) this.weigh(one, numbers, edges.user[edge], run);
     }
     this.list = [...found.values()];
     this.largest = this.list.reduce((most, edge) => Math.max(most, edge.moved), 1);
   }
 
-  weigh(one, numbers, run) {
+  // Counts the transfers on an edge: those that its user wants, and those of all who use the value.
+  weigh(one, numbers, user, run) {
     for (const number of numbers) {
+      const { [number]: users } = run.transfers.users;
+      if (users.length && !users.includes(user)) continue;
       one.moved += run.sent(number);
       one.transfers += 1;
     }
