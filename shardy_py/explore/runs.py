@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import attrs
 from attrs import frozen
 
 from shardy_py.analysis.communications import final_uses
-from shardy_py.analysis.cost import Cost
+from shardy_py.analysis.cost import Cost, OpCost
 from shardy_py.analysis.session import Evaluation
 from shardy_py.api.summary import sharding_of
 from shardy_py.explore.memory import memory_over_time
@@ -52,9 +53,20 @@ class RunRows:
             "local": local,
             "transfers": self._transfers().to_json(),
             "memory": memory_over_time(self.rows, self.main, local),
+            "seconds": None if self.cost.seconds.value is None else self._by_op(attrgetter("seconds")),
+            "flops": self._by_op(attrgetter("flops")),
             "quantities": {name: attrs.asdict(one) for name, one in self.cost.quantities.items()},
             "notes": list(self.cost.notes),
         }
+
+    def _by_op(self, amount: Callable[[OpCost], float | None]) -> list[float]:
+        """Return a number of the computing at each row, in all runs."""
+        found = [0.0] * len(self.rows.ops)
+        for one in self.cost.ops:
+            row = self.rows.row_of.get(one.op_id)
+            if row is not None:
+                found[row] += amount(one) or 0.0
+        return found
 
     def _transfers(self) -> Columns:
         columns = Columns.of(

@@ -81,6 +81,7 @@ def _run(run: dict[str, Any], offset: _Offset) -> dict[str, Any]:
         **run,
         "shardings": offset.column(run["shardings"], None),
         "local": offset.column(run["local"], None),
+        "flops": offset.column(run["flops"], None),
         "transfers": offset.table(run["transfers"], _TRANSFERS),
         "memory": {**memory, **{name: offset.column(memory[name], _MEMORY.get(name)) for name in ("op", "bytes")}},
         "replay": {

@@ -106,10 +106,8 @@ class TimeChart extends HTMLElement {
       found.push({ kind, op, start: now, end: now + seconds });
       now += seconds;
     };
-    // Where the time of each op is not known, all computing comes first.
-    if (!run.data.seconds) add("compute", 0, run.quantities.compute_seconds.value);
     for (let op = 0; op < this.state.model.count; op += 1) {
-      if (run.data.seconds) add("compute", op, run.data.seconds[op]);
+      add("compute", op, run.data.seconds[op]);
       for (const number of run.transfersAt.get(op) || []) add("transfer", op, run.seconds(number));
     }
     return found;

@@ -89,7 +89,7 @@ class Details extends HTMLElement {
     const seconds = run.data.seconds ? run.data.seconds[op] : null;
     const found = [make("h2", {}, ops.kind[op] ? `${model.opName(op)} ${model.valueName(ops.outputs[op][0])}` : model.mlirName(op)), this.around(node),
       this.list([["JAX", model.scope(op)], ["source", model.location(op)], ["calls", callee === undefined ? "" : this.link(callee)],
-        ["rule", ops.rule[op] < 0 ? "" : make("code", {}, model.text(ops.rule[op]))], ["time", seconds ? formatSeconds(seconds) : ""]])];
+        ["rule", ops.rule[op] < 0 ? "" : make("code", {}, model.text(ops.rule[op]))], ["operations", run.data.flops[op] ? `${formatCount(run.data.flops[op])}FLOP on a device` : ""], ["time", seconds ? formatSeconds(seconds) : ""]])];
     if (model.childrenOf(node).length) found.push(make("button", { type: "button", onclick: () => state.toggle(node) }, state.expanded.has(node) ? "Fold" : "Unfold"));
     for (const value of ops.outputs[op]) found.push(...this.value(value));
     if (ops.inputs[op].length) {

@@ -142,6 +142,18 @@ def test_machines_give_times():
     assert with_machine["machine"]
 
 
+def test_the_computing_of_all_ops_is_that_of_the_program():
+    """Times and operations by op add up to those of the cost, collectives aside; times need a machine."""
+    data = _data(TWO_LAYERS, machine="cpu-8")
+    run = data["runs"][0]
+    assert sum(run["seconds"]) == pytest.approx(run["quantities"]["compute_seconds"]["value"])
+    # The additions of the all-reduce are not those of an op of the page.
+    assert sum(run["flops"]) == pytest.approx(run["quantities"]["flops"]["value"] - 4 * 32)
+    product = _names(data, "ops", "name").index("stablehlo.dot_general")
+    assert run["flops"][product] >= 2 * 4 * 32 * 32
+    assert _data(TWO_LAYERS)["runs"][0]["seconds"] is None
+
+
 def test_pages_are_one_file_with_their_data():
     """The same program gives the same page; the page holds its data, and nothing that ends a script early."""
     pages = [explore(SessionArguments(TWO_LAYERS), ExploreOptions(title="a <b>")) for _ in range(2)]
