@@ -14,6 +14,7 @@ from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
+from shardy_py.emitters.reasons import explain
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.plugins import Registry
 from shardy_py.report.kernels import format_kernels, format_run, kernel_json, kernels_json
@@ -37,12 +38,18 @@ def run_emit(
     inputs: str,
     seed: int,
     outputs: str | None,
+    as_explanation: bool,
+    draw: str | None,
+    block: int,
+    warp: int,
     as_json: bool,
     output: str | None,
     **registry_options: Any,
 ) -> None:
     """Print what was asked of the kernel of a file: by default its module after the last pass."""
-    _check(as_list=as_list, fusion=fusion, target=target, stage=stage, as_run=as_run, as_json=as_json)
+    _check(as_list=as_list, fusion=fusion, target=target, stage=stage)
+    printed = {"--run": as_run, "--json": as_json, "--explain": as_explanation, "--draw": draw is not None}
+    _check_printed([name for name, is_asked in printed.items() if is_asked], as_list=as_list)
     device = get_device(device_spec)
     registry = plugin_registry(**registry_options)
     source = read_input(file, untrusted=untrusted, registry=registry)
@@ -59,7 +66,11 @@ def run_emit(
     kernel = emit(chosen, device=device, spelling=spelling)
     if stages_dir is not None:
         write_stages(kernel, Path(stages_dir))
-    if as_run:
+    if as_explanation:
+        _print("\n".join(explain(kernel)), output)
+    elif draw is not None:
+        _print(_drawn(kernel, draw, block, warp), output)
+    elif as_run:
         _print(_ran(kernel, stage, inputs, seed, outputs), output)
     elif as_json:
         _print(kernel_json(kernel, target), output)
@@ -80,20 +91,20 @@ def local_text(source: Any, device: int, registry: Registry) -> str:
     return str(local.per_device(device))
 
 
-def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None, as_run: bool, as_json: bool) -> None:
+def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None) -> None:
     """Check that the options do not exclude each other."""
-    given = [
-        name
-        for name, is_given in (("--list", as_list), ("--fusion", fusion is not None), ("--run", as_run))
-        if is_given
-    ]
-    if as_list and len(given) > 1:
-        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(given)} exclude each other"))
-    if as_run and as_json:
-        raise OptionError(Diagnostic("option-conflict", "--run and --json exclude each other"))
+    if as_list and fusion is not None:
+        raise OptionError(Diagnostic("option-conflict", "--list and --fusion exclude each other"))
     if stage is not None and target != "mlir":
         message = f"--stage is about modules of MLIR, not about --target {target}"
         raise OptionError(Diagnostic("option-conflict", message))
+
+
+def _check_printed(asked: Sequence[str], *, as_list: bool) -> None:
+    """Check that one thing is asked for; a list is printed as lines or as JSON."""
+    given = ["--list", *(name for name in asked if name != "--json")] if as_list else list(asked)
+    if len(given) > 1:
+        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(given)} exclude each other"))
 
 
 def _chosen(fusions: Sequence[Fusion], number: int) -> Fusion:
@@ -132,6 +143,16 @@ def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str
     if outputs is not None:
         write_atomically(outputs, outputs_file(results))
     return format_run(kernel, results)
+
+
+def _drawn(kernel: Kernel, form: str, block: int, warp: int) -> str:
+    require_library("xdsl", purpose="kernels need", extra="codegen")
+    from shardy_py.emitters.draw.svg import draw_svg
+    from shardy_py.emitters.draw.text import draw_text
+    from shardy_py.emitters.draw.trace import warp_accesses
+
+    accesses = warp_accesses(kernel, block=block, warp=warp)
+    return draw_svg(accesses) if form == "svg" else draw_text(accesses)
 
 
 def _given(kernel: Kernel, path: Path) -> list[Any]:

@@ -179,7 +179,7 @@ class Kernel:
                 message, hint = "the host runs the last stage only", 'leave stage out, or give on="interpreter"'
                 raise OptionError(Diagnostic("stage-on-host", message, hint=hint))
             return run_fusion(self.fusion, arrays, self.host.run)
-        module = self.module() if stage is None else self._parsed(stage)
+        module = self.module() if stage is None else self.parsed(stage)
         from shardy_py.emitters.run.kernel import Output, run_kernel
 
         def interpret(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
@@ -201,7 +201,12 @@ class Kernel:
 
         return compile_host(self.module(), self.launch)
 
-    def _parsed(self, stage: str) -> builtin.ModuleOp:
+    def parsed(self, stage: str) -> builtin.ModuleOp:
+        """Return a new module, as it is at a stage.
+
+        Raises:
+            OptionError: there is no such stage, or it is no module.
+        """
         if stage == TO_LLVM:
             message, hint = "the interpreter does not run text for LLVM", 'give on="host", or another stage'
             raise OptionError(Diagnostic("stage-in-interpreter", message, hint=hint))

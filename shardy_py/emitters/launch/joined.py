@@ -15,7 +15,7 @@ from shardy_py.ir.graph import Op, Value
 def joined_launch(fusion: Fusion, hero: Op, device: DeviceSpec) -> Launch:
     """Return the launch over the longest operand; no thread's elements reach over the end of another operand."""
     dimension = joined_dimension(hero)
-    elements = fusion.elements(_longest(hero))
+    elements = fusion.elements(longest_operand(hero))
     unroll = loop_unroll(elements, device, bits=bits_of(element_type_of(hero.results[0])))
     unroll = gcd(unroll, *(shape_of(value)[dimension] for value in hero.operands))
     return spread(-(-elements // unroll), device, unroll=unroll)
@@ -23,7 +23,7 @@ def joined_launch(fusion: Fusion, hero: Op, device: DeviceSpec) -> Launch:
 
 def joined_input_map(fusion: Fusion, hero: Op, launch: Launch) -> IndexingMap:
     """Return the map from threads and blocks to the index in each operand."""
-    longest = _longest(hero)
+    longest = longest_operand(hero)
     return loop_map(launch, shape_of(longest), fusion.layout_of(longest))
 
 
@@ -50,6 +50,7 @@ def joined_dimension(op: Op) -> int:
     return 0
 
 
-def _longest(hero: Op) -> Value:
+def longest_operand(hero: Op) -> Value:
+    """Return the operand that is longest along the dimension in which they are joined."""
     dimension = joined_dimension(hero)
     return max(hero.operands, key=lambda value: shape_of(value)[dimension])

@@ -42,7 +42,7 @@ def type_text(type_: Attribute, target: Target, index_width: int) -> str:
     if type(type_) in _FLOATS:
         return _FLOATS[type(type_)]
     if isinstance(type_, builtin.VectorType):
-        return f"<{type_.get_shape()[0]} x {type_text(type_.element_type, target, index_width)}>"
+        return f"<{math.prod(type_.get_shape())} x {type_text(type_.element_type, target, index_width)}>"
     if isinstance(type_, builtin.ComplexType):
         return f"<2 x {type_text(type_.element_type, target, index_width)}>"
     if isinstance(type_, llvm.LLVMPointerType):

@@ -12,6 +12,7 @@ from shardy_py.emitters.dialect.llvm_more import is_atomic
 from shardy_py.emitters.lower.atomics import scope
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler
 from shardy_py.emitters.passes.lower_tensors import INVARIANT
+from shardy_py.indexing.op_maps import strides_of
 
 
 def gep(writer: FunctionWriter, op: llvm.GEPOp) -> None:
@@ -94,8 +95,19 @@ def _part_place(writer: FunctionWriter, pointer: SSAValue, element: str, number:
 
 
 def _position(writer: FunctionWriter, op: vector.ExtractOp | vector.InsertOp) -> str:
-    (position,) = op.get_mixed_position()
-    return f"i32 {position}" if isinstance(position, int) else writer.typed(position)
+    """Return the place of an element in a vector; rows of a vector of several dimensions follow each other."""
+    type_ = (op.vector if isinstance(op, vector.ExtractOp) else op.dest).type
+    assert isinstance(type_, builtin.VectorType)
+    places = list(zip(op.get_mixed_position(), strides_of(type_.get_shape()), strict=True))
+    fixed = sum(place * stride for place, stride in places if isinstance(place, int))
+    moving = [(place, stride) for place, stride in places if not isinstance(place, int)]
+    if not moving:
+        return f"i32 {fixed}"
+    index, total = writer.type(moving[0][0]), ""
+    for place, stride in moving:
+        term = writer.new(f"mul {index} {writer.get(place)}, {stride}") if stride > 1 else writer.get(place)
+        total = writer.new(f"add {index} {total}, {term}") if total else term
+    return f"{index} " + (writer.new(f"add {index} {total}, {fixed}") if fixed else total)
 
 
 def extract(writer: FunctionWriter, op: vector.ExtractOp) -> None:

@@ -37,13 +37,21 @@ def run_fusion(
         expected = ", ".join(str(value.type) for value in fusion.parameters) or "nothing"
         message = f"the kernel takes {expected}, not arrays of the shapes {shapes}"
         raise VerificationError(Diagnostic("run-arguments", message, stage, fusion.name))
-    inputs = [array.transpose(_order(fusion, value)) for value, array in zip(fusion.parameters, arrays, strict=True)]
-    outputs = [
+    found = run(memory_inputs(fusion, arrays), memory_outputs(fusion))
+    return [array.transpose(_inverse(_order(fusion, root))) for root, array in zip(fusion.roots, found, strict=True)]
+
+
+def memory_inputs(fusion: Fusion, arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays with their dimensions in the order of memory."""
+    return [array.transpose(_order(fusion, value)) for value, array in zip(fusion.parameters, arrays, strict=True)]
+
+
+def memory_outputs(fusion: Fusion) -> list[Output]:
+    """Return shape, in the order of memory, and dtype of every result."""
+    return [
         ([shape_of(root)[number] for number in _order(fusion, root)], numpy_dtype(element_type_of(root)))
         for root in fusion.roots
     ]
-    found = run(inputs, outputs)
-    return [array.transpose(_inverse(_order(fusion, root))) for root, array in zip(fusion.roots, found, strict=True)]
 
 
 def _order(fusion: Fusion, value: Value) -> tuple[int, ...]:

@@ -25,6 +25,29 @@ BlockRunner = Callable[["Frame", list[Block], Sequence[Value]], list[Value]]
 
 
 @frozen(eq=False)
+class Access:
+    """An access to memory by all threads that run an op.
+
+    Args:
+        op: The name of the op.
+        memory: The name of the memory.
+        is_shared: Whether it belongs to a block.
+        is_write: Whether it is written.
+        threads: The numbers of the threads in their block.
+        places: The first byte of each thread.
+        width: The bytes per thread.
+    """
+
+    op: str
+    memory: str
+    is_shared: bool
+    is_write: bool
+    threads: Any
+    places: Any
+    width: int
+
+
+@frozen(eq=False)
 class Kernel:
     """A module that is run.
 
@@ -35,6 +58,7 @@ class Kernel:
         stage: The stage that the module is of, for errors.
         globals: The constants of the module by name.
         constants: The values of constants that were met.
+        accesses: Where accesses to memory are recorded; None to record none.
     """
 
     functions: Mapping[str, func.FuncOp]
@@ -43,6 +67,7 @@ class Kernel:
     stage: str
     globals: Mapping[str, llvm.GlobalOp] = field(factory=dict)
     constants: dict[Operation, Value] = field(factory=dict)
+    accesses: list[Access] | None = None
 
 
 @frozen(eq=False)

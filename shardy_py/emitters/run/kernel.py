@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from shardy_py.emitters.entry.arguments import ENTRY, SLICE
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.run.atomics import run_atomics
 from shardy_py.emitters.run.branches import run_branches
-from shardy_py.emitters.run.frame import Chunk, Frame, Kernel
+from shardy_py.emitters.run.frame import Access, Chunk, Frame, Kernel
 from shardy_py.emitters.run.handlers import HANDLERS
 from shardy_py.emitters.run.memory import Buffer, Memory
 from shardy_py.emitters.run.threads import Threads, block_size
@@ -58,27 +58,66 @@ def run_kernel(
             that not all threads of a block reach, an element of a result that no thread writes.
         UnsupportedError: an op or type that the interpreter does not know.
     """
-    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
-    entry = _entry(functions, stage)
+    kernel = _kernel(module, stage)
+    entry = _entry(kernel.functions, stage)
     if slices is None:
         slices = _slices(entry, len(inputs) + len(outputs))
-    constants = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp)}
-    kernel = Kernel(functions, HANDLERS, run_branches, stage, constants)
     buffers = _buffers(entry, launch, inputs, outputs, slices, stage)
     size = block_size(launch)
     blocks = int(np.prod(launch.blocks, dtype=np.int64))
     step = max(1, (chunk or _threads_at_once(module)) // size)
     arguments = [buffers[number] for number in _argument_slices(entry, slices)]
-    with np.errstate(all="ignore"):
-        for first in range(0, blocks, step):
-            threads = Threads.of_blocks(launch, first, min(blocks, first + step))
-            part = Chunk(kernel, len(threads.phases))
-            Frame(part, threads).run(entry.body, arguments)
-            run_atomics(part, shared=True)
-            run_atomics(part, shared=False)
+    for first in range(0, blocks, step):
+        _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, min(blocks, first + step)))
     _check_written(buffers, slices[: len(inputs)], entry, stage)
     found = zip(slices[len(inputs) :], outputs, strict=True)
     return [_array(buffers[number], shape, dtype) for number, (shape, dtype) in found]
+
+
+def trace_block(
+    module: builtin.ModuleOp,
+    launch: Launch,
+    inputs: Sequence[Any],
+    outputs: Sequence[Output],
+    *,
+    block: int,
+    slices: Sequence[int],
+) -> list[Access]:
+    """Return what the threads of one block read and write, in order.
+
+    Args:
+        module: The module of a stage that has tensors.
+        launch: The grid.
+        inputs: An array of numpy per parameter.
+        outputs: Shape and dtype of every result.
+        block: The number of the block.
+        slices: The number of the buffer of every input and output.
+
+    Raises:
+        VerificationError: as for `run_kernel`.
+        UnsupportedError: an op or type that the interpreter does not know.
+    """
+    found: list[Access] = []
+    kernel = evolve(_kernel(module, ""), accesses=found)
+    entry = _entry(kernel.functions, "")
+    buffers = _buffers(entry, launch, inputs, outputs, slices, "")
+    arguments = [buffers[number] for number in _argument_slices(entry, slices)]
+    _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, block, block + 1))
+    return found
+
+
+def _kernel(module: builtin.ModuleOp, stage: str) -> Kernel:
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    constants = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp)}
+    return Kernel(functions, HANDLERS, run_branches, stage, constants)
+
+
+def _run_blocks(kernel: Kernel, entry: func.FuncOp, arguments: Sequence[Buffer], threads: Threads) -> None:
+    part = Chunk(kernel, len(threads.phases))
+    with np.errstate(all="ignore"):
+        Frame(part, threads).run(entry.body, arguments)
+        run_atomics(part, shared=True)
+        run_atomics(part, shared=False)
 
 
 def _threads_at_once(module: builtin.ModuleOp) -> int:
@@ -86,7 +125,7 @@ def _threads_at_once(module: builtin.ModuleOp) -> int:
     return min(MOST_THREADS, max(1, _MOST_VALUES // max(1, values)))
 
 
-def _entry(functions: dict[str, func.FuncOp], stage: str) -> func.FuncOp:
+def _entry(functions: Mapping[str, func.FuncOp], stage: str) -> func.FuncOp:
     """Return the entry function: the one that is marked, else the only one that is not private."""
     marked = [function for function in functions.values() if ENTRY in function.attributes]
     public = [item for item in functions.values() if not item.sym_visibility or item.sym_visibility.data != "private"]

@@ -12,7 +12,7 @@ from xdsl.dialects import builtin, tensor
 from xdsl.ir import Operation, SSAValue
 
 from shardy_py.emitters.dialect.memory_ops import PredicatedExtractOp, PredicatedInsertOp
-from shardy_py.emitters.run.frame import Frame, Handler
+from shardy_py.emitters.run.frame import Access, Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Value
 from shardy_py.emitters.run.values import Array, array_dtype, chosen, from_words, to_words
 
@@ -75,6 +75,19 @@ def _position(at: Places, wrong: Any) -> int:
     return number if at.threads is None else int(at.threads[number])
 
 
+def _record(frame: Frame, op: Operation, buffer: Buffer, at: Places, width: int, *, is_write: bool) -> None:
+    """Keep an access, where these are recorded."""
+    if frame.kernel.accesses is None:
+        return
+    active = slice(None) if at.threads is None else at.threads
+    memory, words = buffer.memory, _each(at)
+    if memory.is_shared:
+        words = words - frame.threads.rows[active] * buffer.size
+    size, threads = memory.words.dtype.itemsize, frame.threads.in_block[active]
+    found = Access(op.name, memory.name, memory.is_shared, is_write, threads, words * size, width * size)
+    frame.kernel.accesses.append(found)
+
+
 def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int = 0, is_atomic: bool = False) -> Array:
     """Return the elements at places, or vectors of elements that begin there; inactive threads get zeros.
 
@@ -82,6 +95,7 @@ def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int 
         VerificationError: another thread writes an element at the same time; atomic reads may meet atomic updates.
     """
     memory = buffer.memory
+    _record(frame, op, buffer, at, max(1, width), is_write=False)
     note = memory.races_of_atomic_read if is_atomic else memory.note_read
     for step in range(max(1, width)):
         if memory.is_writable:
@@ -116,6 +130,7 @@ def store(
     memory = buffer.memory
     if not memory.is_writable:
         raise frame.error(_position(at, at.stamps != 0), op, "read-only", f"writes to {memory.name}")
+    _record(frame, op, buffer, at, max(1, width), is_write=True)
     rank = 1 if width else 0
     if at.threads is not None and np.ndim(value) > rank:
         value = value[at.threads]

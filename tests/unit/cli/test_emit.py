@@ -168,3 +168,14 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
     assert "sort.mlir:3:8: error: 'stablehlo.sort' op: " in done.output
     assert "--list" in done.output
     assert shardy("emit", "sort.mlir", "--list").output == "no piece of this program can be a kernel\n"
+
+
+def test_reasons_and_pictures(shardy, add: str) -> None:
+    """--explain says why, --draw shows what a warp accesses; one of them at a time."""
+    assert shardy("emit", add, "--explain").output.startswith("emitter loop: ")
+    text = shardy("emit", add, "--draw", "text", "--block", "2", "--warp", "1").output
+    assert "threads 0-11: 1152 + 4 a thread" in text
+    assert shardy("emit", add, "--draw", "svg").output.startswith("<svg ")
+    both = shardy("emit", add, "--draw", "svg", "--explain")
+    assert both.exit_code == 2
+    assert "--explain and --draw exclude each other" in both.output

@@ -1,0 +1,1 @@
+"""Pictures of what the threads of a warp read and write."""

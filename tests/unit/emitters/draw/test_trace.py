@@ -1,0 +1,57 @@
+"""Pictures of what a warp reads and writes, from a run of its block."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+from shardy_py.emitters import emit
+from shardy_py.emitters.draw.svg import draw_svg
+from shardy_py.emitters.draw.text import draw_text
+from shardy_py.emitters.draw.trace import warp_accesses
+from shardy_py.errors import OptionError
+from tests.unit.emitters.fusions import NEGATE, SUM, TRANSPOSE, fusion_of
+
+
+def test_the_last_warp_of_a_loop() -> None:
+    """Threads behind the end of a tensor take no part; a warp that has none left accesses nothing."""
+    kernel = emit(fusion_of(NEGATE.format(shape="300")))
+    read, written = warp_accesses(kernel, block=2, warp=1)
+    assert (read.memory, written.memory) == ("parameter 0", "result 0")
+    assert read.places == tuple((288 + lane) * 4 if lane < 12 else None for lane in range(32))
+    assert warp_accesses(kernel, block=2, warp=3) == []
+
+
+def test_a_transpose_without_conflicts() -> None:
+    """A tiled transpose reads and writes whole sectors, and no two threads need one bank."""
+    kernel = emit(fusion_of(TRANSPOSE.format(shape="64x64", result="64x64", dims="1, 0", dtype="f32")))
+    found = warp_accesses(kernel, block=3, warp=2)
+    assert len(found) == 32
+    assert {access.passes for access in found if access.is_shared} == {1}
+    assert {access.sectors for access in found if not access.is_shared} == {4}
+    text = draw_text(found)
+    assert text.count("8 times") == 4
+    assert "writes tile 0, 4 bytes a thread, 8 times: 1 pass each" in text
+
+
+def test_vectors_of_a_row_reduction() -> None:
+    """Threads of a row read two neighbours at once; the picture is SVG that parses."""
+    kernel = emit(fusion_of(SUM.format(shape="1024x4096", dim=1, result="1024")))
+    found = warp_accesses(kernel)
+    assert [access.width for access in found if access.memory == "parameter 0"] == [8] * 8
+    root = ElementTree.fromstring(draw_svg(found))
+    labels = [item.text or "" for item in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "reads parameter 0, 8 bytes a thread, 8 times: 8 sectors each" in labels
+
+
+def test_there_is_no_such_block() -> None:
+    """A block or warp that the launch does not have is an error that says how many there are."""
+    kernel = emit(fusion_of(NEGATE.format(shape="300")))
+    with pytest.raises(OptionError, match="there are 3, numbered from 0"):
+        warp_accesses(kernel, block=3)
+    with pytest.raises(OptionError, match="there are 4, numbered from 0"):
+        warp_accesses(kernel, warp=4)
