@@ -230,6 +230,8 @@ class Shard:
         emit: Where new ops go.
         ops: The ops of the dialect.
         regions: Gives the regions of the op on the device; each call makes them anew.
+        local_of: Gives what the device has of another value of the global program, and its sharding; None where that
+            is not known.
     """
 
     op: Op
@@ -241,6 +243,7 @@ class Shard:
     emit: LocalEmitter
     ops: LocalOps
     regions: Callable[[], Sequence[Region]] = field(default=tuple)
+    local_of: Callable[[Value], tuple[Value, TensorSharding | None] | None] = field(default=lambda value: None)
 
     def mesh(self, sharding: TensorSharding) -> Mesh:
         """Return the mesh of a sharding."""

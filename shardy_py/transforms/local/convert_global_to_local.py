@@ -5,21 +5,17 @@ Mirrors convert_global_to_local.cc::ConvertGlobalToLocalPass.
 
 from __future__ import annotations
 
-import re
 from itertools import count
 from typing import ClassVar
 
 from attrs import field, frozen
 
 from shardy_py.ir.graph import Program
-from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.passes import NO_TEXT, PassContext
 from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.converter import Converter
 from shardy_py.transforms.local.fallback import Fallback
-from shardy_py.transforms.local.local_ops import find_local_ops
-
-_HANDLE = re.compile(r"handle\s*=\s*(\d+)")
+from shardy_py.transforms.local.local_ops import find_local_ops, last_channel
 
 
 @frozen
@@ -65,12 +61,6 @@ class ConvertGlobalToLocalPass:
         ops = find_local_ops(program, context.semantics)
         if self.replica_count > 1 and self.partition_count <= 1:
             ops = ops.for_replicas()
-        channels = count(_last_channel(program) + 1).__next__
+        channels = count(last_channel(program) + 1).__next__
         values = context.local_values
         Converter(program, context.semantics, ops, options, fallback, channels, self.padding, values).run()
-
-
-def _last_channel(program: Program) -> int:
-    """Return the largest number of a channel in a program, 0 where it has none."""
-    texts = (str(op.attributes["channel_handle"]) for op in all_ops(program) if "channel_handle" in op.attributes)
-    return max((int(number) for text in texts for number in _HANDLE.findall(text)), default=0)

@@ -276,6 +276,7 @@ class Converter:
             emit,
             self.ops,
             lambda: [self._convert_region(region) for region in op.regions],
+            lambda value: (self._local[value.id], self._sharding(value)) if value.id in self._local else None,
         )
 
     def _sharding(self, value: Value) -> TensorSharding | None:

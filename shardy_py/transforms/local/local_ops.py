@@ -1,7 +1,8 @@
-"""The choice of the ops for communication in a local program."""
+"""The ops for communication in a local program, and the numbers of its channels."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -9,6 +10,8 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import LocalOps, LocalSemantics
 from shardy_py.ir.op_index import all_ops
+
+_HANDLE = re.compile(r"handle\s*=\s*(\d+)")
 
 
 def find_local_ops(program: Program, semantics: OpSemantics) -> LocalOps:
@@ -26,3 +29,9 @@ def find_local_ops(program: Program, semantics: OpSemantics) -> LocalOps:
         message = "no plugin has ops for communication between devices"
         raise UnsupportedError(Diagnostic("no-local-ops", message, hint="Dialect(name, local_ops=...)"))
     return next(iter(known.values()))
+
+
+def last_channel(program: Program) -> int:
+    """Return the largest number of a channel in a program, 0 where it has none."""
+    texts = (str(op.attributes["channel_handle"]) for op in all_ops(program) if "channel_handle" in op.attributes)
+    return max((int(number) for text in texts for number in _HANDLE.findall(text)), default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
+from shardy_dialects.stablehlo.local.rotation import find_source
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer, resized
 from shardy_py.ir.graph import Op, Value
@@ -50,6 +51,9 @@ def localize_concatenate(op: Op, shard: Shard) -> Sequence[Value]:
     if dim not in cut_dims(shard):
         return shard.copy()
     cut = cut_of(shard, dim)
+    whole = find_source(op, shard, cut)
+    if whole is not None:
+        return [whole.joined()]
     held: list[list[Run]] = [[] for _ in range(cut.parts)]
     shift = place = 0
     for number, local in enumerate(shard.operands):

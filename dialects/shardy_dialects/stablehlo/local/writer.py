@@ -116,10 +116,14 @@ class Writer:
     def mask(self, size: int, lows: Sequence[int], highs: Sequence[int]) -> Value:
         """Return which of some places lie between two that tables have for the device."""
         places = self.counter(size)
-        low, high = (
-            self.spread(self.ops.offset(self.emit, table), tensor(size, dtype=_INDEX)) for table in (lows, highs)
-        )
+        low, high = (self.spread(self.entry(table), tensor(size, dtype=_INDEX)) for table in (lows, highs))
         return self.binary("and", self.compare("GE", places, low), self.compare("LT", places, high))
+
+    def entry(self, table: Sequence[int]) -> Value:
+        """Return the number that a table has for the device."""
+        if len(set(table)) == 1:
+            return self.scalar(str(table[0]), _INDEX)
+        return self.ops.offset(self.emit, table)
 
     def select(self, mask: Value, dim: int, inside: Value, outside: Value) -> Value:
         """Return one tensor where a mask of a dimension is true, and another one elsewhere."""

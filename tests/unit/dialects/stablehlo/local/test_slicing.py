@@ -79,6 +79,23 @@ def test_joined_slices_are_those_of_one_device() -> None:
     assert gathered == []
 
 
+def test_a_rotation_sends_what_changes_devices_once() -> None:
+    """Joined slices of one tensor fetch its elements, without the slices in between."""
+    long, short, whole = type_of((8, 12)), type_of((8, 4)), type_of((8, 16))
+    wide = type_of((8, 20))
+    head = f"""
+      %tail = stablehlo.slice %a [0:8, 4:16] : ({whole}) -> {long}
+      %head = stablehlo.slice %a [0:8, 0:4] : ({whole}) -> {short}
+    """
+    rotated = Case(f"stablehlo.concatenate %tail, %head, dim = 1 : ({long}, {short}) -> {whole}", whole)
+    text, gathered = run_cases([rotated], (8, 16), SHARDINGS[0], prelude=head)
+    assert gathered == []
+    assert re.findall(r"collective_permute.*-> (tensor<\w+>)", text) == ["tensor<4x4xf32>"]
+    extended = Case(f"stablehlo.concatenate %head, %a, dim = 1 : ({short}, {whole}) -> {wide}", wide)
+    _, gathered = run_cases([rotated, extended], (8, 16), SHARDINGS[0], prelude=head)
+    assert gathered == []
+
+
 def test_shards_that_do_not_divide_move_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no result."""
     whole, long, short = type_of((8, 16)), type_of((8, 11)), type_of((8, 5))
