@@ -28,6 +28,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.type import get_element_type_or_self
 
 from shardy_py.emitters.dialect.syntax import (
     parse_indices,
@@ -210,7 +211,10 @@ class PredicatedExtractOp(IRDLOperation):
 
 @irdl_op_definition
 class AtomicRMWOp(IRDLOperation):
-    """The tensor with an element replaced by what the body makes of it, all at once for other threads."""
+    """The tensor with an element replaced by what the body makes of it, all at once for other threads.
+
+    The body of a vector replaces neighbours, each of which other threads see as a whole.
+    """
 
     name = "xla_gpu.atomic_rmw"
 
@@ -225,9 +229,10 @@ class AtomicRMWOp(IRDLOperation):
         super().__init__(operands=[dest, list(indices)], result_types=[dest.type], regions=[body])
 
     def verify_(self) -> None:
-        """Check that the body takes and yields an element."""
-        if list(self.body.block.arg_types) != [_element_type(self.dest)]:
-            raise VerifyException("the body takes the current element")
+        """Check that the body takes an element, or neighbours as a vector."""
+        types = list(self.body.block.arg_types)
+        if [get_element_type_or_self(type_) for type_ in types] != [_element_type(self.dest)]:
+            raise VerifyException("the body takes the current element, or a vector of neighbours")
 
     def print(self, printer: Printer) -> None:
         """Write ``%t[%i] : tensor<...> {^bb0(%current): ...}``."""

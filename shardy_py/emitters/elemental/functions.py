@@ -163,20 +163,41 @@ def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
     Raises:
         UnsupportedError: the op has not one region with one block.
     """
+    arguments, returned = _region(op)
+    types = [scalar_type(element_dtype(value)) for value in arguments]
+    block = Block(arg_types=types)
+    builder = Builder(InsertPoint.at_end(block))
+    builder.insert(func.ReturnOp(*region_elements(registry, op, builder, block.args)))
+    results = [scalar_type(element_dtype(value)) for value in returned]
+    return func.FuncOp(name, (types, results), Region(block), visibility=builtin.StringAttr("private"))
+
+
+def region_elements(registry: Registry, op: Op, builder: Builder, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Emit what the region of an op computes of scalars, and return the results.
+
+    Args:
+        registry: What is known about the ops.
+        op: The op.
+        builder: Where ops are added.
+        arguments: The arguments of the region.
+
+    Raises:
+        UnsupportedError: the op has not one region with one block.
+    """
+    inner, returned = _region(op)
+    known = {value.id: argument for value, argument in zip(inner, arguments, strict=True)}
+    scope = Scope(_RegionBody(registry, known), builder)
+    return [scope.element(value, ()) for value in returned]
+
+
+def _region(op: Op) -> tuple[Sequence[Value], Sequence[Value]]:
+    """Return the arguments of the only block of an op's region, and what it gives back."""
     blocks = op.regions[0].blocks if len(op.regions) == 1 else []
     terminator = blocks[0].terminator if len(blocks) == 1 else None
     if terminator is None:
         message = "the region that combines elements has one block"
         raise UnsupportedError(Diagnostic("combiner", message, op.location, op.name))
-    arguments = blocks[0].arguments
-    types = [scalar_type(element_dtype(value)) for value in arguments]
-    block = Block(arg_types=types)
-    known = {value.id: argument for value, argument in zip(arguments, block.args, strict=True)}
-    scope = Scope(_RegionBody(registry, known), Builder(InsertPoint.at_end(block)))
-    returned = [scope.element(value, ()) for value in terminator.operands]
-    scope.builder.insert(func.ReturnOp(*returned))
-    results = [scalar_type(element_dtype(value)) for value in terminator.operands]
-    return func.FuncOp(name, (types, results), Region(block), visibility=builtin.StringAttr("private"))
+    return blocks[0].arguments, terminator.operands
 
 
 class _RegionBody:

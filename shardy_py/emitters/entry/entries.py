@@ -11,11 +11,15 @@ from shardy_py.emitters.entry.in_place import in_place_entry
 from shardy_py.emitters.entry.loop import loop_entry
 from shardy_py.emitters.entry.packed_transpose import packed_transpose_entry
 from shardy_py.emitters.entry.reduction import reduction_entry
+from shardy_py.emitters.entry.scatter import scatter_entry
+from shardy_py.emitters.entry.sorted_scatter import sorted_scatter_entry
 from shardy_py.emitters.entry.tiled_transpose import tiled_transpose_entry
+from shardy_py.emitters.fusion.aliases import slices_of
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.launch.packed import PackedTiles
 from shardy_py.emitters.launch.reductions import plan_reduction
+from shardy_py.emitters.launch.scatters import sorted_rows
 from shardy_py.emitters.launch.transposes import transpose_tiles
 from shardy_py.errors import Diagnostic, UnsupportedError
 
@@ -46,6 +50,12 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch, d
             return in_place_entry(functions, choice, launch)
         case EmitterKind.REDUCTION:
             return reduction_entry(functions, choice, launch, plan_reduction(functions.fusion, choice, device))
+        case EmitterKind.SCATTER:
+            slices = slices_of(functions.fusion, choice)
+            rows = sorted_rows(functions.fusion, device)
+            if rows is not None:
+                return sorted_scatter_entry(functions, slices, launch, rows)
+            return scatter_entry(functions, slices, launch)
     message = f"the fusion is for the emitter {choice.kind.value}: {choice.reason}"
     hint = "emitter, launch and functions are known; the entry function is not"
     raise UnsupportedError(Diagnostic("no-entry-function", message, hint=hint))

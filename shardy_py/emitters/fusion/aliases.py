@@ -5,10 +5,13 @@ from __future__ import annotations
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.fusion.in_place import in_place_updates, updated_parameter
+from shardy_py.emitters.fusion.scatters import scatter_of
 
 
 def aliases_of(fusion: Fusion, choice: Choice) -> tuple[int | None, ...]:
     """Return for every root the number of the parameter whose memory it shares, or None."""
+    if choice.kind is EmitterKind.SCATTER:
+        return (fusion.parameters.index(scatter_of(fusion).operands[0]),)
     if choice.kind is not EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
         return (None,) * len(fusion.roots)
     sources = [updated_parameter(fusion, update) for update in in_place_updates(fusion)]

@@ -13,6 +13,7 @@ from shardy_py.emitters.launch.grid import THREADS, Launch, loop_unroll, spread
 from shardy_py.emitters.launch.in_place import in_place_launch
 from shardy_py.emitters.launch.joined import joined_launch
 from shardy_py.emitters.launch.reductions import reduction_launch
+from shardy_py.emitters.launch.scatters import indices_per_warp
 from shardy_py.emitters.launch.transposes import transpose_launch
 from shardy_py.ir.graph import Op
 
@@ -78,22 +79,3 @@ def _scatter(fusion: Fusion, device: DeviceSpec) -> Launch:
         return evolve(launch, threads=(threads, 1, 1))
     warps = -(-updates[0] // per_warp)
     return Launch((-(-warps // (THREADS // device.threads_per_warp)), 1, 1), (THREADS, 1, 1), unroll)
-
-
-def indices_per_warp(scatter: Op, device: DeviceSpec) -> int | None:
-    """Return how many indices in a row each warp of a sorted scatter takes; None where threads take single updates.
-
-    Indices of one component are read as vectors of up to 128 bits, so that the number is a multiple of their length.
-    """
-    output, indices, updates = (shape_of(value) for value in (scatter.results[0], *scatter.operands[1:3]))
-    warps = (THREADS // device.threads_per_warp) * device.cores
-    is_sorted = bool(scatter.attributes.get("indices_are_sorted"))
-    if not is_sorted or scatter.attributes.get("unique_indices") or indices[0] <= warps:
-        return None
-    pairs = zip(output, updates[1:], strict=True)
-    possible = prod(max(1, size - width + 1) for size, width in list(pairs)[: indices[1]])
-    count = -(-indices[0] // max(warps, possible))
-    vector = 128 // bits_of(element_type_of(scatter.operands[1])) if indices[1] == 1 else 1
-    while vector > count:
-        vector //= 2
-    return -(-count // vector) * vector

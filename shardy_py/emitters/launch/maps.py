@@ -10,6 +10,7 @@ from shardy_py.emitters.launch.in_place import in_place_map
 from shardy_py.emitters.launch.joined import joined_output_maps
 from shardy_py.emitters.launch.reduction_maps import reduction_maps
 from shardy_py.emitters.launch.reductions import plan_reduction
+from shardy_py.emitters.launch.scatters import scatter_maps
 from shardy_py.emitters.launch.transposes import transpose_maps
 from shardy_py.indexing import IndexingMap
 
@@ -31,5 +32,7 @@ def maps_of(fusion: Fusion, choice: Choice, launch: Launch, device: DeviceSpec) 
         case EmitterKind.REDUCTION:
             plan = plan_reduction(fusion, choice, device)
             return (reduction_maps(plan, launch).input,) * launch.blocks[2]
+        case EmitterKind.SCATTER:
+            return scatter_maps(fusion, launch, device)
         case _:
             return ()

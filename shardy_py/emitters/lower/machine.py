@@ -44,7 +44,9 @@ def parse(text: str) -> Any:
 def device_machine(capability: int) -> Any:
     """Return the machine of devices of a compute capability."""
     target = binding().Target.from_triple("nvptx64-nvidia-cuda")
-    return target.create_target_machine(cpu=f"sm_{capability}", opt=3)
+    # Vectors of atomic additions came with version 8.1 of PTX.
+    features = "+ptx81" if capability >= 90 else ""
+    return target.create_target_machine(cpu=f"sm_{capability}", features=features, opt=3)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attrs import frozen
-from xdsl.dialects import builtin, scf
+from xdsl.dialects import arith, builtin, scf
 from xdsl.ir import Block, Region, SSAValue
 
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp, LoopOp
@@ -40,6 +40,8 @@ class Canonicalize:
         for op in walk_ops(module.body):
             if isinstance(op, ApplyIndexingOp):
                 fold_apply(op)
+            elif isinstance(op, arith.AddiOp):
+                _fold_sum(op)
         erase_dead_ops(module.body)
 
 
@@ -48,6 +50,14 @@ def _fold_single_trip(loop: scf.ForOp) -> None:
     lower, upper, step = (constant_value(value) for value in (loop.lb, loop.ub, loop.step))
     if lower is not None and upper is not None and step is not None and lower < upper <= lower + step:
         replace(loop, inline_block(loop.body.block, loop, [loop.lb, *loop.iter_args]))
+
+
+def _fold_sum(op: arith.AddiOp) -> None:
+    """Put the other summand in the place of a sum with zero."""
+    for zero, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        if constant_value(zero) == 0:
+            replace(op, [other])
+            return
 
 
 def shorten_loop(loop: LoopOp) -> LoopOp:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 
 from attrs import frozen
 from xdsl.dialects import arith, builtin, scf, tensor, vector
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
+from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.dialect.vectors import VectorOf, read_vector, write_vector, zero, zeros
@@ -15,11 +17,19 @@ from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.apply_indexing import place_map
 from shardy_py.emitters.passes.base import KernelContext, constant_value, insert_before, replace, walk_ops
 from shardy_py.emitters.passes.licm import is_inside
+from shardy_py.emitters.passes.vectorize_atomics import (
+    WIDTHS,
+    added_value,
+    is_carried,
+    is_vector_addition,
+    vector_update,
+)
 from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify
 from shardy_py.indexing.canonical import canonicalize, linear
 from shardy_py.indexing.expressions import Binary, rewritten, variables_of
 
 MAX_BITS = 256
+MAX_WIDTHS = (2, 4, 8, 16, 32)
 
 
 @frozen
@@ -35,7 +45,9 @@ class VectorizeLoadsStores:
                 _vectorize_load(op)
         for op in list(walk_ops(module.body)):
             if isinstance(op, tensor.InsertOp) and op.parent is not None:
-                _vectorize_store(op)
+                _vectorize_store(op, MAX_WIDTHS)
+            elif isinstance(op, AtomicRMWOp) and is_vector_addition(op, context.device):
+                _vectorize_store(op, WIDTHS)
 
 
 def _loop_around(op: Operation) -> scf.ForOp | None:
@@ -127,22 +139,15 @@ def _vectorize_load(op: tensor.ExtractOp) -> None:
     op.erase()
 
 
-def _vectorize_store(op: tensor.InsertOp) -> None:
+def _vectorize_store(op: tensor.InsertOp | AtomicRMWOp, widths: Sequence[int]) -> None:
     loop = _loop_around(op)
-    if loop is None or len(op.indices) != 1:
+    if loop is None or len(op.indices) != 1 or not is_carried(op, loop.body.block):
         return
-    body = loop.body.block
-    terminator = body.last_op
     target = op.dest
-    assert terminator is not None
-    if not isinstance(target, BlockArgument) or target.owner is not body:
-        return
-    number = target.index - 1
-    if target.uses.get_length() != 1 or op.result.uses.get_length() != 1:
-        return
-    if terminator.operands[number] is not op.result:
-        return
+    assert isinstance(target, BlockArgument)
     size = constant_value(loop.ub)
+    if size not in widths:
+        return
     assert size is not None
     assert isinstance(target.type, builtin.TensorType)
     type_ = vector_type(target.type, size)
@@ -151,10 +156,12 @@ def _vectorize_store(op: tensor.InsertOp) -> None:
     place = _first_place(op.indices[0], loop, size)
     if place is None:
         return
-    _carry_vector(loop, op, number, type_, place)
+    _carry_vector(loop, op, target.index - 1, type_, place)
 
 
-def _carry_vector(loop: scf.ForOp, op: tensor.InsertOp, number: int, type_: VectorOf, place: SSAValue) -> None:
+def _carry_vector(
+    loop: scf.ForOp, op: tensor.InsertOp | AtomicRMWOp, number: int, type_: VectorOf, place: SSAValue
+) -> None:
     """Let a loop carry a vector in the place of a tensor, and write that after the loop."""
     init = insert_before(loop, arith.ConstantOp(zeros(type_), type_))
     tensor_init = loop.iter_args[number]
@@ -162,9 +169,10 @@ def _carry_vector(loop: scf.ForOp, op: tensor.InsertOp, number: int, type_: Vect
     inits = [init if place_ == number else value for place_, value in enumerate(loop.iter_args)]
     block = Block(arg_types=[INDEX, *(value.type for value in inits)])
     own = block.args[number + 1]
-    inserted = vector.InsertOp(op.scalar, own, [body.args[0]])
+    scalar = added_value(op) if isinstance(op, AtomicRMWOp) else op.scalar
+    inserted = vector.InsertOp(scalar, own, [body.args[0]])
     insert_before(op, inserted)
-    op.result.replace_all_uses_with(inserted.results[0])
+    op.results[0].replace_all_uses_with(inserted.results[0])
     op.detach()
     op.erase()
     for argument, value in zip(body.args, block.args, strict=True):
@@ -176,7 +184,10 @@ def _carry_vector(loop: scf.ForOp, op: tensor.InsertOp, number: int, type_: Vect
     parent = loop.parent
     assert parent is not None
     parent.insert_op_before(made, loop)
-    written = write_vector(made.results[number], tensor_init, [place])
+    if isinstance(op, AtomicRMWOp):
+        written: Operation = vector_update(made.results[number], tensor_init, place)
+    else:
+        written = write_vector(made.results[number], tensor_init, [place])
     parent.insert_op_before(written, loop)
     results = [written.results[0] if place_ == number else found for place_, found in enumerate(made.results)]
     replace(loop, results)

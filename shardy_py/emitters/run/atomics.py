@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
+from xdsl.dialects import builtin
 from xdsl.ir import Operation, Region, SSAValue
 
 from shardy_py.emitters.dialect.memory_ops import AtomicRMWOp
+from shardy_py.emitters.passes.vectorize_atomics import added_value
 from shardy_py.emitters.run.frame import Chunk, Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Pointer, Value
 from shardy_py.emitters.run.tensors import Places, places
 from shardy_py.emitters.run.threads import Threads
 from shardy_py.emitters.run.values import Array, from_words, rank_of, to_words
+
+Combine = Callable[[Frame, Array, Any], Array]
+"""New elements, from a frame that has the used values, the elements that are there, the positions of the threads."""
 
 
 @frozen(eq=False)
@@ -23,14 +28,14 @@ class Update:
     """Atomic updates of some threads by one op.
 
     Args:
-        combine: The new elements, of those that are there, in a frame that has the values.
+        combine: The new elements.
         buffer: The tensor.
         words: The places of the elements, one per thread.
         threads: The threads.
         values: What the op uses besides the element, per thread or for all.
     """
 
-    combine: Callable[[Frame, Array], Array]
+    combine: Combine
     buffer: Buffer
     words: Any
     threads: Threads
@@ -43,7 +48,7 @@ def record(
     buffer: Buffer,
     at: Places,
     used: Sequence[SSAValue],
-    combine: Callable[[Frame, Array], Array],
+    combine: Combine,
 ) -> None:
     """Record that active threads update an element.
 
@@ -56,7 +61,7 @@ def record(
         buffer: The memory.
         at: The places of the elements.
         used: What the op uses besides the element.
-        combine: The new elements, of those that are there.
+        combine: The new elements.
 
     Raises:
         VerificationError: the memory is constant, or another thread accesses the element at the same time.
@@ -64,6 +69,32 @@ def record(
     active, words = note(frame, op, buffer, at)
     values = {value: _taken(frame.get(value), active, value) for value in used}
     frame.chunk.atomics.append(Update(combine, buffer, words, frame.threads.taken(active), values))
+
+
+def record_vector(frame: Frame, op: Operation, buffer: Buffer, at: Places, values: Array) -> None:
+    """Record that active threads add vectors to neighbours, each element by itself.
+
+    Args:
+        frame: The activation.
+        op: The op.
+        buffer: The memory.
+        at: The places of the first elements.
+        values: The vectors.
+    """
+    count = frame.threads.count
+    whole = np.broadcast_to(values, (count, np.shape(values)[-1]))
+    for step in range(whole.shape[1]):
+        part = whole[:, step]
+        active, words = note(frame, op, buffer, Places(at.threads, at.words + step, at.stamps))
+        update = Update(_adding(part[active]), buffer, words, frame.threads.taken(active), {})
+        frame.chunk.atomics.append(update)
+
+
+def _adding(values: Array) -> Combine:
+    def combine(_: Frame, current: Array, positions: Any) -> Array:
+        return current + values[positions]
+
+    return combine
 
 
 def note(frame: Frame, op: Operation, buffer: Buffer, at: Places) -> tuple[Any, Any]:
@@ -87,9 +118,15 @@ def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
     """Record that active threads update an element by the body of the op."""
     buffer: Buffer = frame.get(op.dest)
 
-    def combine(own: Frame, current: Array) -> Array:
+    def combine(own: Frame, current: Array, _: Any) -> Array:
         return own.run(op.body, [current])[0]
 
+    (type_,) = op.body.block.arg_types
+    if isinstance(type_, builtin.VectorType):
+        (width,) = type_.get_shape()
+        values = frame.get(added_value(op))
+        record_vector(frame, op, buffer, places(frame, op, buffer, op.indices, extent=width), values)
+        return [buffer]
     record(frame, op, buffer, places(frame, op, buffer, op.indices), _outer_values(op.body), combine)
     return [buffer]
 
@@ -150,7 +187,7 @@ def _update(chunk: Chunk, update: Update, positions: Any) -> None:
         frame.bind(value, _taken(found, positions, value))
     words = update.words[positions]
     memory, type_ = update.buffer.memory, update.buffer.type_
-    new = update.combine(frame, from_words(memory.words[words], type_))
+    new = update.combine(frame, from_words(memory.words[words], type_), positions)
     memory.words[words] = to_words(np.asarray(new), type_)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import llvm
 
 from shardy_py.emitters.dialect.llvm_more import AtomicRMWOp, CompareExchangeOp
-from shardy_py.emitters.run.atomics import note, record
+from shardy_py.emitters.run.atomics import note, record, record_vector
 from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.integers import unsigned
 from shardy_py.emitters.run.memory import Value
@@ -49,7 +50,11 @@ def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
     at = pointer_places(frame, op, pointer, width)
     type_ = op.value.type
 
-    def combined(own: Frame, current: Array) -> Array:
+    if width:
+        record_vector(frame, op, buffer, at, frame.get(op.value))
+        return [np.zeros((), np.int64)]
+
+    def combined(own: Frame, current: Array, _: Any) -> Array:
         found = combine(current, own.get(op.value))
         return rounded(found, type_) if is_float(type_) else found
 

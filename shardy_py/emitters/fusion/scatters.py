@@ -1,0 +1,46 @@
+"""Scatters that kernels compute: in the form to which XLA simplifies them, in the memory of their operand."""
+
+from __future__ import annotations
+
+import re
+
+from shardy_py.emitters.fusion.fusion import Fusion, shape_of
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import Op
+
+_TARGETS = re.compile(r"scatter_dims_to_operand_dims = \[([^\]]*)\]")
+
+
+def scatter_of(fusion: Fusion) -> Op:
+    """Return the scatter that is the root of a fusion.
+
+    Raises:
+        UnsupportedError: its operand is no parameter, or it has not the simple form: indices (n, k), updates of n
+            windows with as many dimensions as the operand, whose first k are those that indices shift.
+    """
+    op = fusion.producer(fusion.roots[0])
+    assert op is not None
+    problem = _problem(fusion, op)
+    if problem:
+        hint = "give it indices (n, k) and updates (n, windows), and the operand as a parameter of the kernel"
+        raise UnsupportedError(Diagnostic("scatter-form", problem, op.location, op.name, hint))
+    return op
+
+
+def _problem(fusion: Fusion, op: Op) -> str:
+    if len(op.operands) != 3 or len(op.results) != 1:
+        return "a kernel scatters into one operand only"
+    operand, indices, updates = (shape_of(value) for value in op.operands)
+    if op.operands[0].id not in fusion.parameter_ids:
+        return "a kernel updates memory that it is given, its operand is computed"
+    if len(indices) != 2 or len(updates) != len(operand) + 1 or indices[0] != updates[0]:
+        return "a kernel takes scatters that are simplified"
+    found = _TARGETS.search(str(op.attributes.get("scatter_dimension_numbers", "")))
+    if found is not None and found[1] != ", ".join(str(number) for number in range(indices[1])):
+        return "a kernel shifts the first dimensions of windows, in their order"
+    return ""
+
+
+def has_unique_indices(op: Op) -> bool:
+    """Return whether no two windows of a scatter overlap."""
+    return bool(op.attributes.get("unique_indices"))

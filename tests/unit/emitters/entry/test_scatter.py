@@ -1,0 +1,123 @@
+"""Kernels of scatters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+import numpy as np
+
+from shardy_py.emitters import emit
+from shardy_py.emitters.kernel import Kernel
+from shardy_py.errors import UnsupportedError
+from tests.unit.emitters.fusions import fusion_of
+
+SCATTER = """
+func.func @main(%x: tensor<{size}x{width}x{type}>, %at: tensor<{n}x1xi32>, %u: tensor<{n}x{width}x{type}>)
+    -> tensor<{size}x{width}x{type}> {{
+  %v = stablehlo.reshape %u : (tensor<{n}x{width}x{type}>) -> tensor<{n}x1x{width}x{type}>
+  %0 = "stablehlo.scatter"({operand}, %at, %v) <{{indices_are_sorted = {sorted}, unique_indices = {unique},
+      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0],
+      index_vector_dim = 1>}}> ({{
+    ^bb0(%a: tensor<{type}>, %b: tensor<{type}>):
+      %s = stablehlo.{op} %a, %b : tensor<{type}>
+      stablehlo.return %s : tensor<{type}>
+    }}) : (tensor<{size}x{width}x{type}>, tensor<{n}x1xi32>, tensor<{n}x1x{width}x{type}>)
+      -> tensor<{size}x{width}x{type}>
+  return %0 : tensor<{size}x{width}x{type}>
+}}"""
+
+
+def kernel_of(n: int, size: int, width: int, **more: Any) -> Kernel:
+    """The kernel of a scatter of n rows into a matrix."""
+    options = {"type": "f32", "op": "add", "sorted": "false", "unique": "false", "operand": "%x"} | more
+    return emit(fusion_of(SCATTER.format(n=n, size=size, width=width, **options)))
+
+
+def scattered(x: np.ndarray, at: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """The sums of rows; those at places outside of the matrix are left out."""
+    found = x.copy()
+    for row, values in zip(at[:, 0], u, strict=True):
+        if 0 <= row < len(x):
+            found[row] += values
+    return found
+
+
+def arrays(n: int, size: int, width: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A matrix, places of which some are outside of it, and rows of small integers."""
+    random = np.random.default_rng(n)
+    x, u = (random.integers(-3, 4, (count, width)).astype(dtype) for count in (size, n))
+    return x, random.integers(-2, size + 2, (n, 1)).astype(np.int32), u
+
+
+@pytest.mark.parametrize("on", ["interpreter", "host"])
+@pytest.mark.parametrize(("type_", "dtype"), [("f32", np.float32), ("i32", np.int32)])
+def test_rows_are_added_at_places(type_: str, dtype: Any, on: str) -> None:
+    """Rows that go to one place are all added; those outside are left out, and the given matrix stays as it is."""
+    x, at, u = arrays(30, 7, 5, dtype)
+    before = x.copy()
+    (found,) = kernel_of(30, 7, 5, type=type_).run(x, at, u, on=on)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(found, scattered(x, at, u))
+    np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("stage", ["initial", "lower-loops-to-scf", "lower-tensors", "scf-to-cf"])
+def test_every_stage_adds(stage: str) -> None:
+    """The stages give the same sums."""
+    x, at, u = arrays(30, 7, 5)
+    (found,) = kernel_of(30, 7, 5).run(x, at, u, stage=stage)
+    np.testing.assert_array_equal(found, scattered(x, at, u))
+
+
+def test_unique_places_need_no_atomic_update() -> None:
+    """Where no place is named twice, elements are read, combined and written; a lie about that is a race."""
+    kernel = kernel_of(30, 40, 5, unique="true")
+    assert "atomic_rmw" not in kernel.stages["initial"]
+    x, _, u = arrays(30, 40, 5)
+    at = np.random.default_rng(0).permutation(40)[:30, np.newaxis].astype(np.int32)
+    (found,) = kernel.run(x, at, u)
+    np.testing.assert_array_equal(found, scattered(x, at, u))
+
+
+# 700 sorted places are more than the warps of the device, of which 22 begin a row of the matrix each.
+@pytest.mark.parametrize("on", ["interpreter", "host"])
+@pytest.mark.parametrize("width", [5, 64, 70])
+def test_sorted_places_are_added_up_first(width: int, on: str) -> None:
+    """A warp adds rows up while their place is the same, and updates the matrix once for each."""
+    kernel = kernel_of(700, 22, width, sorted="true")
+    x, at, u = arrays(700, 22, width)
+    order = np.argsort(at[:, 0], kind="stable")
+    (found,) = kernel.run(x, at[order], u[order], on=on)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(found, scattered(x, at, u))
+
+
+@pytest.mark.parametrize("stage", ["initial", "vectorize-loads-stores", "lower-tensors", "scf-to-cf"])
+def test_every_stage_adds_sorted_places(stage: str) -> None:
+    """The stages give the same sums, also those with vectors of atomic additions."""
+    kernel = kernel_of(700, 22, 64, sorted="true")
+    x, at, u = arrays(700, 22, 64)
+    order = np.argsort(at[:, 0], kind="stable")
+    (found,) = kernel.run(x, at[order], u[order], stage=stage)
+    np.testing.assert_array_equal(found, scattered(x, at, u))
+
+
+def test_neighbours_are_added_at_once() -> None:
+    """A device of sm_90 adds two neighbours at once; an older one adds them one by one."""
+    kernel = kernel_of(700, 22, 64, sorted="true")
+    assert "atom.global.v2.f32.add" in kernel.ptx
+    older = emit(kernel.fusion, device="a100").ptx
+    assert ".v2.f32.add" not in older
+    assert "atom.global.add.f32" in older
+
+
+def test_scatters_of_another_form_are_refused() -> None:
+    """An operand that the kernel computes itself is not memory that it can update."""
+    text = SCATTER.format(
+        n=3, size=4, width=5, type="f32", op="add", sorted="false", unique="false", operand="%y"
+    ).replace("  %v =", "  %y = stablehlo.negate %x : tensor<4x5xf32>\n  %v =")
+    with pytest.raises(UnsupportedError, match="its operand is computed"):
+        assert emit(fusion_of(text)).stages
