@@ -15,9 +15,9 @@ from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
 from shardy_py.emitters.reasons import explain
-from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.errors import Diagnostic, OptionError, read_text_file, require_library
 from shardy_py.plugins import Registry
-from shardy_py.report.kernels import format_kernels, format_run, kernel_json, kernels_json
+from shardy_py.report.kernels import format_kernels, format_run, format_timings, kernel_json, kernels_json
 
 RANDOM = "random"
 
@@ -35,6 +35,8 @@ def run_emit(
     device_spec: str,
     spelling: Any,
     as_run: bool,
+    as_time: bool,
+    against: str | None,
     inputs: str,
     seed: int,
     outputs: str | None,
@@ -48,8 +50,10 @@ def run_emit(
 ) -> None:
     """Print what was asked of the kernel of a file: by default its module after the last pass."""
     _check(as_list=as_list, fusion=fusion, target=target, stage=stage)
-    printed = {"--run": as_run, "--json": as_json, "--explain": as_explanation, "--draw": draw is not None}
+    printed = {"--run": as_run, "--time": as_time, "--json": as_json, "--explain": as_explanation}
+    printed["--draw"] = draw is not None
     _check_printed([name for name, is_asked in printed.items() if is_asked], as_list=as_list)
+    _check_against(against, as_time=as_time, stage=stage)
     device = get_device(device_spec)
     registry = plugin_registry(**registry_options)
     source = read_input(file, untrusted=untrusted, registry=registry)
@@ -70,6 +74,8 @@ def run_emit(
         _print("\n".join(explain(kernel)), output)
     elif draw is not None:
         _print(_drawn(kernel, draw, block, warp), output)
+    elif as_time:
+        _print(_timed(kernel, inputs, seed, against), output)
     elif as_run:
         _print(_ran(kernel, stage, inputs, seed, outputs), output)
     elif as_json:
@@ -105,6 +111,15 @@ def _check_printed(asked: Sequence[str], *, as_list: bool) -> None:
     given = ["--list", *(name for name in asked if name != "--json")] if as_list else list(asked)
     if len(given) > 1:
         raise OptionError(Diagnostic("option-conflict", f"{' and '.join(given)} exclude each other"))
+
+
+def _check_against(against: str | None, *, as_time: bool, stage: str | None) -> None:
+    """Check the options of a timing: what is beside the kernel, and that it is the last stage that runs."""
+    if against is not None and not as_time:
+        message = "--against says what is timed beside the kernel"
+        raise OptionError(Diagnostic("option-conflict", message, hint="add --time"))
+    if as_time and stage is not None:
+        raise OptionError(Diagnostic("option-conflict", "--time and --stage exclude each other"))
 
 
 def _chosen(fusions: Sequence[Fusion], number: int) -> Fusion:
@@ -153,6 +168,21 @@ def _drawn(kernel: Kernel, form: str, block: int, warp: int) -> str:
 
     accesses = warp_accesses(kernel, block=block, warp=warp)
     return draw_svg(accesses) if form == "svg" else draw_text(accesses)
+
+
+def _timed(kernel: Kernel, inputs: str, seed: int, against: str | None) -> str:
+    require_library("xdsl", purpose="kernels need", extra="codegen")
+    from shardy_py.emitters.run.arrays import random_arrays
+
+    other = None
+    if against is not None:
+        hint = "give a file that 'shardy emit --target ptx -o FILE' wrote, or one of another compiler"
+        other = read_text_file(against, code="unreadable-ptx", what="the PTX", hint=hint)
+    arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _given(kernel, Path(inputs))
+    timings = {kernel.name: kernel.time(*arrays)}
+    if other is not None and against is not None:
+        timings[against] = kernel.time(*arrays, ptx=other)
+    return format_timings(timings)
 
 
 def _given(kernel: Kernel, path: Path) -> list[Any]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from shardy_py.emitters.device import DeviceLike, DeviceSpec, get_device
 from shardy_py.emitters.fusion.aliases import slices_of
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from shardy_py.emitters.lower.host import HostKernel
     from shardy_py.emitters.passes.base import KernelPass
+    from shardy_py.emitters.run.device import DeviceKernel, Timing
+    from shardy_py.emitters.run.kernel import Output
 
 Spelling = Literal["xla_gpu", "xla"]
 
@@ -158,35 +160,65 @@ class Kernel:
         raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
 
     def run(
-        self, *arrays: Any, on: Literal["interpreter", "host"] = "interpreter", stage: str | None = None
+        self, *arrays: Any, on: Literal["interpreter", "host", "gpu"] = "interpreter", stage: str | None = None
     ) -> list[Any]:
         """Return what the kernel computes, by running the threads of its whole grid on this machine.
 
         Args:
             arrays: An array of numpy for every parameter.
-            on: ``interpreter`` checks every access, ``host`` runs machine code of the last stage.
+            on: ``interpreter`` checks every access, ``host`` runs machine code of the last stage, ``gpu`` runs the PTX
+                on a GPU of this machine.
             stage: The stage that the interpreter runs; by default the last one before the text for LLVM.
 
         Raises:
             VerificationError: arrays that do not fit; in the interpreter also an access outside of a tensor, a race, a
                 barrier that not all threads of a block reach.
-            OptionError: there is no such stage, or it cannot be run so.
+            OptionError: there is no such stage, it cannot be run so, or there is no GPU.
         """
         from shardy_py.emitters.run.arrays import run_fusion
 
-        if on == "host":
+        if on != "interpreter":
             if stage is not None:
-                message, hint = "the host runs the last stage only", 'leave stage out, or give on="interpreter"'
+                message, hint = f"the {on} runs the last stage only", 'leave stage out, or give on="interpreter"'
                 raise OptionError(Diagnostic("stage-on-host", message, hint=hint))
-            return run_fusion(self.fusion, arrays, self.host.run)
+            return run_fusion(self.fusion, arrays, self.host.run if on == "host" else self._on_gpu(self.ptx).run)
         module = self.module() if stage is None else self.parsed(stage)
-        from shardy_py.emitters.run.kernel import Output, run_kernel
+        from shardy_py.emitters.run.kernel import run_kernel
 
         def interpret(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
             slices = slices_of(self.fusion, self.choice)
             return run_kernel(module, self.launch, inputs, outputs, stage=stage or "", slices=slices)
 
         return run_fusion(self.fusion, arrays, interpret, stage=stage or "")
+
+    def time(self, *arrays: Any, ptx: str | None = None) -> Timing:
+        """Return how long the kernel takes on a GPU of this machine.
+
+        Args:
+            arrays: An array of numpy for every parameter.
+            ptx: PTX of the same kernel from elsewhere, which is timed instead of its own.
+
+        Raises:
+            OptionError: there is no GPU, or a library is missing.
+            VerificationError: arrays that do not fit, or the GPU's driver refuses the kernel.
+        """
+        from shardy_py.emitters.run.arrays import run_fusion
+
+        kernel = self._on_gpu(self.ptx if ptx is None else ptx)
+        found: list[Timing] = []
+
+        def run(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
+            found.append(kernel.time(inputs, outputs))
+            return kernel.run(inputs, outputs)
+
+        run_fusion(self.fusion, arrays, run)
+        return found[0]
+
+    def _on_gpu(self, ptx: str) -> DeviceKernel:
+        from shardy_py.emitters.run.device import DeviceKernel, entry_name, entry_threads
+
+        launch = evolve(self.launch, threads=entry_threads(ptx) or self.launch.threads)
+        return DeviceKernel(ptx, entry_name(ptx), launch, slices_of(self.fusion, self.choice))
 
     @cached_property
     def host(self) -> HostKernel:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.emitters import Kernel
 from shardy_py.emitters.fusion.fusion import element_type_of
+
+if TYPE_CHECKING:
+    from shardy_py.emitters.run.device import Timing
 
 
 def kernel_data(kernel: Kernel) -> dict[str, Any]:
@@ -87,4 +90,18 @@ def format_run(kernel: Kernel, results: Sequence[Any]) -> str:
         wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
         numbers = f"from {wide.min():g} to {wide.max():g}, in sum {wide.sum():g}"
         lines.append(f"result{number}: {root.type}, {numbers}")
+    return "\n".join(lines)
+
+
+def format_timings(timings: Mapping[str, Timing]) -> str:
+    """Return the times of kernels on a GPU, a line each, with what a later one takes of the first.
+
+    Args:
+        timings: The times, by the name of the kernel or of its file.
+    """
+    first = next(iter(timings.values()))
+    lines = [f"on {first.device}:"]
+    for name, timing in timings.items():
+        part = "" if timing is first else f", {timing.seconds / first.seconds:.2f} times as long"
+        lines.append(f"  {name}: {timing.seconds * 1e6:.1f} us{part}")
     return "\n".join(lines)

@@ -29,12 +29,19 @@ SPELLINGS = ("xla_gpu", "xla")
 @click.option("--device-spec", metavar="NAME|FILE", default="h100", show_default=True, help="The device: a TOML file.")
 @click.option("--spelling", type=click.Choice(SPELLINGS), default="xla_gpu", show_default=True, help="Names of ops.")
 @click.option("--run", "as_run", is_flag=True, help="Run the kernel on the host, all threads of its grid.")
+@click.option("--time", "as_time", is_flag=True, help="Time the kernel on a GPU of this machine.")
+@click.option(
+    "--against",
+    metavar="FILE.ptx",
+    type=click.Path(),
+    help="With --time, time this PTX for the same fusion and grid beside it.",
+)
 @click.option(
     "--inputs",
     default="random",
     show_default=True,
     metavar="random|FILE.npz",
-    help="With --run, the arguments: made up, or arg0, arg1, ... of a file of numpy.",
+    help="With --run and --time, the arguments: made up, or arg0, arg1, ... of a file of numpy.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
 @click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="With --run, write the results to this file.")

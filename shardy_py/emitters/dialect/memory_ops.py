@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     SymbolRefAttr,
     TensorType,
+    VectorType,
     i1,
     i64,
 )
@@ -28,7 +29,6 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.type import get_element_type_or_self
 
 from shardy_py.emitters.dialect.syntax import (
     parse_indices,
@@ -230,8 +230,8 @@ class AtomicRMWOp(IRDLOperation):
 
     def verify_(self) -> None:
         """Check that the body takes an element, or neighbours as a vector."""
-        types = list(self.body.block.arg_types)
-        if [get_element_type_or_self(type_) for type_ in types] != [_element_type(self.dest)]:
+        types = [type_.element_type if isinstance(type_, VectorType) else type_ for type_ in self.body.block.arg_types]
+        if types != [_element_type(self.dest)]:
             raise VerifyException("the body takes the current element, or a vector of neighbours")
 
     def print(self, printer: Printer) -> None:

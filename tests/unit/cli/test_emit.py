@@ -11,6 +11,8 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
+from tests.unit.emitters.gpu_driver import Driver
+
 ADD = """
 func.func @main(%x: tensor<300xf32>, %y: tensor<300xf32>) -> tensor<300xf32> {
   %0 = stablehlo.add %x, %y : tensor<300xf32>
@@ -147,6 +149,29 @@ def test_wrong_options(shardy, add: str, arguments: tuple[str, ...], message: st
     done = shardy("emit", add, *arguments)
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_times_on_a_gpu(shardy, add: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--time prints the time on a GPU, with --against that of another PTX beside it."""
+    pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
+    driver = Driver(lambda _: None)
+    monkeypatch.setattr("shardy_py.emitters.run.device.nvidia_driver", lambda: driver)
+    shardy("emit", add, "--target", "ptx", "-o", "add.ptx")
+    lines = shardy("emit", add, "--time", "--against", "add.ptx").output.splitlines()
+    assert lines == ["on Stand-in:", "  main: 250.0 us", "  add.ptx: 250.0 us, 1.00 times as long"]
+    assert "add --time" in shardy("emit", add, "--against", "add.ptx").output
+    assert "exclude each other" in shardy("emit", add, "--time", "--run").output
+    Path("none.ptx").write_text("nothing", encoding="utf-8")
+    assert "no kernel of PTX" in shardy("emit", add, "--time", "--against", "none.ptx").output
+
+
+def test_no_gpu(shardy, add: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a GPU --time says so, and what else runs kernels."""
+    pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
+    monkeypatch.setattr("shardy_py.emitters.run.device.nvidia_driver", lambda: Driver(lambda _: None, init=100))
+    done = shardy("emit", add, "--time")
+    assert done.exit_code == 2
+    assert "no GPU of NVIDIA" in done.output
 
 
 def test_refusals(shardy, add: str) -> None:
