@@ -20,19 +20,20 @@ def scatter_of(fusion: Fusion) -> Op:
     """
     op = fusion.producer(fusion.roots[0])
     assert op is not None
-    problem = _problem(fusion, op)
+    problem = form_problem(op)
+    if not problem and op.operands[0].id not in fusion.parameter_ids:
+        problem = "a kernel updates memory that it is given, its operand is computed"
     if problem:
         hint = "give it indices (n, k) and updates (n, windows), and the operand as a parameter of the kernel"
         raise UnsupportedError(Diagnostic("scatter-form", problem, op.location, op.name, hint))
     return op
 
 
-def _problem(fusion: Fusion, op: Op) -> str:
+def form_problem(op: Op) -> str:
+    """Return what is not simple about the form of a scatter; nothing where it is."""
     if len(op.operands) != 3 or len(op.results) != 1:
         return "a kernel scatters into one operand only"
     operand, indices, updates = (shape_of(value) for value in op.operands)
-    if op.operands[0].id not in fusion.parameter_ids:
-        return "a kernel updates memory that it is given, its operand is computed"
     if len(indices) != 2 or len(updates) != len(operand) + 1 or indices[0] != updates[0]:
         return "a kernel takes scatters that are simplified"
     found = _TARGETS.search(str(op.attributes.get("scatter_dimension_numbers", "")))

@@ -4,7 +4,8 @@ The rule: ops are looked at from the last to the first. An op joins the piece of
 piece, so that nothing is computed twice; otherwise it is the root of a piece of its own. A value that the function
 returns, or that an op outside of all pieces uses, is a root. An op that combines elements joins a piece only where the
 piece reads each of its results once, and a piece has one such op. Constants, and what is made of one constant alone,
-are in every piece that uses them. Ops that no kernel can have inside, contractions among them, are in no piece.
+are in every piece that uses them. Ops that no kernel can have inside, contractions among them, are in no piece; nor
+are scatters that are not simplified, or whose operand a kernel may compute.
 """
 
 from __future__ import annotations
@@ -15,16 +16,24 @@ from attrs import define, field
 
 from shardy_py.emitters.fusion.fusion import Fusion, Layouts
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
+from shardy_py.emitters.fusion.scatters import form_problem
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.interfaces import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
 from shardy_py.plugins import Registry
 
 
 def can_be_in_kernel(op: Op, registry: Registry) -> bool:
-    """Return whether an op computes its elements one by one, or is a scatter, which a kernel may end with."""
+    """Return whether an op computes its elements one by one, or is a scatter that a kernel may end with."""
     if not op.results or registry.has_trait(op, Contraction) or any(problems_of_values(op.operands, [op])):
         return False
-    return registry.has_trait(op, Scatter) or not any(problems_of_ops([op], registry))
+    if registry.has_trait(op, Scatter):
+        return not form_problem(op) and not _is_computed(op.operands[0], registry)
+    return not any(problems_of_ops([op], registry))
+
+
+def _is_computed(value: Value, registry: Registry) -> bool:
+    """Return whether a kernel may compute a value, so that it is not in memory before."""
+    return value.defining_op is not None and can_be_in_kernel(value.defining_op, registry)
 
 
 @define(eq=False)

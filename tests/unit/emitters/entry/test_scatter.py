@@ -11,7 +11,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
-from shardy_py.emitters import emit
+from shardy_py.emitters import emit, read_fusions
 from shardy_py.emitters.kernel import Kernel
 from shardy_py.errors import UnsupportedError
 from tests.unit.emitters.fusions import fusion_of
@@ -121,3 +121,14 @@ def test_scatters_of_another_form_are_refused() -> None:
     ).replace("  %v =", "  %y = stablehlo.negate %x : tensor<4x5xf32>\n  %v =")
     with pytest.raises(UnsupportedError, match="its operand is computed"):
         assert emit(fusion_of(text)).stages
+
+
+def test_pieces_end_with_scatters_that_kernels_take() -> None:
+    """A program's scatter into what it is given is a piece; one into what a kernel may compute is in none."""
+    options = {"n": 3, "size": 4, "width": 5, "type": "f32", "op": "add", "sorted": "false", "unique": "false"}
+    given = SCATTER.format(operand="%x", **options)
+    computed = SCATTER.format(operand="%y", **options).replace(
+        "  %v =", "  %y = stablehlo.negate %x : tensor<4x5xf32>\n  %v ="
+    )
+    assert [emit(piece).choice.kind.value for piece in read_fusions(given)][-1] == "scatter"
+    assert "scatter" not in [emit(piece).choice.kind.value for piece in read_fusions(computed)]
