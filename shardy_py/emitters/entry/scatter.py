@@ -25,7 +25,7 @@ from shardy_py.ir.graph import Op
 
 
 class Scattering:
-    """What the kernels of a scatter have in common.
+    """Parts that all kernels of a scatter share.
 
     Args:
         functions: The functions of the fusion.

@@ -20,7 +20,7 @@ from shardy_py.emitters.launch.scatters import SortedRows, element_map, index_ma
 from shardy_py.indexing import Bound, IndexingMap, Interval, dim
 
 Emit = Callable[[Scope, Sequence[SSAValue], SSAValue, SSAValue], SSAValue]
-"""What is done with an element: from a scope, its index, its place among those of the lane, what is carried."""
+"""Treatment of an element, from a scope, its index, its place among those of the lane, what is carried."""
 
 
 def sorted_scatter_entry(

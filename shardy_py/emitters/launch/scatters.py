@@ -30,7 +30,7 @@ from shardy_py.ir.graph import Op
 
 @frozen
 class SortedRows:
-    """How warps share sorted indices: each takes some in a row, its lanes the elements of the windows.
+    """Distribution of sorted indices over warps: each takes some in a row, its lanes the elements of windows.
 
     Args:
         per_warp: The indices of a warp.
