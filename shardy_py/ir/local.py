@@ -232,6 +232,8 @@ class Shard:
         regions: Gives the regions of the op on the device; each call makes them anew.
         local_of: Gives what the device has of another value of the global program, and its sharding; None where that
             is not known.
+        is_resolved: Whether all communication counts as written already: then an op takes its shards as they are, as
+            in the reference, or is an error.
     """
 
     op: Op
@@ -244,6 +246,7 @@ class Shard:
     ops: LocalOps
     regions: Callable[[], Sequence[Region]] = field(default=tuple)
     local_of: Callable[[Value], tuple[Value, TensorSharding | None] | None] = field(default=lambda value: None)
+    is_resolved: bool = False
 
     def mesh(self, sharding: TensorSharding) -> Mesh:
         """Return the mesh of a sharding."""

@@ -277,6 +277,7 @@ class Converter:
             self.ops,
             lambda: [self._convert_region(region) for region in op.regions],
             lambda value: (self._local[value.id], self._sharding(value)) if value.id in self._local else None,
+            is_resolved=self.fallback.trust_shardings and not self.fallback.gathers,
         )
 
     def _sharding(self, value: Value) -> TensorSharding | None:

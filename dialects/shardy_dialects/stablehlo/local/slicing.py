@@ -9,7 +9,7 @@ from shardy_dialects.stablehlo.local.rotation import find_source
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer, resized
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard
+from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.sharding.shard_moves import Run
 
 
@@ -50,6 +50,8 @@ def localize_concatenate(op: Op, shard: Shard) -> Sequence[Value]:
     dim = int(op.attributes["dimension"])
     if dim not in cut_dims(shard):
         return shard.copy()
+    if shard.is_resolved:
+        raise no_local_form(f"dimension {dim} is sharded but the concatenation is on this dimension.")
     cut = cut_of(shard, dim)
     whole = find_source(op, shard, cut)
     if whole is not None:
