@@ -63,9 +63,11 @@ class Fallback:
         Raises:
             CannotLocalize: there is none, and it must not be gathered.
         """
-        if not _is_sharded(shard):
-            return Outcome(shard.copy())
         rule = shard.semantics.get_sharding_rule(op)
+        if not _is_sharded(shard):
+            if rule is None and form is None and not self.trust_shardings:
+                self._check_gathered(op)
+            return Outcome(shard.copy())
         last = shard.emit.block.last
         try:
             return Outcome(self._local(op, shard, rule, form))
@@ -91,6 +93,19 @@ class Fallback:
         if before is not None:
             value = self._gather(shard, number, None)
         return value if after is None else shard.own_part(value, after)
+
+    def _check_gathered(self, op: Op) -> None:
+        """Name an op whose operands were gathered before, as nothing says how it runs on shards.
+
+        Raises:
+            CannotLocalize: nothing may be gathered.
+        """
+        makers = [value.defining_op for value in op.operands]
+        if op.results and any(maker is not None and maker.name == "sdy.all_gather" for maker in makers):
+            reason = "the op has no sharding rule and no local form"
+            if not self.gathers:
+                raise no_local_form(reason)
+            self._warn(op, reason, "whole")
 
     def _local(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> Sequence[Value]:
         """Return the results of an op on its shards.
