@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from shardy_py.schedule.given import ScheduleLike
     from shardy_py.targets.jax import CompiledModule
     from shardy_py.targets.local import LocalProgram
-    from shardy_py.targets.torch import Placement, PlanEntry, Redistribution
+    from shardy_py.targets.torch import Placement, PlanEntry, Redistribution, TorchProgram
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -223,6 +223,28 @@ class Result:
 
         self._require_torch()
         return list_redistributions(self._explicit, self.registry, is_explicit=True)
+
+    def to_torch(
+        self, device_mesh: Any, *, state: Mapping[str, Any] | None = None, strict: bool = False
+    ) -> TorchProgram:
+        """Return the program on the processes of a device mesh: each runs it on its shards, with collectives between.
+
+        Call it with the whole inputs; it returns the whole outputs. Gradients are not recorded: a training step holds
+        its own backward pass.
+
+        Args:
+            device_mesh: A ``DeviceMesh`` with the dimensions of the mesh; every process calls this.
+            state: The parameters and buffers by name; by default those of the exported program.
+            strict: Whether an op without a local form is an error; otherwise it runs on gathered operands.
+
+        Raises:
+            OptionError: it is no program of PyTorch, or the device mesh does not fit.
+            ShardyError: an op has no local form.
+        """
+        from shardy_py.targets.torch import TorchProgram, make_local_torch_program
+
+        self._require_torch()
+        return TorchProgram(make_local_torch_program(self._explicit, self.registry, strict=strict), device_mesh, state)
 
     @cached_property
     def _explicit(self) -> Program:

@@ -4,12 +4,19 @@ Pointwise operators, and users' own that carry the tag ``pointwise``, get their 
 `shardy_py.frontends.torch`. Operators without a rule are reported by coverage. Nothing here imports PyTorch.
 """
 
-from shardy_dialects.aten import contractions, control_flow, creation, indexing, normalizations, reductions, shapes
-from shardy_py.plugins import Dialect, hookimpl
+from attrs import evolve
 
-aten = Dialect("aten")
+from shardy_dialects.aten import contractions, control_flow, creation, indexing, normalizations, reductions, shapes
+from shardy_dialects.aten.local import FORMS, TorchLocalOps
+from shardy_py.ir.local import local_by_types, local_constant
+from shardy_py.plugins import ConstantLike, Dialect, hookimpl
+
+aten = Dialect("aten", local_ops=TorchLocalOps())
 for _rules in (shapes, contractions, reductions, normalizations, indexing, creation):
     _rules.register(aten)
+for _definition in aten.definitions:
+    _default = local_constant if ConstantLike in _definition.traits else local_by_types
+    aten.replace(evolve(_definition, local=FORMS.get(_definition.name, _default)))
 
 higher_order = Dialect("higher_order")
 control_flow.register(higher_order)

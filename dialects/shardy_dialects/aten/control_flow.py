@@ -6,6 +6,7 @@ from typing import Any
 
 from shardy_dialects.aten.arguments import REPLICATED, Factors, operand_shape
 from shardy_py.ir.graph import Op
+from shardy_py.ir.local import local_by_types, local_constant
 from shardy_py.plugins import (
     BranchDataFlow,
     ConstantLike,
@@ -41,6 +42,6 @@ def register(dialect: Dialect) -> None:
     dialect.op("higher_order.while_loop", traits=[RecursiveMemoryEffects], data_flow=LoopDataFlow(yielding=(1,)))
     dialect.op("higher_order.scan", traits=[RecursiveMemoryEffects], data_flow=LoopDataFlow())
     dialect.op("higher_order.yield", traits=[IsTerminator, Pure])
-    dialect.op("higher_order.scan_buffer", traits=[ConstantLike, Pure])
-    dialect.op("higher_order.scan_slice", traits=[Pure], rule=_slice)
-    dialect.op("higher_order.scan_update", traits=[Pure], rule=_update)
+    dialect.op("higher_order.scan_buffer", traits=[ConstantLike, Pure], local=local_constant)
+    dialect.op("higher_order.scan_slice", traits=[Pure], rule=_slice, local=local_by_types)
+    dialect.op("higher_order.scan_update", traits=[Pure], rule=_update, local=local_by_types)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_py.ir.local import Shard
+from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project
@@ -42,7 +43,7 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
     for factor in found:
         seen = {own[factor] for own in axes if factor in own}
         is_cut = seen != {()}
-        needs_whole = rule.kind(factor) not in _LOCAL or _gets_lost(factor, rule)
+        needs_whole = rule.kind(factor) not in _LOCAL or _gets_lost(factor, rule, shard)
         is_made = not has_form and not _is_in_operands(factor, rule)
         if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
             result.add(factor)
@@ -72,9 +73,12 @@ def without_factors(
     return TensorSharding(sharding.mesh, dims)
 
 
-def _gets_lost(factor: int, rule: OpShardingRule) -> bool:
-    """Return whether a result lacks a factor along which nothing is reduced."""
-    lacks = any(all(factor not in dim for dim in mapping) for mapping in rule.result_mappings)
+def _gets_lost(factor: int, rule: OpShardingRule, shard: Shard) -> bool:
+    """Return whether a result with elements lacks a factor along which nothing is reduced."""
+    lacks = any(
+        all(factor not in dim for dim in mapping) and 0 not in (static_shape(result.type) or ())
+        for mapping, result in zip(rule.result_mappings, shard.op.results, strict=True)
+    )
     return lacks and rule.kind(factor) is not FactorKind.REDUCTION
 
 

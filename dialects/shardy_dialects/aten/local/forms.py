@@ -1,0 +1,100 @@
+"""Local forms of operators whose arguments hold sizes, or that look at places in the whole tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from shardy_dialects.aten.arguments import attribute, operand_number
+from shardy_dialects.aten.local.ops import aten
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.local import Localize, Shard, local_by_types, no_local_form
+
+
+def _reshape(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the shard in its new shape: the elements of a shard stay together."""
+    shard.check_kinds()
+    value, shape = shard.operands[0], shard.result_shape()
+    if prod(value.shape) != prod(shape):
+        raise no_local_form("the operand and the result are cut into different numbers of elements")
+    return [aten(shard.emit, "reshape.default", {"self": value}, shape, shape=shape)]
+
+
+def _sized(name: str) -> Localize:
+    """Return the form of an operator one argument of which holds the sizes of its result."""
+
+    def form(op: Op, shard: Shard) -> Sequence[Value]:
+        shard.check_kinds()
+        return shard.copy(**{name: shard.result_shape()})
+
+    return form
+
+
+def _input_sized(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the gradient of a slice, whose argument holds the sizes of the result."""
+    shard.check_kinds()
+    return shard.copy(input_sizes=shard.result_shape())
+
+
+def _random(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the device's part of the numbers that one device would draw."""
+    whole = shard.emit.op_like(op, shard.operands, [op.results[0].type]).result
+    sharding = shard.result_shardings[0]
+    return [whole if sharding is None else shard.own_part(whole, sharding)]
+
+
+def _convolution(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the convolution of the shards; where groups are sharded, each device has some of them."""
+    shard.check_kinds()
+    groups, weight = attribute(op, "groups", 1), operand_number(op, "weight")
+    if groups == 1 or weight is None:
+        return shard.copy()
+    return shard.copy(groups=groups // shard.parts(shard.operand_shardings[weight], 0))
+
+
+def _embedding(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the rows of a table; where it is cut into rows, those that the device has, and zeros for the others."""
+    table = shard.operand_shardings[0]
+    if table is None or shard.parts(table, 0) == 1:
+        return local_by_types(op, shard)
+    rows = shard.operands[0].shape[0]
+    offset = shard.ops.offset(shard.emit, [position * rows for position in shard.positions(table, 0)])
+    operands = [*shard.operands, offset]
+    return [shard.emit.op("spmd.embedding", operands, [shard.result_type()]).result]
+
+
+def _group_norm(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the normalization of the device's part of the batch."""
+    shard.check_kinds()
+    return shard.copy(N=shard.operands[0].shape[0])
+
+
+_RESHAPES = (
+    *("view.default", "_unsafe_view.default", "reshape.default", "_reshape_alias.default", "flatten.using_ints"),
+    *("unflatten.int", "view_copy.default", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default"),
+    *("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
+)
+_SIZED = (
+    *("expand.default", "expand_copy.default", "broadcast_to.default", "new_zeros.default", "new_ones.default"),
+    *("new_full.default", "new_empty.default"),
+)
+_RANDOM = (
+    *("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float"),
+)
+_CONVOLUTIONS = (
+    *("convolution.default", "convolution_backward.default"),
+    *(f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")),
+    *("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input"),
+)
+
+FORMS: Mapping[str, Localize] = {
+    **{f"aten.{name}": _reshape for name in _RESHAPES},
+    **{f"aten.{name}": _sized("size") for name in _SIZED},
+    **{f"aten.{name}": _random for name in _RANDOM},
+    **{f"aten.{name}": _convolution for name in _CONVOLUTIONS},
+    "aten.slice_backward.default": _input_sized,
+    "aten.select_backward.default": _input_sized,
+    "aten.embedding.default": _embedding,
+    "aten.native_group_norm.default": _group_norm,
+}
+"""The forms by the name of the overload; all other operators of the dialect change in their types only."""

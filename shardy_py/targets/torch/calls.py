@@ -1,0 +1,76 @@
+"""Calls of PyTorch's operators from the attributes of ops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+_ITEM = re.compile(r"(.*)\[(\d+)\]")
+_LIMITS = ("lowest", "highest")
+
+
+@cache
+def operator(name: str) -> Any:
+    """Return the operator of an op, such as ``torch.ops.aten.linear.default``."""
+    import torch
+
+    found: Any = torch.ops
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], device: Any) -> tuple[Any, ...]:
+    """Call an operator and return its tensors.
+
+    Args:
+        name: The name of the op.
+        attributes: Its attributes, as `shardy_py.frontends.torch` writes them.
+        tensors: Its operands.
+        device: The device on which tensors are made.
+    """
+    target = operator(name)
+    given = _arguments(attributes, tensors)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for argument in target._schema.arguments:
+        value = given.get(argument.name)
+        if argument.name not in given and argument.has_default_value():
+            value = argument.default_value
+        value = device if argument.name == "device" and value is not None else _decode(value, argument)
+        if argument.kwarg_only:
+            kwargs[argument.name] = value
+        else:
+            args.append(value)
+    made = target(*args, **kwargs)
+    found = made if isinstance(made, (tuple, list)) else (made,)
+    return tuple(found)
+
+
+def _arguments(attributes: Mapping[str, Any], tensors: Sequence[Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        name: value for name, value in attributes.items() if name not in ("operand_names", "pointwise")
+    }
+    for name, tensor in zip(attributes.get("operand_names", ()), tensors, strict=True):
+        item = _ITEM.fullmatch(name)
+        if item is None:
+            given[name] = tensor
+            continue
+        items = given.setdefault(item.group(1), [])
+        items.extend([None] * (int(item.group(2)) + 1 - len(items)))
+        items[int(item.group(2))] = tensor
+    return given
+
+
+def _decode(value: Any, argument: Any) -> Any:
+    import torch
+
+    if isinstance(value, str) and value.startswith("torch.") and str(argument.type) != "str":
+        return getattr(torch, value.removeprefix("torch."))
+    if isinstance(value, str) and argument.name == "device":
+        return torch.device(value)
+    if isinstance(value, Mapping):
+        return complex(value["real"], value["imag"])
+    return list(value) if isinstance(value, tuple) else value

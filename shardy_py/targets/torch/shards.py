@@ -1,0 +1,64 @@
+"""Shards of tensors of PyTorch: cut from whole tensors, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.shard_positions import shard_positions
+from shardy_py.sharding.tensor import TensorSharding
+
+
+@frozen
+class Port:
+    """An argument or result of a local program.
+
+    Args:
+        shape: The shape of the whole tensor.
+        sharding: Its sharding; None is replicated.
+        mesh: The mesh.
+    """
+
+    shape: tuple[int, ...]
+    sharding: TensorSharding | None
+    mesh: Mesh
+
+    def part(self, tensor: Any, device: int) -> Any:
+        """Return the shard of a device; dimensions that do not divide are padded with zeros at the high end."""
+        import torch
+
+        for dim, (parts, position) in self._cuts(device).items():
+            size = -(-self.shape[dim] // parts)
+            start, stop = min(position * size, self.shape[dim]), min((position + 1) * size, self.shape[dim])
+            tensor = tensor.narrow(dim, start, stop - start)
+            if stop - start < size:
+                missing = list(tensor.shape)
+                missing[dim] = size - (stop - start)
+                tensor = torch.cat([tensor, tensor.new_zeros(missing)], dim)
+        return tensor.contiguous()
+
+    def whole(self, shards: Sequence[Any]) -> Any:
+        """Return the whole tensor of the shards of all devices, by device number."""
+        made = shards[0].new_empty(self.shape)
+        for device, shard in enumerate(shards):
+            target = made
+            for dim, (parts, position) in self._cuts(device).items():
+                size = -(-self.shape[dim] // parts)
+                start, stop = min(position * size, self.shape[dim]), min((position + 1) * size, self.shape[dim])
+                target = target.narrow(dim, start, stop - start)
+                shard = shard.narrow(dim, 0, stop - start)
+            target.copy_(shard)
+        return made
+
+    def _cuts(self, device: int) -> Mapping[int, tuple[int, int]]:
+        """Return, by dimension, the number of parts and that of the device's own part."""
+        if self.sharding is None:
+            return {}
+        return {
+            dim: (item.sharded_size(self.mesh), shard_positions(self.mesh, item.axes)[device])
+            for dim, item in enumerate(self.sharding.dim_shardings)
+            if item.sharded_size(self.mesh) > 1
+        }
