@@ -126,7 +126,7 @@ class Scan(nn.Module):
     def forward(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         from torch._higher_order_ops.scan import scan
 
-        return scan(lambda c, t: (torch.tanh(c @ w + t), c.clone()), torch.zeros(6, 4), x)[1]
+        return scan(lambda c, t: (torch.tanh(c @ w + t), c.clone()), torch.zeros_like(x[0]), x)[1]
 
 
 def test_shardings_flow_through_scans() -> None:

@@ -1,0 +1,173 @@
+"""Calls of operators, with tensors of even and of uneven sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+Case = tuple[Callable[..., Any], Callable[[int], tuple[torch.Tensor, ...]]]
+aten = torch.ops.aten
+
+
+def _floats(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape) + 7 * len(shape)))
+
+
+def _square(n: int) -> tuple[torch.Tensor, ...]:
+    return (_floats(n, 4, n + 1),)
+
+
+def _pair(n: int) -> tuple[torch.Tensor, ...]:
+    return _floats(n, 4), _floats(4)
+
+
+def _image(n: int) -> tuple[torch.Tensor, ...]:
+    return _floats(n, 4, 8, 8), _floats(6, 4, 3, 3)
+
+
+def _indexed(n: int) -> tuple[torch.Tensor, ...]:
+    index = torch.randint(0, 4, (n, 3), generator=torch.Generator().manual_seed(1))
+    return _floats(n, 4), index
+
+
+def _heads(n: int) -> tuple[torch.Tensor, ...]:
+    return tuple(_floats(2, n, 4, 6) + number for number in range(3))
+
+
+def _classes(n: int) -> tuple[torch.Tensor, ...]:
+    return _floats(n, 6), torch.randint(0, 6, (n,), generator=torch.Generator().manual_seed(2))
+
+
+def _table(n: int) -> tuple[torch.Tensor, ...]:
+    return _floats(n, 4), torch.randint(0, n, (4, 3), generator=torch.Generator().manual_seed(3))
+
+
+UNARY = {
+    "relu": torch.relu,
+    "exp": torch.exp,
+    "gelu": functional.gelu,
+    "silu": functional.silu,
+    "tanh": torch.tanh,
+    "pow": lambda x: x**2,
+    "rsqrt": lambda x: torch.rsqrt(x.abs() + 1),
+    "clone": lambda x: x.clone() + 1,
+    "to": lambda x: x.to(torch.float64),
+    "clamp": lambda x: x.clamp(-1, 1),
+    "sum_all": torch.sum,
+    "sum_first": lambda x: x.sum(0),
+    "sum_keep": lambda x: x.sum((0, 2), keepdim=True),
+    "mean_all": torch.mean,
+    "mean_last": lambda x: x.mean(-1),
+    "amax": lambda x: x.amax(0),
+    "amin": lambda x: x.amin((0, 1)),
+    "max_dim": lambda x: x.max(1),
+    "argmax": lambda x: x.argmax(0),
+    "prod": lambda x: x.prod(1),
+    "any": lambda x: (x > 1).any(0),
+    "all": lambda x: (x > -1).all(2),
+    "var": lambda x: x.var(0),
+    "std": lambda x: x.std(-1),
+    "logsumexp": lambda x: x.logsumexp(0),
+    "norm": lambda x: torch.linalg.vector_norm(x, dim=0),
+    "softmax": lambda x: x.softmax(-1),
+    "log_softmax": lambda x: x.log_softmax(0),
+    "cumsum": lambda x: x.cumsum(0),
+    "sort": lambda x: x.sort(-1),
+    "topk": lambda x: x.topk(2, 1),
+    "transpose": lambda x: x.transpose(0, 2) + 1,
+    "permute": lambda x: x.permute(2, 0, 1) + 1,
+    "flatten": lambda x: x.flatten(0, 1) + 1,
+    "flatten_last": lambda x: x.flatten(1) + 1,
+    "split_heads": lambda x: x.view(x.shape[0], 2, 2, x.shape[2]) + 1,
+    "unsqueeze": lambda x: x.unsqueeze(1) + 1,
+    "squeeze": lambda x: x.unsqueeze(0).squeeze(0) + 1,
+    "squeeze_all": lambda x: x[:2].unsqueeze(0).squeeze() + 1,
+    "expand": lambda x: x.unsqueeze(0).expand(3, *x.shape) + 1,
+    "repeat": lambda x: x.repeat(1, 2, 1),
+    "slice": lambda x: x[1:4] + 1,
+    "slice_step": lambda x: x[:, ::2] + 1,
+    "select": lambda x: x[:, 1] + 1,
+    "select_first": lambda x: x[2] + 1,
+    "split": lambda x: torch.split(x, 2, 1),
+    "chunk": lambda x: x.chunk(2, 0),
+    "unbind": lambda x: x.unbind(1),
+    "cat": lambda x: torch.cat([x, x + 1], 0),
+    "stack": lambda x: torch.stack([x, x + 1], 1),
+    "flip": lambda x: x.flip(0),
+    "roll": lambda x: x.roll(1, 1),
+    "pad": lambda x: functional.pad(x, (1, 2)),
+    "tril": lambda x: x.tril(),
+    "new_zeros": lambda x: x.new_zeros(x.shape[0], 3) + x[:, 0, :3],
+    "zeros_like": lambda x: torch.zeros_like(x) + x,
+    "full": lambda x: torch.full((x.shape[0], 1, 1), 2.0) + x,
+    "arange": lambda x: torch.arange(x.shape[0]).view(-1, 1, 1) + x,
+    "masked_fill": lambda x: x.masked_fill(x > 0, 5.0),
+    "where": lambda x: torch.where(x > 0, x, 0.0),
+    "layer_norm": lambda x: functional.layer_norm(x, x.shape[-1:]),
+    "group_norm": lambda x: functional.group_norm(x, 2),
+    "repeat_interleave": lambda x: x.repeat_interleave(2, dim=1),
+    "one_hot": lambda x: functional.one_hot((x > 0).long(), 3),
+    "slice_scatter": lambda x: torch.slice_scatter(x, x[:, :2] * 2, 1, 1, 3),
+    "select_scatter": lambda x: torch.select_scatter(x, x[:, 0] * 2, 1, 2),
+    "slice_backward": lambda x: aten.slice_backward(x[:, 1:3] + 1, list(x.shape), 1, 1, 3, 1),
+    "diff": lambda x: x.diff(dim=1),
+    "histc": lambda x: torch.histc(x, 4, -2.0, 2.0),
+}
+OTHERS: dict[str, Case] = {
+    "add": (torch.add, _pair),
+    "mul": (torch.mul, _pair),
+    "div": (lambda x, y: x / (y.abs() + 1), _pair),
+    "linear": (lambda x, w: functional.linear(x, w), lambda n: (_floats(n, 4), _floats(6, 4))),
+    "linear_bias": (functional.linear, lambda n: (_floats(n, 4), _floats(6, 4), _floats(6))),
+    "addmm": (torch.addmm, lambda n: (_floats(6), _floats(n, 4), _floats(4, 6))),
+    "addmm_scaled": (
+        lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2.0),
+        lambda n: (_floats(6), _floats(n, 4), _floats(4, 6)),
+    ),
+    "mm": (torch.mm, lambda n: (_floats(n, 4), _floats(4, 6))),
+    "bmm": (torch.bmm, lambda n: (_floats(n, 2, 4), _floats(n, 4, 6))),
+    "baddbmm": (torch.baddbmm, lambda n: (_floats(n, 2, 6), _floats(n, 2, 4), _floats(n, 4, 6))),
+    "matmul": (torch.matmul, lambda n: (_floats(n, 2, 4), _floats(4, 6))),
+    "matmul_batch": (torch.matmul, lambda n: (_floats(n, 1, 2, 4), _floats(3, 4, 6))),
+    "matvec": (torch.matmul, lambda n: (_floats(n, 4), _floats(4))),
+    "dot": (torch.dot, lambda n: (_floats(n), _floats(n) + 1)),
+    "outer": (torch.outer, lambda n: (_floats(n), _floats(4))),
+    "einsum": (lambda x, y: torch.einsum("bik,bkj->bji", x, y), lambda n: (_floats(n, 2, 4), _floats(n, 4, 6))),
+    "conv2d": (lambda x, w: functional.conv2d(x, w, padding=1), _image),
+    "conv2d_bias": (lambda x, w: functional.conv2d(x, w, w.sum((1, 2, 3)), stride=2), _image),
+    "depthwise": (lambda x: functional.conv2d(x, x[0, :, None, :3, :3], groups=4), lambda n: (_floats(n, 4, 8, 8),)),
+    "conv1d": (functional.conv1d, lambda n: (_floats(n, 4, 8), _floats(6, 4, 3))),
+    "conv_transpose": (functional.conv_transpose2d, lambda n: (_floats(n, 4, 5, 5), _floats(4, 6, 3, 3))),
+    "max_pool": (lambda x: functional.max_pool2d(x, 2), lambda n: (_floats(n, 4, 8, 8),)),
+    "avg_pool": (lambda x: functional.avg_pool2d(x, 2), lambda n: (_floats(n, 4, 8, 8),)),
+    "adaptive_pool": (lambda x: functional.adaptive_avg_pool2d(x, 1), lambda n: (_floats(n, 4, 8, 8),)),
+    "interpolate": (lambda x: functional.interpolate(x, scale_factor=2.0), lambda n: (_floats(n, 4, 4, 4),)),
+    "batch_norm": (
+        lambda x, m, v: functional.batch_norm(x, m, v.abs() + 1, training=False),
+        lambda n: (_floats(n, 4, 3, 3), _floats(4), _floats(4) + 1),
+    ),
+    "attention": (functional.scaled_dot_product_attention, _heads),
+    "causal_attention": (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), _heads),
+    "embedding": (lambda t, i: functional.embedding(i, t), _table),
+    "index_select": (lambda x, i: x.index_select(1, i[0]), _indexed),
+    "gather": (lambda x, i: x.gather(1, i), _indexed),
+    "scatter": (lambda x, i: x.scatter(1, i, 5.0), _indexed),
+    "scatter_add": (lambda x, i: x.scatter_add(1, i, x[:, :3]), _indexed),
+    "index": (lambda x, i: x[:, i[0]], _indexed),
+    "index_two": (lambda x, i: x[i[:, 0] % 2, i[:, 1]], _indexed),
+    "index_put": (lambda x, i: x.index_put((torch.arange(3), i[0]), x[:3, 0]), _indexed),
+    "cross_entropy": (functional.cross_entropy, _classes),
+    "nll_loss": (lambda x, t: functional.nll_loss(x.log_softmax(-1), t), _classes),
+    "nll_loss_sum": (lambda x, t: functional.nll_loss(x.log_softmax(-1), t, reduction="sum"), _classes),
+    "nll_loss_none": (lambda x, t: functional.nll_loss(x.log_softmax(-1), t, reduction="none"), _classes),
+    "mse_loss": (functional.mse_loss, lambda n: (_floats(n, 4), _floats(n, 4) + 1)),
+    "mse_loss_sum": (
+        lambda x, y: functional.mse_loss(x, y, reduction="sum"),
+        lambda n: (_floats(n, 4), _floats(n, 4) + 1),
+    ),
+    "bucketize": (lambda x, b: torch.bucketize(x, b.sort()[0]), _pair),
+}
+CASES: dict[str, Case] = {**{name: (call, _square) for name, call in UNARY.items()}, **OTHERS}

@@ -1,0 +1,65 @@
+"""Programs of PyTorch on shards: on four processes, and simulated in one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import shardy_py as sdy
+from shardy_py.targets.torch import explicit_program, make_local_torch_program
+from tests.torch.models import export
+from tests.torch.test_import import Flow, Scan
+
+pytestmark = pytest.mark.torch
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("batch", [4, 5])
+def test_four_processes_compute_what_one_does(batch: int, tmp_path: Path) -> None:
+    """Also where the batch does not divide; as many collectives run as were predicted."""
+    command = [sys.executable, "-m", "tests.torch.processes"]
+    store = str(tmp_path / "store")
+    started = [
+        subprocess.Popen([*command, str(rank), store, str(batch)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for rank in range(4)
+    ]
+    outputs = [process.communicate(timeout=600)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * 4
+    for output in outputs:
+        seen = json.loads(output.splitlines()[-1])
+        assert seen["distance"] <= 1e-5
+        assert seen["ran"] == seen["predicted"]
+        assert seen["placements"] == ["R", "S(1)"]
+
+
+@pytest.mark.parametrize("model", ["flow", "scan"])
+def test_control_flow_runs_on_shards(model: str) -> None:
+    """Branches, loops and scans give what one process gives."""
+    module, tensors, spec = {
+        "flow": (Flow(), (torch.randn(5, 4),), ("x",)),
+        "scan": (Scan(), (torch.randn(3, 5, 4), torch.randn(4, 4)), (None, "x")),
+    }[model]
+    exported = export(module, *tensors)
+    result = sdy.propagate(exported, {"x": 2}, in_shardings={"x": spec})
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
+    state = {**exported.state_dict, **exported.constants}
+    given = iter(tensors)
+    arguments = [next(given) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
+    torch.testing.assert_close(local.simulate(*arguments)[0], module(*tensors))
+
+
+def test_another_device_mesh_is_refused() -> None:
+    """The error says which shape and names are needed."""
+
+    class Mesh:
+        mesh_dim_names, shape = ("a", "b"), (4, 1)
+
+    exported = export(torch.nn.Linear(4, 4), torch.ones(2, 4))
+    result = sdy.propagate(exported, {"data": 2, "model": 2})
+    with pytest.raises(sdy.OptionError, match=r"mesh_dim_names=\('data', 'model'\)"):
+        result.distribute(torch.nn.Linear(4, 4), Mesh())
