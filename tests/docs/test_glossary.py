@@ -28,6 +28,7 @@ MODIFIERS = {
         "local",
         "no",
         "own",
+        "sharded",
         "parse",
         "per",
     ),
