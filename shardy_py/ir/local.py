@@ -103,7 +103,13 @@ class LocalEmitter:
 
 
 class LocalOps(Protocol):
-    """The ops of a dialect for data that moves between devices, and for the place of a device among the others."""
+    """The ops of a dialect for data that moves between devices, and for the place of a device among the others.
+
+    Attributes:
+        are_general: Whether programs of other dialects may have them, too.
+    """
+
+    are_general: bool = True
 
     def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
         """Return the shards of each group, joined along a dimension."""

@@ -74,6 +74,7 @@ class Registry:
     type_owners: Mapping[str, str] = field(factory=dict)
     local_ops: Mapping[str, LocalOps] = field(factory=dict)
     _resolved: ResolvedDefinitions = field(init=False, eq=False, repr=False)
+    _under: dict[RuleOptions, Registry] = field(factory=dict, init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -193,7 +194,13 @@ class Registry:
 
     def with_options(self, options: RuleOptions) -> Registry:
         """Return the same registry under other rule options."""
-        return self if options == self.options else evolve(self, options=options)
+        if options == self.options:
+            return self
+        # Kept, as it resolves its definitions anew and a run asks for it several times.
+        found = self._under.get(options)
+        if found is None:
+            found = self._under[options] = evolve(self, options=options)
+        return found
 
     def give_shape(self, type_: OpaqueType) -> Type | None:
         """Return a type of a dialect with its shape, as it is where it is no tensor, None where nobody defines it.

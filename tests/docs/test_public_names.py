@@ -21,8 +21,10 @@ def _used_names():
         text = page.read_text(encoding="utf-8")
         code = "\n".join(block.body for block in find_blocks(page) if block.language == "python")
         code += "\n".join(re.findall(r"`(sdy\.(?:rule|rules|[A-Z])[^`]*)`", text))
-        # What stands in quotes is the name of an op of Shardy's dialect.
-        for name in re.findall(r"(?<![\w\"'#.])(?:sdy|shardy_py)\.([A-Za-z_]\w*)", re.sub(r"\"[^\"\n]*\"", "", code)):
+        # What stands in quotes, or before a symbol, is the name of an op of Shardy's dialect.
+        for name in re.findall(
+            r"(?<![\w\"'#.])(?:sdy|shardy_py)\.([A-Za-z_]\w*)\b(?! @)", re.sub(r"\"[^\"\n]*\"", "", code)
+        ):
             yield str(page.relative_to(ROOT)), name
         for names in re.findall(r"^(?:>>> )?from shardy_py import ([\w, ]+)$", code, re.MULTILINE):
             yield from ((str(page.relative_to(ROOT)), name.strip()) for name in names.split(","))

@@ -15,7 +15,7 @@ _HANDLE = re.compile(r"handle\s*=\s*(\d+)")
 
 
 def find_local_ops(program: Program, semantics: OpSemantics) -> LocalOps:
-    """Return the ops for communication of a dialect that the program uses, or else of the first one that has them.
+    """Return the ops for communication of a dialect that the program uses, or else of the first general ones.
 
     Raises:
         UnsupportedError: no dialect has any.
@@ -28,7 +28,7 @@ def find_local_ops(program: Program, semantics: OpSemantics) -> LocalOps:
     if not known:
         message = "no plugin has ops for communication between devices"
         raise UnsupportedError(Diagnostic("no-local-ops", message, hint="Dialect(name, local_ops=...)"))
-    return next(iter(known.values()))
+    return next((item for item in known.values() if item.are_general), next(iter(known.values())))
 
 
 def last_channel(program: Program) -> int:

@@ -28,6 +28,8 @@ _SIZES = ("size", "shape")
 class TorchLocalOps(LocalOps):
     """The ops of the dialect ``spmd`` and operators of PyTorch."""
 
+    are_general: bool = False
+
     def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
         """Return the shards of each group, joined along a dimension."""
         shape = list(value.shape)
