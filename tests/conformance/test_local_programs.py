@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,18 @@ from tests.conformance.local_answers import answers
 
 need("programs")
 
-FILES = sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: path.stat().st_size)
-PROCESSES = 2
+LONG = {
+    "conv_patch": "compiles for minutes",
+    "gpt_scan_remat_dots_fsdp": "compiles for minutes",
+    "linalg_chol_grad_cpu": "16 devices wait for each other for minutes on two cores",
+    "while_body_calls_private_fn_open": "its loop ends for few inputs",
+}
+"""Programs that give no answer in time on one device or on all, with the reason."""
+KNOWN = sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: path.stat().st_size)
+STEP = 1 if "SHARDY_ALL_PROGRAMS" in os.environ else 4
+FILES = [path for path in KNOWN if path.name.removesuffix(".mlir.gz") not in LONG][::STEP]
+"""Every fourth program by size, or all of them if the environment says so."""
+PROCESSES = 1
 WORKER = "tests.conformance.run_local_programs"
 
 REFUSED = {
@@ -66,7 +77,7 @@ def test_local_programs_compute_the_same(found: dict[str, dict[str, Any]]) -> No
     wrong = {name: row for name, row in found.items() if row["status"] in ("differs", "failed", "crash", "broken")}
     assert not wrong, json.dumps(wrong, indent=1)
     assert len(found) == len(FILES)
-    assert sum(row["status"] == "equal" for row in found.values()) >= len(FILES) - 20
+    assert sum(row["status"] == "equal" for row in found.values()) >= 0.8 * len(FILES)
 
 
 @pytest.mark.conformance

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -44,6 +46,8 @@ NOT_COUNTED = (*IGNORED, "gpu.thread_id", "gpu.block_id", "scf.forall", "arith.c
 
 # Kernels of more elements run after some passes only.
 MOST_FOR_ALL_STAGES = 1 << 15
+# Every third kernel runs, or all of them if the environment says so.
+STEP = 1 if "SHARDY_ALL_PROGRAMS" in os.environ else 3
 FEW = ("lower-loops-to-scf", "flatten-tensors", "optimize-loops", "scf-to-cf")
 
 
@@ -109,7 +113,7 @@ def test_ops(form: str) -> None:
         if sorted(map(sorted, map(dict.items, ours))) != sorted(map(sorted, map(dict.items, theirs))):
             wrong[name_of(kernel)] = (ours, theirs)
     assert len(wrong) <= (1 - REQUIRED) * seen, wrong
-    assert seen > 15
+    assert seen > 10
 
 
 @in_both_forms
@@ -194,7 +198,7 @@ def problems(kernel: Mapping[str, Any], fusion: Fusion, choice: Choice) -> Itera
 def test_stages_compute_what_xla_computes() -> None:
     """Every stage of every kernel gives XLA:CPU's bits, but for functions of the real line, without a race."""
     wrong, seen = [], 0
-    for kernel, fusion, choice in moving():
+    for kernel, fusion, choice in islice(moving(), None, None, STEP):
         seen += 1
         wrong += list(problems(kernel, fusion, choice))
     assert wrong == []
@@ -204,7 +208,7 @@ def test_stages_compute_what_xla_computes() -> None:
 def test_the_host_computes_what_xla_computes() -> None:
     """Machine code of every kernel gives XLA:CPU's results; barriers split it into phases."""
     wrong = {}
-    for kernel, fusion, choice in moving():
+    for kernel, fusion, choice in islice(moving(), None, None, STEP):
         rng = np.random.default_rng(7)
         arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
         found = emit(fusion).run(*arrays, on="host")
