@@ -17,6 +17,9 @@ SLOW = (
     "docs/how-to/check-results.md",
     "docs/how-to/compare-schedules.md",
     "docs/how-to/estimate-cost.md",
+    "docs/how-to/explore.md",
+    "docs/how-to/local-programs.md",
+    "docs/explanation/warps.md",
 )
 """Pages that run with the longer tests: those that change a copy of the checkout, or start many commands."""
 TORCH = ("docs/how-to/programs-from-pytorch.md",)

@@ -132,6 +132,7 @@ PRELUDE = """
 """Indices that are sharded as the updates are."""
 
 
+@pytest.mark.slow
 def test_indices_clamp_against_the_real_size() -> None:
     """Where shards have padding, indices clamp and drop out at the end of the whole, and not of the shards."""
     cases = [USED, *LOOKUPS, updated((8, 3), "%none, %start"), updated((5, 7), "%start, %other")]
@@ -140,6 +141,7 @@ def test_indices_clamp_against_the_real_size() -> None:
     assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]', prelude=INDICES) == []
 
 
+@pytest.mark.slow
 def test_padding_of_updates_is_dropped() -> None:
     """Where the updates are sharded and have padding, that scatters nothing."""
     cases = [scattered("%i", (6, 16), INTO_ROW), scattered("%i", (6, 16), INTO_ROW, "multiply")]

@@ -96,6 +96,7 @@ def test_a_rotation_sends_what_changes_devices_once() -> None:
     assert gathered == []
 
 
+@pytest.mark.slow
 def test_shards_that_do_not_divide_move_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no result."""
     whole, long, short = type_of((8, 16)), type_of((8, 11)), type_of((8, 5))

@@ -134,6 +134,7 @@ def test_a_sharded_kernel_gives_partial_sums() -> None:
     assert "all_gather" not in text
 
 
+@pytest.mark.slow
 def test_windows_of_shards_that_do_not_divide_see_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no window."""
     cases = [pooled("add", 3, pad=(1, 1)), pooled("maximum", 3, stride=2, pad=(0, 1)), pooled("add", 3)]
@@ -141,6 +142,7 @@ def test_windows_of_shards_that_do_not_divide_see_real_elements_only() -> None:
     assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]') == []
 
 
+@pytest.mark.slow
 def test_convolutions_of_shards_that_do_not_divide_see_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no sum, where the windows are sharded and where the kernel is."""
     sharding = '[{}, {}, {"x"}, {"y"}]'
