@@ -5,6 +5,7 @@ Limits are for a machine that does nothing else. They grow with the time of a fi
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from tests.browser.repeated import repeat
 pytestmark = pytest.mark.browser
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "gpt_train.mlir"
+SLACK = 1.0 if "SHARDY_TIMES" in os.environ else 10.0
+"""Shared machines get ten times as long, so that only a page that became slow by an order fails there."""
 LOOP_SECONDS = 0.1
 """The time of the loop on a machine that does nothing else."""
 LOOP = """() => {
@@ -58,7 +61,7 @@ def small():
 
 
 def _slowness(tab):
-    return max(1.0, min(tab.evaluate(LOOP) for _ in range(2)) / LOOP_SECONDS)
+    return SLACK * max(1.0, min(tab.evaluate(LOOP) for _ in range(2)) / LOOP_SECONDS)
 
 
 def _opened(open_page, page):
