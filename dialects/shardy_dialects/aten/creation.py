@@ -14,7 +14,7 @@ _CONSTANTS = (
     *("arange.start_step", "linspace.default", "eye.default", "eye.m", "scalar_tensor.default", "tril_indices.default"),
     *("empty_strided.default", "empty_permuted.default", "triu_indices.default", "hann_window.default"),
 )
-_RANDOM = ("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float")
+RANDOM = ("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float")
 _LIKE = (
     *("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default", "rand_like.default"),
     *("randn_like.default", "randint_like.default", "bernoulli.default"),
@@ -36,7 +36,7 @@ def register(aten: Dialect) -> None:
     """Define the ops."""
     for name in _CONSTANTS:
         aten.op(f"aten.{name}", traits=[ConstantLike, Pure])
-    for name in _RANDOM:
+    for name in RANDOM:
         aten.op(f"aten.{name}", rule=rules.generate)
     for name in _LIKE:
         traits = [] if "rand" in name or "bernoulli" in name else [Pure]

@@ -18,7 +18,7 @@ from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.rule import FactorKind
 
-_RESHAPES = (
+RESHAPES = (
     *("view.default", "_unsafe_view.default", "reshape.default", "_reshape_alias.default", "flatten.using_ints"),
     *("unflatten.int", "view_copy.default", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default"),
     *("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
@@ -215,7 +215,7 @@ def _to_complex(op: Op) -> Any:
 def register(aten: Dialect) -> None:
     """Define the ops."""
     kinds = {
-        _squared_away: _RESHAPES,
+        _squared_away: RESHAPES,
         rules.broadcast: _EQUAL,
         _permute: ("permute.default", "permute_copy.default"),
         _transpose: ("transpose.int", "transpose_copy.int", "swapaxes.default", "swapdims.default"),

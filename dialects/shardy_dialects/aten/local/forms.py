@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from shardy_dialects.aten.arguments import attribute, operand_number
+from shardy_dialects.aten.creation import RANDOM
 from shardy_dialects.aten.local.ops import aten
+from shardy_dialects.aten.shapes import RESHAPES
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Localize, Shard, local_by_types, no_local_form
 
@@ -69,17 +71,9 @@ def _group_norm(op: Op, shard: Shard) -> Sequence[Value]:
     return shard.copy(N=shard.operands[0].shape[0])
 
 
-_RESHAPES = (
-    *("view.default", "_unsafe_view.default", "reshape.default", "_reshape_alias.default", "flatten.using_ints"),
-    *("unflatten.int", "view_copy.default", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default"),
-    *("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
-)
 _SIZED = (
     *("expand.default", "expand_copy.default", "broadcast_to.default", "new_zeros.default", "new_ones.default"),
     *("new_full.default", "new_empty.default"),
-)
-_RANDOM = (
-    *("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float"),
 )
 _CONVOLUTIONS = (
     *("convolution.default", "convolution_backward.default"),
@@ -88,9 +82,9 @@ _CONVOLUTIONS = (
 )
 
 FORMS: Mapping[str, Localize] = {
-    **{f"aten.{name}": _reshape for name in _RESHAPES},
+    **{f"aten.{name}": _reshape for name in RESHAPES},
     **{f"aten.{name}": _sized("size") for name in _SIZED},
-    **{f"aten.{name}": _random for name in _RANDOM},
+    **{f"aten.{name}": _random for name in RANDOM},
     **{f"aten.{name}": _convolution for name in _CONVOLUTIONS},
     "aten.slice_backward.default": _input_sized,
     "aten.select_backward.default": _input_sized,
