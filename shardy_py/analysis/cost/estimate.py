@@ -57,7 +57,7 @@ def estimate(
     """
     policy = None if layout is None else policy_of(layout)
     rules = choose_profile(profile, machine)
-    flattener = Flattener(program, registry, rule_of or registry.get_sharding_rule, rules.hoists_invariant_ops)
+    flattener = Flattener(program, registry, rule_of or registry.get_sharding_rule, rules)
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else Placement(machine, axes or {})

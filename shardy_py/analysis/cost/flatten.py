@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, field
 
 from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
+from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import shared_parts
 from shardy_py.ir.callgraph import callee_of
@@ -46,14 +47,14 @@ class Flattener:
         program: The program.
         registry: The definitions of ops.
         rule_of: Gives the rule of an op.
-        hoists: Whether ops that give the same in each iteration run before the loop.
+        profile: The rules of the backend.
         notes: What was assumed.
     """
 
     program: Program
     registry: Registry
     rule_of: RuleOf
-    hoists: bool = False
+    profile: Profile = NO_PROFILE
     notes: dict[str, None] = field(factory=dict)
     _runs: list[float] = field(factory=list, init=False)
     _open: list[bool] = field(factory=list, init=False)
@@ -88,7 +89,7 @@ class Flattener:
             for inner in node.sections:
                 self._drop_unused(inner)
             is_used = any(tensor.users or id(tensor) in kept for tensor in node.outputs)
-            if is_used or not node.outputs or node.sections or not self._may_move(node.op):
+            if is_used or not node.outputs or node.sections or not self._may_merge(node.op):
                 nodes.append(node)
                 continue
             for tensor in node.inputs:
@@ -168,7 +169,7 @@ class Flattener:
     def _key(self, op: Op, section: Section, inputs: Sequence[Tensor]) -> tuple[object, ...] | None:
         """Return the same key for ops that a compiler computes once; None where an op may do more than compute."""
         attributes = shared_parts(op.attributes)
-        if attributes is None or not self._may_move(op):
+        if attributes is None or not self._may_merge(op):
             return None
         shardings = [self.program.shardings.get(value.id) for value in op.results]
         region = op.id if op.regions else -1
@@ -177,13 +178,19 @@ class Flattener:
 
     def _depth(self, node: Node, section: Section) -> int:
         """Return the depth at which a node runs: where its operands change, if it may leave loops around it."""
-        if not self.hoists or not node.inputs or not self._may_move(node.op):
+        if not self.profile.hoists_invariant_ops or not node.inputs or not self._may_move(node.op):
             return section.depth
         wanted = max(tensor.depth for tensor in node.inputs)
         depth = section.depth
         while depth > wanted and self._open[depth]:
             depth -= 1
         return depth
+
+    def _may_merge(self, op: Op) -> bool:
+        """Return whether an op becomes one with others like it, and is dropped where nobody uses its results."""
+        if op.name.startswith("sdy."):
+            return self.profile.simplifies_communication
+        return self._may_move(op)
 
     def _may_move(self, op: Op) -> bool:
         return op.name.startswith("sdy.") or any(self.registry.has_trait(op, trait) for trait in _MOVABLE)

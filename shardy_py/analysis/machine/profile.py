@@ -20,6 +20,7 @@ class Profile:
         follows_results: Whether communication follows from the shardings of results, as that of XLA's SPMD partitioner
             does; otherwise it is that of Shardy's explicit reshards.
         hoists_invariant_ops: Whether ops in a loop that give the same in each iteration run once, before the loop.
+        simplifies_communication: Whether equal communications become one, and those that nobody uses are dropped.
         combined_bytes: The largest number of bytes of the all-reduces that become one; 0 for none.
         makes_reduce_scatters: Whether an all-reduce of which each device keeps a part becomes a reduce-scatter.
         widens_bfloat16: Whether ``bf16`` is computed, and reduced between devices, in ``f32``.
@@ -31,6 +32,7 @@ class Profile:
     name: str
     follows_results: bool = False
     hoists_invariant_ops: bool = False
+    simplifies_communication: bool = False
     combined_bytes: float = 0.0
     makes_reduce_scatters: bool = True
     widens_bfloat16: bool = False
@@ -44,6 +46,7 @@ PROFILES: tuple[Profile, ...] = (
         "xla-cpu",
         follows_results=True,
         hoists_invariant_ops=True,
+        simplifies_communication=True,
         combined_bytes=inf,
         makes_reduce_scatters=False,
         widens_bfloat16=True,
@@ -51,7 +54,7 @@ PROFILES: tuple[Profile, ...] = (
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.
-    Profile("xla-gpu", follows_results=True, combined_bytes=30 * 1024 * 1024 + 7),
+    Profile("xla-gpu", follows_results=True, simplifies_communication=True, combined_bytes=30 * 1024 * 1024 + 7),
     Profile("none"),
 )
 NO_PROFILE = PROFILES[-1]

@@ -73,6 +73,25 @@ def test_all_reduces_that_do_not_need_each_other_become_one_where_the_backend_co
     assert (first.combined_with, second.combined_with) == (-1, first.op_id)
 
 
+REPEATED = """
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>})
+    -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+  %0 = sdy.all_gather [{"b"}, {}] %x out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  %1 = sdy.all_gather [{"b"}, {}] %x out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  %2 = sdy.all_gather [{"b"}, {}] %x out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  %3 = stablehlo.add %0, %1 : tensor<8x4xf32>
+  return %3 : tensor<8x4xf32>
+}
+"""
+
+
+def test_communications_count_as_written_where_no_backend_changes_them():
+    """Three equal gathers, one of them unused, are three without a profile and one with XLA's."""
+    assert _cost(REPEATED, "none").counts == {"all_gather": 3}
+    assert _cost(REPEATED, "xla-cpu").counts == {"all_gather": 1}
+    assert _cost(REPEATED, "xla-gpu").counts == {"all_gather": 1}
+
+
 CONTRACTED = """
 func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>},
                 %w: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>})
