@@ -13,6 +13,8 @@ import pytest
 from shardy_py.explore.page import Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 60_000
+"""Milliseconds until something that does not appear is a failure; machines may be busy."""
 
 
 @pytest.fixture(scope="session")
@@ -43,12 +45,12 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         )
         contexts.append(context)
         tab = context.new_page()
-        tab.set_default_timeout(10_000)
+        tab.set_default_timeout(PATIENCE)
         tab.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
         tab.on("pageerror", lambda error: messages.append(str(error)))
         tab.on("request", lambda request: requests.append(request.url))
         tab.goto(file.as_uri())
-        tab.wait_for_selector("body[data-ready], body[data-failed]", state="attached", timeout=20_000)
+        tab.wait_for_selector("body[data-ready], body[data-failed]", state="attached")
         assert tab.evaluate("document.body.dataset.failed ?? ''") == ""
         return tab
 
