@@ -16,7 +16,7 @@ from shardy_py.emitters.passes.base import KernelPass
 from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
 from shardy_py.emitters.run.kernel import run_kernel
 from shardy_py.errors import ShardyError
-from tests.conformance.test_kernel_runs import OF_LARGEST, loop_kernels, loop_module
+from tests.conformance.test_kernel_runs import OF_LARGEST, loop_module, some_loop_kernels
 from tests.conformance.test_kernels import FILE
 from tests.conformance.xla_cpu import DTYPES, is_equal, random_array, relative
 
@@ -75,7 +75,7 @@ def test_stages_compute_the_same() -> None:
     """No pass changes what a loop kernel computes, nor makes it access memory that it must not."""
     wrong: list[str] = []
     seen = 0
-    for name, _, fusion, choice in loop_kernels():
+    for name, _, fusion, choice in some_loop_kernels():
         elements = max(prod(shape_of(root)) for root in fusion.roots)
         if elements <= MOST_ELEMENTS:
             seen += 1
@@ -88,7 +88,7 @@ def test_chunks_of_threads_compute_the_same() -> None:
     """At the last stage, with branches between blocks, nothing depends on how many threads run at once."""
     wrong: list[str] = []
     seen = 0
-    for name, _, fusion, choice in loop_kernels():
+    for name, _, fusion, choice in some_loop_kernels():
         if max(prod(shape_of(root)) for root in fusion.roots) > 1 << 14:
             continue
         launch = launch_of(fusion, choice, H100)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from math import prod
 from typing import Any
 
@@ -30,6 +28,7 @@ from shardy_py.emitters.passes.base import KernelPass
 from shardy_py.emitters.passes.pipeline import run_passes
 from shardy_py.emitters.run.kernel import run_kernel
 from shardy_py.indexing import IndexingMap
+from tests.conformance.sample import sample
 from tests.conformance.test_kernel_runs import difference, ops_of
 from tests.conformance.test_kernels import FILE, IGNORED, REQUIRED, in_both_forms, kernels, name_of, op_counts
 from tests.conformance.xla_cpu import DTYPES, random_array, run_on_xla
@@ -46,8 +45,7 @@ NOT_COUNTED = (*IGNORED, "gpu.thread_id", "gpu.block_id", "scf.forall", "arith.c
 
 # Kernels of more elements run after some passes only.
 MOST_FOR_ALL_STAGES = 1 << 15
-# Every third kernel runs, or all of them if the environment says so.
-STEP = 1 if "SHARDY_ALL_PROGRAMS" in os.environ else 3
+STEP = 3
 FEW = ("lower-loops-to-scf", "flatten-tensors", "optimize-loops", "scf-to-cf")
 
 
@@ -198,7 +196,7 @@ def problems(kernel: Mapping[str, Any], fusion: Fusion, choice: Choice) -> Itera
 def test_stages_compute_what_xla_computes() -> None:
     """Every stage of every kernel gives XLA:CPU's bits, but for functions of the real line, without a race."""
     wrong, seen = [], 0
-    for kernel, fusion, choice in islice(moving(), None, None, STEP):
+    for kernel, fusion, choice in sample(moving(), STEP):
         seen += 1
         wrong += list(problems(kernel, fusion, choice))
     assert wrong == []
@@ -208,7 +206,7 @@ def test_stages_compute_what_xla_computes() -> None:
 def test_the_host_computes_what_xla_computes() -> None:
     """Machine code of every kernel gives XLA:CPU's results; barriers split it into phases."""
     wrong = {}
-    for kernel, fusion, choice in islice(moving(), None, None, STEP):
+    for kernel, fusion, choice in sample(moving(), STEP):
         rng = np.random.default_rng(7)
         arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
         found = emit(fusion).run(*arrays, on="host")
