@@ -63,16 +63,27 @@ class Body:
         found = {self._combiner_of(value, output) for value, output in zip(yielded, self.outputs, strict=True)}
         return found.pop() if len(found) == 1 else None
 
+    @cached_property
+    def contributions(self) -> list[Value]:
+        """What an iteration combines with the element of each output; of use where there is a combiner."""
+        terminator = self.block.terminator
+        pairs = zip(terminator.operands if terminator is not None else (), self.outputs, strict=True)
+        return [other for value, output in pairs if (other := self._contribution(value, output)) is not None]
+
     def _combiner_of(self, value: Value, output: Value) -> Combiner | None:
+        made, other = value.defining_op, self._contribution(value, output)
+        if made is None or other is None or self._depends_on_outputs(other):
+            return None
+        is_difference = made.name in _DIFFERENCES and made.operands[0] is output
+        return Combiner.ADD if is_difference else COMBINER_OF.get(made.name)
+
+    def _contribution(self, value: Value, output: Value) -> Value | None:
+        """Return the other operand of the op of two operands that makes a value of an output's element, or None."""
         made = value.defining_op
-        if made is None or len(made.operands) != 2 or made.parent is not self.block:
+        if made is None or len(made.operands) != 2 or made.parent is not self.block or output not in made.operands:
             return None
         first, second = made.operands
-        is_difference = made.name in _DIFFERENCES and first is output
-        other = second if first is output else first
-        if output not in (first, second) or self._depends_on_outputs(other):
-            return None
-        return Combiner.ADD if is_difference else COMBINER_OF.get(made.name)
+        return second if first is output else first
 
     def _depends_on_outputs(self, value: Value) -> bool:
         """Return whether a value is made of elements of the outputs, as far as one can see."""

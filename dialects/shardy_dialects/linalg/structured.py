@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from math import prod
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_dialects.linalg.bodies import Body, initial_outputs
+from shardy_dialects.linalg.local_structured import localize_structured
+from shardy_dialects.linalg.loops import Loops, LoopsOf
 from shardy_py.indexing import AffineMap, OpIndexing, dim, symbol
 from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph import Op
@@ -29,30 +31,6 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import PARALLEL, REDUCTION, op_indexing_from_maps, rule_from_indexing_maps
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import Shape, tensor_shape
-
-
-@frozen
-class Loops:
-    """The loops of a structured op.
-
-    Args:
-        maps: One indexing map per operand: inputs, then outputs.
-        iterator_types: One per loop.
-        combiner: The combiner of the iterations of reductions; None where they do not combine.
-        whole: Loops that need replication whatever the maps say.
-    """
-
-    maps: tuple[AffineMap, ...]
-    iterator_types: tuple[str, ...]
-    combiner: Combiner | None = Combiner.ADD
-    whole: frozenset[int] = frozenset()
-
-    def maps_of_all(self, num_results: int) -> tuple[AffineMap, ...]:
-        """Return the maps of all operands and results; each result has that of its output operand."""
-        return (*self.maps, *self.maps[len(self.maps) - num_results :])
-
-
-LoopsOf = Callable[[Op], Loops]
 
 
 def _named(kinds: str, *tensors: str) -> Loops:
@@ -226,6 +204,7 @@ def described_by(loops_of: LoopsOf) -> dict[str, Any]:
         "rule": partial(structured_rule, loops_of),
         "indexing": partial(structured_indexing, loops_of),
         "initial_of": partial(initial_operands, loops_of),
+        "local": partial(localize_structured, loops_of),
     }
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_dialects.linalg.structured import Loops, LoopsOf, described_by
+from shardy_dialects.linalg.loops import Loops, LoopsOf
+from shardy_dialects.linalg.structured import described_by
 from shardy_py.indexing import AffineMap, Expression, constant, dim
 from shardy_py.indexing.canonical import add, product
 from shardy_py.ir.graph import Op

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import LocalValue
 from shardy_py.ir.op_values import all_values
 from shardy_py.testing.numeric.bench import Arrays, difference
@@ -25,12 +26,14 @@ class Comparison:
         devices: The devices, which ran its local program.
         values: What each value became, by its id.
         rtol: The largest difference of elements relative to the largest one, or None.
+        semantics: What is known about ops.
     """
 
     whole: Program
     devices: VirtualDevices
     values: Mapping[int, LocalValue]
     rtol: float | None
+    semantics: OpSemantics
 
     def first_difference(self, seen: Mapping[int, Sequence[Array]]) -> str:
         """Return the first op, in the order of the program, whose shards are not those of the whole tensor, or "".
@@ -41,10 +44,22 @@ class Comparison:
         for value in all_values(self.whole):
             if value.id not in seen or value.id not in self.values or _is_partial(value):
                 continue
+            if self._is_in_body(value):
+                continue
             reason = self._difference(seen[value.id], self.values[value.id])
             if reason:
                 return f"{_name(value)}: {reason}"
         return ""
+
+    def _is_in_body(self, value: Value) -> bool:
+        """Return whether a value belongs to a computation on elements: how often it runs depends on the sizes."""
+        block = value.owner.parent if isinstance(value.owner, Op) else value.owner
+        op = None if block is None else block.parent_op
+        while op is not None and op.results:
+            if self.semantics.get_data_flow(op) is None:
+                return True
+            op = op.parent_op
+        return False
 
     def of_results(self, wanted: Arrays, found: Arrays) -> str:
         """Return which result of the main function differs, in words, or ""."""

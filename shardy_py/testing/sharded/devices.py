@@ -10,6 +10,7 @@ from attrs import define, field
 from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.types import static_shape
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
@@ -70,7 +71,7 @@ class VirtualDevices:
             array: The whole array.
             value: The local value that has it.
         """
-        shape, sharding = value.shape, self.program.sharding(value)
+        shape, sharding = static_shape(value.type) or (), self.program.sharding(value)
         shards = []
         for part in self.parts(shape, sharding, array.ndim):
             own = array[part]
@@ -88,7 +89,7 @@ class VirtualDevices:
             shards: The shard of each device.
             value: The local value that has them.
         """
-        parts = self.parts(value.shape, self.program.sharding(value), shards[0].ndim)
+        parts = self.parts(static_shape(value.type) or (), self.program.sharding(value), shards[0].ndim)
         sizes = [max(part[dim].stop for part in parts) for dim in range(shards[0].ndim)]
         result = np.zeros(sizes, shards[0].dtype)
         for shard, part in zip(shards, parts, strict=True):

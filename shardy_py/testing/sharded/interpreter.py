@@ -11,7 +11,7 @@ import numpy as np
 from attrs import define, field
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
-from shardy_py.ir.attributes import DenseElements, OpaqueElements
+from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
@@ -129,7 +129,9 @@ class Interpreter:
 
 def is_constant(op: Op) -> bool:
     """Return whether an op is a constant whose elements are an attribute."""
-    return not op.operands and isinstance(op.attributes.get("value"), (DenseElements, OpaqueElements, int, float))
+    return not op.operands and isinstance(
+        op.attributes.get("value"), (DenseElements, OpaqueElements, RawAttribute, int, float)
+    )
 
 
 def constant_array(op: Op) -> Array:

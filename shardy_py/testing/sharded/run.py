@@ -117,7 +117,7 @@ def run_sharded(
     check_program(local, functions, result.registry)
     devices = VirtualDevices(local, functions, result.registry, main)
     joined = devices.run(given)
-    comparison = Comparison(whole, devices, values, rtol)
+    comparison = Comparison(whole, devices, values, rtol, result.registry)
     return ShardedRun(
         devices.count,
         wanted,

@@ -1,0 +1,236 @@
+"""Programs of linalg on virtual devices: loops over shards give the shards of what loops over whole tensors give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("xdsl")
+np = pytest.importorskip("numpy")
+
+from shardy_py.frontends.xdsl import parse_module  # noqa: E402
+from shardy_py.testing import assert_runs_sharded, run_sharded  # noqa: E402
+from tests.unit.dialects.linalg import test_bodies as bodies  # noqa: E402
+from tests.unit.dialects.linalg import test_control_flow as control_flow  # noqa: E402
+from tests.unit.dialects.linalg.array_functions import FUNCTIONS  # noqa: E402
+from tests.unit.dialects.linalg.test_linalg import REGISTRY, TEXT  # noqa: E402
+
+MESH = {"a": 2, "b": 2}
+LAYER = """builtin.module {
+  func.func @main(%x: tensor<NxKxf32>, %w: tensor<KxMxf32>, %b: tensor<MxNxf32>) -> (tensor<Nxf32>, tensor<Nxf32>) {
+    %zero = arith.constant 0.0 : f32
+    %low = arith.constant -3.0e38 : f32
+    %e = tensor.empty() : tensor<NxMxf32>
+    %v = tensor.empty() : tensor<Nxf32>
+    %i = linalg.fill ins(%zero : f32) outs(%e : tensor<NxMxf32>) -> tensor<NxMxf32>
+    %d = linalg.matmul ins(%x, %w : tensor<NxKxf32>, tensor<KxMxf32>) outs(%i : tensor<NxMxf32>) -> tensor<NxMxf32>
+    %t = linalg.transpose ins(%b : tensor<MxNxf32>) outs(%e : tensor<NxMxf32>) permutation = [1, 0]
+    %s = arith.addf %d, %t : tensor<NxMxf32>
+    %z = linalg.fill ins(%zero : f32) outs(%v : tensor<Nxf32>) -> tensor<Nxf32>
+    %l = linalg.fill ins(%low : f32) outs(%v : tensor<Nxf32>) -> tensor<Nxf32>
+    %squares = linalg.generic {
+        indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>],
+        iterator_types = ["parallel", "reduction"]
+      } ins(%s : tensor<NxMxf32>) outs(%z : tensor<Nxf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %square = arith.mulf %in, %in : f32
+      %sum = arith.addf %out, %square : f32
+      linalg.yield %sum : f32
+    } -> tensor<Nxf32>
+    %largest = linalg.reduce ins(%s : tensor<NxMxf32>) outs(%l : tensor<Nxf32>) dimensions = [1]
+      (%one: f32, %other: f32) {
+        %more = arith.maximumf %one, %other : f32
+        linalg.yield %more : f32
+      }
+    func.return %squares, %largest : tensor<Nxf32>, tensor<Nxf32>
+  }
+}"""
+
+
+def sharded(text: str, given: Any, mesh: Any = None, **settings: Any) -> Any:
+    """Run a program on virtual devices, and assert that nothing differs."""
+    module = parse_module(text)
+    return assert_runs_sharded(
+        module, FUNCTIONS, mesh or MESH, in_shardings=given, registry=REGISTRY, rtol=1e-4, **settings
+    )
+
+
+def layer(rows: int, inner: int, columns: int) -> str:
+    """Return a program of a matrix product and two reductions, with some sizes."""
+    return LAYER.replace("NxK", f"{rows}x{inner}").replace("KxM", f"{inner}x{columns}").replace(
+        "NxM", f"{rows}x{columns}"
+    ).replace("MxN", f"{columns}x{rows}").replace("tensor<Nx", f"tensor<{rows}x")  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [(8, 4, 8), (7, 5, 9), (3, 7, 5)])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {0: ("a", None), 1: (None, "b")},
+        {0: (None, "a"), 1: ("a", "b")},
+        {1: (None, ("a", "b"))},
+        {2: ("b", "a")},
+    ],
+)  # fmt: skip
+def test_a_layer_runs_on_shards(given: Any, sizes: tuple[int, int, int]) -> None:
+    """Fills, products, transposes and reductions run on shards without gathering, also where these are padded."""
+    run = sharded(layer(*sizes), given, strict=True)
+    assert "all_reduce" in run.collectives
+
+
+@pytest.mark.parametrize("mesh", [{"x": 2, "y": 4}, {"x": 3, "y": 2}])
+def test_the_program_without_stablehlo_runs_on_shards(mesh: Any) -> None:
+    """The program of named and generic ops gives on shards what it gives on whole tensors."""
+    run = sharded(TEXT, {0: ("x", None), 1: (None, "y")}, mesh, strict=True)
+    assert run.gathered == ()
+
+
+def reduction(body: str, init: str, columns: int) -> str:
+    """Return a program of one generic op on what another op makes: arguments themselves must divide."""
+    text = bodies.program(body, init=init, captured=f"%xs = math.sin %x : {bodies.X}")
+    return text.replace("ins(%x", "ins(%xs").replace("8x6x", f"8x{columns}x")
+
+
+@pytest.mark.parametrize(("op", "init"), [("addf", "%zeros"), ("maximumf", "%init"), ("minimumf", "%init")])
+@pytest.mark.parametrize("columns", [6, 7])
+def test_reductions_by_bodies(op: str, init: str, columns: int) -> None:
+    """The body's combiner joins the results of shards, and padding holds its neutral value."""
+    text = reduction(bodies.body(f"arith.{op}"), init, columns)
+    run = sharded(text, {"arg0": (None, "a")}, strict=True)
+    assert run.collectives.count("all_reduce") == 1
+
+
+def test_an_initial_value_counts_once() -> None:
+    """A sum into an output with values is right, though its value would count on each device."""
+    run = sharded(bodies.program(bodies.body("arith.addf")), {"arg0": (None, "a"), "arg1": ("a",)})
+    assert "all_reduce" not in run.collectives
+
+
+@pytest.mark.parametrize(
+    ("text", "keeps"),
+    [
+        ("%term = math.sin %in : f32", True),
+        ("%term = arith.mulf %in, %in : f32", True),
+        ("%term = math.exp %in : f32", False),
+        ("%term = arith.subf %one, %in : f32", False),
+    ],
+)
+def test_bodies_see_padding_only_where_it_stays_neutral(text: str, keeps: bool) -> None:
+    """Sums of what is zero for zeros run on padded shards; others run on gathered operands, and are right as well."""
+    body = f"{text} %r = arith.addf %term, %out0 : f32 linalg.yield %r : f32"
+    even, uneven = (sharded(reduction(body, "%zeros", columns), {"arg0": (None, "a")}) for columns in (6, 7))
+    assert even.gathered == ()
+    assert uneven.gathered == (() if keeps else ("linalg.generic",))
+
+
+def test_captured_tensors_and_iterations() -> None:
+    """A body that reads the number of its iteration runs on all of them."""
+    text = """%i = linalg.index 1 : index
+      %n = arith.index_cast %i : index to i32
+      %f = arith.sitofp %n : i32 to f32
+      %s = arith.mulf %f, %in : f32
+      %r = arith.addf %s, %out0 : f32
+      linalg.yield %r : f32"""
+    sharded(bodies.program(text, init="%zeros"), {"arg0": ("b", "a")}, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        (control_flow.FOR, {0: ("a", None), 1: (None, "b")}),
+        (control_flow.FOR.replace("%a, %a", "%a, %b"), {0: ("a", None), 1: (None, "b")}),
+        (control_flow.IF, {1: ("a", "b")}),
+        (control_flow.WHILE, {0: ("a", "b")}),
+    ],
+)
+@pytest.mark.parametrize("rows", [8, 7])
+def test_control_flow(text: str, given: Any, rows: int) -> None:
+    """Loops and branches run on every device with its shards."""
+    text = text.replace("8x4x", f"{rows}x4x").replace("4x8x", f"4x{rows}x")
+    arguments = {"scf.if": [np.array(True)], "scf.while": []}
+    first = next((arrays for name, arrays in arguments.items() if name in text), [])
+    x = np.arange(rows * 4, dtype="float32").reshape(rows, 4)
+    rest = [x, np.array(0)] if "scf.while" in text else [x, x + 1]
+    module = parse_module(text)
+    assert_runs_sharded(module, FUNCTIONS, MESH, *first, *rest, in_shardings=given, registry=REGISTRY, strict=True)
+
+
+def tensor_program(op: str, result: str) -> str:
+    """Return a program of one op on a matrix, or two."""
+    return f"""builtin.module {{
+      func.func @main(%x: tensor<8x6xf32>, %y: tensor<8x6xf32>, %part: tensor<3x6xf32>) -> {result} {{
+        %r = {op} : {result}
+        %s = arith.addf %r, %r : {result}
+        func.return %s : {result}
+      }}
+    }}"""
+
+
+ROWS_AND_COLUMNS = {0: ("a", "b"), 1: ("a", "b")}
+SLICE = '"tensor.{0}"({1}) <{{static_offsets = array<i64: {2}>, static_sizes = array<i64: {3}>, ' \
+    "static_strides = array<i64: 1, 1>, operandSegmentSizes = array<i32: {4}>}}>"  # fmt: skip
+PAD = """"tensor.pad"(%x) <{static_low = array<i64: 0, 1>, static_high = array<i64: 0, 2>,
+  operandSegmentSizes = array<i32: 1, 0, 0>}> ({
+  ^bb0(%i: index, %j: index):
+    %fill = arith.constant 2.0 : f32
+    "tensor.yield"(%fill) : (f32) -> ()
+  })"""
+TENSOR_OPS = [
+    (f"{SLICE.format('extract_slice', '%x', '0, 2', '8, 3', '1, 0, 0, 0')} : (tensor<8x6xf32>) ->", (8, 3)),
+    (f"{SLICE.format('extract_slice', '%x', '3, 0', '1, 6', '1, 0, 0, 0')} : (tensor<8x6xf32>) ->", (6,)),
+    (
+        f"{SLICE.format('insert_slice', '%part, %x', '2, 0', '3, 6', '1, 1, 0, 0, 0')} "
+        ": (tensor<3x6xf32>, tensor<8x6xf32>) ->",
+        (8, 6),
+    ),
+    (f"{PAD} : (tensor<8x6xf32>) ->", (8, 9)),
+    ('"tensor.concat"(%x, %y) <{dim = 1 : i64}> : (tensor<8x6xf32>, tensor<8x6xf32>) ->', (8, 12)),
+    ('"tensor.collapse_shape"(%x) <{reassociation = [[0 : i64, 1 : i64]]}> : (tensor<8x6xf32>) ->', (48,)),
+    (
+        '"tensor.expand_shape"(%x) <{reassociation = [[0 : i64, 1 : i64], [2 : i64]], '
+        "static_output_shape = array<i64: 4, 2, 6>}> : (tensor<8x6xf32>) ->",
+        (4, 2, 6),
+    ),
+]  # fmt: skip
+UNEVEN = [(*TENSOR_OPS[number], 7) for number in (1, 2, 3, 4)]
+"""Ops without the number of rows in an attribute."""
+
+
+@pytest.mark.parametrize(("op", "shape", "rows"), [*((*case, 8) for case in TENSOR_OPS), *UNEVEN])
+def test_tensors_are_taken_apart(op: str, shape: tuple[int, ...], rows: int) -> None:
+    """Slices, insertions, pads, joins and regrouped dimensions give the shards of what they give on whole tensors."""
+    result = "x".join(map(str, shape))
+    text = tensor_program(op.removesuffix("->") + f"-> tensor<{result}xf32>", f"tensor<{result}xf32>")
+    text = text.replace(f" : tensor<{result}xf32>\n        %s", "\n        %s")
+    if rows != 8:
+        text = text.replace("<8x", f"<{rows}x")
+    sharded(text, ROWS_AND_COLUMNS)
+
+
+def test_sizes_are_those_of_whole_tensors() -> None:
+    """The size of a sharded dimension is that of the whole tensor, and constants have the parts of their values."""
+    text = """builtin.module {
+      func.func @main(%x: tensor<8x3xf32>) -> (index, tensor<8x3xf32>, tensor<8xi32>) {
+        %zero = arith.constant 0 : index
+        %size = tensor.dim %x, %zero : tensor<8x3xf32>
+        %c = arith.constant dense<1.5> : tensor<8x3xf32>
+        %s = arith.addf %x, %c : tensor<8x3xf32>
+        %n = arith.constant dense<[1, 2, 3, 4, 5, 6, 7, 8]> : tensor<8xi32>
+        func.return %size, %s, %n : index, tensor<8x3xf32>, tensor<8xi32>
+      }
+    }"""
+    functions = FUNCTIONS | {"tensor.dim": lambda x, number: np.asarray(x.shape[int(number)])}
+    module = parse_module(text)
+    run = assert_runs_sharded(
+        module, functions, MESH, in_shardings={0: (("a", "b"), None)}, registry=REGISTRY, strict=True
+    )
+    assert int(run.found[0]) == 8
+
+
+def test_a_wrong_body_is_found() -> None:
+    """A program whose devices combine otherwise than its body is reported at the collective or the op."""
+    text = bodies.program(bodies.body("arith.addf"), init="%zeros")
+    functions = FUNCTIONS | {"linalg.generic": lambda x, out: x.max(1)}
+    run = run_sharded(parse_module(text), functions, MESH, in_shardings={"arg0": (None, "a")}, registry=REGISTRY)
+    assert run.difference
