@@ -65,7 +65,7 @@ class Body:
 
     @cached_property
     def contributions(self) -> list[Value]:
-        """What an iteration combines with the element of each output; of use where there is a combiner."""
+        """The values that an iteration combines with the elements of the outputs; of use where there is a combiner."""
         terminator = self.block.terminator
         pairs = zip(terminator.operands if terminator is not None else (), self.outputs, strict=True)
         return [other for value, output in pairs if (other := self._contribution(value, output)) is not None]
