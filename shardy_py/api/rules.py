@@ -8,7 +8,7 @@ from attrs import frozen
 
 from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.registries import load_registry
-from shardy_py.api.source import read_program
+from shardy_py.api.source import complete_registry, read_program
 from shardy_py.api.summary import is_counted
 from shardy_py.arguments import checked
 from shardy_py.plugins import Registry, RuleOptions
@@ -45,6 +45,7 @@ def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]
     """
     semantics = registry or load_registry(options=RuleOptions())
     program = read_program(module, semantics)
+    semantics = complete_registry(program, semantics)
     give_shapes(program, semantics)
     return [
         OpRule(op.name, op.location, semantics.get_sharding_rule(op), semantics.get_data_flow(op) is not None)

@@ -20,6 +20,7 @@ from shardy_py.report.copies import print_copies
 from shardy_py.report.data import report_json
 from shardy_py.report.graph import graph_suffix, graph_text
 from shardy_py.report.memory import print_memory
+from shardy_py.report.plan import plan_json
 from shardy_py.report.tables import print_report
 
 LABELS = {
@@ -37,6 +38,7 @@ def run_propagate(
     output: str | None,
     target: str | None,
     stubs: str | None,
+    plan: str | None,
     graph: str | None,
     layout: str | None,
     schedule: str | None,
@@ -55,6 +57,9 @@ def run_propagate(
         text = form_text(result, target)
     print_warnings(result.warnings)
     memory = None if layout is None else report_memory(result.program, result.main, layout)
+    planned = None if plan is None else plan_json(result)
+    if planned is not None and plan is not None:
+        write_atomically(plan, planned)
     if graph is not None:
         write_atomically(graph, graph_text(result.to_networkx(), graph))
     _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)

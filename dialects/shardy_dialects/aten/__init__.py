@@ -1,4 +1,4 @@
-"""The operators of PyTorch: the dialects aten and higher_order, as `torch.export` writes them.
+"""The operators of PyTorch, as `torch.export` writes them: the dialects aten, higher_order and transformers.
 
 Pointwise operators, and users' own that carry the tag ``pointwise``, get their rule from the tag; see
 `shardy_py.frontends.torch`. Operators without a rule are reported by coverage. Nothing here imports PyTorch.
@@ -6,17 +6,29 @@ Pointwise operators, and users' own that carry the tag ``pointwise``, get their 
 
 from attrs import evolve
 
-from shardy_dialects.aten import contractions, control_flow, creation, indexing, normalizations, reductions, shapes
+from shardy_dialects.aten import (
+    contractions,
+    control_flow,
+    creation,
+    grouped,
+    indexing,
+    normalizations,
+    reductions,
+    shapes,
+)
 from shardy_dialects.aten.local import FORMS, TorchLocalOps
 from shardy_py.ir.local import local_by_types, local_constant
 from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 
 aten = Dialect("aten", local_ops=TorchLocalOps())
-for _rules in (shapes, contractions, reductions, normalizations, indexing, creation):
+for _rules in (shapes, contractions, reductions, normalizations, indexing, creation, grouped):
     _rules.register(aten)
-for _definition in aten.definitions:
-    _default = local_constant if ConstantLike in _definition.traits else local_by_types
-    aten.replace(evolve(_definition, local=FORMS.get(_definition.name, _default)))
+transformers = Dialect("transformers")
+grouped.register_transformers(transformers)
+for _dialect in (aten, transformers):
+    for _definition in _dialect.definitions:
+        _default = local_constant if ConstantLike in _definition.traits else local_by_types
+        _dialect.replace(evolve(_definition, local=FORMS.get(_definition.name, _default)))
 
 higher_order = Dialect("higher_order")
 control_flow.register(higher_order)
@@ -24,5 +36,5 @@ control_flow.register(higher_order)
 
 @hookimpl
 def shardy_register_dialects() -> list[Dialect]:
-    """Return the dialects aten and higher_order."""
-    return [aten, higher_order]
+    """Return the dialects aten, higher_order and transformers."""
+    return [aten, higher_order, transformers]

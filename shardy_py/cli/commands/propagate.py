@@ -15,6 +15,7 @@ from shardy_py.cli.options import LAYOUTS, propagate_options
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
 @click.option("--for", "target", type=click.Choice(FORMS), help="Write the module in the form a compiler takes.")
 @click.option("--stubs", metavar="OUT", type=click.Path(), help="Write a plugin with a stub for each missing rule.")
+@click.option("--plan", metavar="OUT", type=click.Path(), help="Write the parallel plan of a PyTorch program as JSON.")
 @click.option("--graph", metavar="OUT", type=click.Path(), help="Write the def-use graph: .graphml or .json.")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Report the bytes on a device with these layouts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")

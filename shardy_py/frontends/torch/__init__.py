@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import frozen
 
+from shardy_py.frontends.torch.origin import PackedProgram
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.graph import Op, Program
 
@@ -35,6 +36,8 @@ class TorchFrontend(Frontend):
         """Return whether this is a program of PyTorch."""
         if isinstance(source, Path):
             return source.suffix == _SUFFIX
+        if isinstance(source, PackedProgram):
+            return True
         torch = sys.modules.get("torch")
         if torch is None or isinstance(source, (str, bytes, bytearray)):
             return False
@@ -49,7 +52,10 @@ class TorchFrontend(Frontend):
         """
         from shardy_py.frontends.torch.importer import import_program
         from shardy_py.frontends.torch.load import load
+        from shardy_py.frontends.torch.packing import unpack
 
+        if isinstance(source, PackedProgram):
+            return unpack(source, frontend=self)
         native = load(source) if isinstance(source, Path) else source
         return import_program(native, frontend=self)
 
@@ -80,16 +86,16 @@ class TorchFrontend(Frontend):
         return extend(program, registry)
 
     def to_bytes(self, source: Any) -> bytes:
-        """Return the bytes of a ``.pt2`` file."""
-        from shardy_py.frontends.torch.load import save
+        """Return the op graph of a source as bytes, without its tensors."""
+        from shardy_py.frontends.torch.packing import pack
 
-        return source.read_bytes() if isinstance(source, Path) else save(source)
+        if isinstance(source, PackedProgram):
+            return source.data
+        return pack(source if isinstance(source, Program) else self.import_program(source)).data
 
     def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
-        """Return the exported program in the bytes of a ``.pt2`` file."""
-        from shardy_py.frontends.torch.load import load_bytes
-
-        return load_bytes(data, name)
+        """Return the op graph in bytes; reading it needs no PyTorch."""
+        return PackedProgram(data)
 
 
 TORCH = TorchFrontend()

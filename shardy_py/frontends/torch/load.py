@@ -1,4 +1,4 @@
-"""Exported programs from and to files."""
+"""Exported programs from files."""
 
 from __future__ import annotations
 
@@ -39,21 +39,6 @@ def load_bytes(data: bytes, name: str) -> Any:
         )
         hint = "write the file by torch.export.save, with the same release of PyTorch"
         raise ParseError(Diagnostic("invalid-pt2", message, name, hint=hint)) from error
-
-
-def save(program: Any) -> bytes:
-    """Return an exported program in the form of a ``.pt2`` file.
-
-    Raises:
-        UnsupportedError: it is a graph module, which has no such form.
-    """
-    torch = import_torch("-")
-    if not isinstance(program, torch.export.ExportedProgram):
-        hint = "export it: torch.export.export(module, args)"
-        raise UnsupportedError(Diagnostic("no-file-form", "a GraphModule cannot be sent to other processes", hint=hint))
-    buffer = io.BytesIO()
-    torch.export.save(program, buffer)
-    return buffer.getvalue()
 
 
 def import_torch(name: str) -> Any:

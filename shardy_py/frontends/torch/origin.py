@@ -1,4 +1,4 @@
-"""Memory of what a program was imported from."""
+"""Sources of imported programs: the exported program and the names in it, or packed bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TorchOrigin:
     """Source of an imported program.
 
     Args:
-        native: The exported program or graph module.
+        native: The exported program or graph module; None for a program from packed bytes.
         arguments: The arguments of the main function.
         outputs: The outputs of the graph, in order.
         node_names: Value id to the name of the node that makes it.
@@ -66,3 +66,14 @@ class TorchOrigin:
     def argument_names(self) -> tuple[str, ...]:
         """The names of the arguments, in order."""
         return tuple(item.name for item in self.arguments)
+
+
+@frozen
+class PackedProgram:
+    """An op graph in the form for other processes.
+
+    Args:
+        data: The bytes, as `shardy_py.frontends.torch.packing.pack` makes them.
+    """
+
+    data: bytes = field(repr=False)

@@ -10,6 +10,7 @@ from attrs import frozen
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_names import RETURN
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.targets.torch.placements import Placement, placements_of
 
@@ -50,7 +51,7 @@ def make_plan(program: Program, explicit: Program, *, axis: str | None = None) -
         OptionError: there is no such dimension, or weights are sharded along several and none is given.
     """
     layers = list(_layers(program))
-    mesh = next(iter(program.meshes.values()))
+    mesh = next(iter(program.meshes.values()), Mesh())
     placements = {name: placements_of(program.shardings.get(weight.id), mesh, name=name) for name, weight, _ in layers}
     number = _axis_number([item.name for item in mesh.axes], placements, axis)
     if number is None:

@@ -1,0 +1,49 @@
+"""Parallel plans of programs of PyTorch as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from shardy_py.api.result import Result
+
+
+def plan_data(result: Result) -> dict[str, Any]:
+    """Return the styles of layers along each dimension of the mesh, and the placements of parameters, as plain data.
+
+    Args:
+        result: The propagated program of PyTorch.
+
+    Raises:
+        OptionError: it is no program of PyTorch.
+        UnsupportedError: placements cannot say a sharding.
+    """
+    mesh = next(iter(result.program.meshes.values()), None)
+    axes = () if mesh is None else mesh.axes
+    if not axes:
+        # A program of another kind has no plan, which the call says.
+        result.parallelize_plan()
+    plans = {axis.name: result.parallelize_plan(axis=axis.name) for axis in axes}
+    arguments = result.program.origin.arguments
+    return {
+        "mesh": {axis.name: axis.size for axis in axes},
+        "plans": {
+            axis: {module: _entry(entry) for module, entry in plan.items()} for axis, plan in plans.items() if plan
+        },
+        "placements": {
+            item.name: [str(placement) for placement in result.placements(number)]
+            for number, item in enumerate(arguments)
+            if item.kind in ("parameter", "buffer")
+        },
+    }
+
+
+def _entry(entry: Any) -> dict[str, str]:
+    """Return the style of a layer, with the placements that are not the style's own."""
+    layouts = {"input_layouts": entry.input, "output_layouts": entry.output}
+    return {"style": entry.style, **{name: str(item) for name, item in layouts.items() if item is not None}}
+
+
+def plan_json(result: Result) -> str:
+    """Return `plan_data` as JSON."""
+    return json.dumps(plan_data(result), indent=2) + "\n"
