@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -17,6 +17,7 @@ from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.plugins.guarded_interfaces import look_of
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
 from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
+from shardy_py.plugins.rule_memory import RuleMemory, attributes_look, look_key
 from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
@@ -27,6 +28,7 @@ def make_facts_of(
     options: RuleOptions,
     types: Mapping[str, TypeDefinition],
     rules: Mapping[int, OpShardingRule],
+    memory: RuleMemory,
 ) -> Callable[[Op], OpFacts]:
     """Return the function that returns the facts of the ops of one program.
 
@@ -35,10 +37,24 @@ def make_facts_of(
         options: The options of rule functions.
         types: The definitions of types.
         rules: Op id to the rule that propagation left on it.
+        memory: What is known of ops of other programs.
     """
     memo: dict[Any, tuple[OpFacts, Any]] = {}
     # The keys of attributes without a rule.
     bare: set[Any] = set()
+    # The looks of attributes by their keys.
+    looks: dict[Any, Hashable | None] = {}
+
+    def recalled(op: Op, resolved: ResolvedDefinition, attributes_key: object) -> OpFacts:
+        if attributes_key is None or attributes_key not in looks:
+            looks[attributes_key] = attributes_look(op.attributes)
+        key = look_key(op, looks[attributes_key])
+        known = None if key is None else memory.get(key)
+        if known is None:
+            known = OpFacts(resolved.traits, make_rule(op, resolved, options, types))
+            if key is not None:
+                known = memory.keep(key, known)
+        return known
 
     def facts_of_op(op: Op) -> OpFacts:
         name = op.name
@@ -62,7 +78,7 @@ def make_facts_of(
         if known is None:
             # The types stay alive with the entry, or others could get their identities.
             found = [value.type for value in (*operands, *op.results)]
-            known = memo[key] = (OpFacts(resolved.traits, make_rule(op, resolved, options, types)), found)
+            known = memo[key] = (recalled(op, resolved, attributes_key), found)
         return OpFacts(resolved.traits_of(op), known[0].rule) if resolved.predicates else known[0]
 
     return facts_of_op

@@ -37,6 +37,7 @@ from shardy_py.plugins.op_facts import make_facts_of
 from shardy_py.plugins.op_reductions import reductions_of
 from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.plugins.resolved_definitions import EmissionOf, ResolvedDefinitions
+from shardy_py.plugins.rule_memory import RuleMemory
 from shardy_py.plugins.rule_notices import find_notices, warn_of
 from shardy_py.plugins.type_definition import TypeDefinition, give_shape
 from shardy_py.schedule.model import OpPriority
@@ -75,6 +76,7 @@ class Registry:
     local_ops: Mapping[str, LocalOps] = field(factory=dict)
     _resolved: ResolvedDefinitions = field(init=False, eq=False, repr=False)
     _under: dict[RuleOptions, Registry] = field(factory=dict, init=False, eq=False, repr=False)
+    _rules: RuleMemory = field(factory=RuleMemory, init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -327,5 +329,7 @@ class Registry:
         found = program.facts.get(self._token)
         if found is None:
             # What it knows goes with the program: attribute keys may hold a frontend's native objects alive.
-            found = program.facts[self._token] = make_facts_of(self._resolved, self.options, self.types, program.rules)
+            found = program.facts[self._token] = make_facts_of(
+                self._resolved, self.options, self.types, program.rules, self._rules
+            )
         return found

@@ -55,14 +55,23 @@ def compile_program(program: Program, semantics: OpSemantics, *, conservative: b
     return compile_checked(program, semantics, conservative=conservative)
 
 
-def compile_checked(program: Program, semantics: OpSemantics, *, conservative: bool = False) -> Problem:
+def compile_checked(
+    program: Program, semantics: OpSemantics, *, conservative: bool = False, outcomes: StepOutcomes | None = None
+) -> Problem:
     """Return the problem of a program whose types were checked; see `compile_program`.
+
+    Args:
+        program: The program; it is not changed.
+        semantics: The traits, rules and data flow of the ops.
+        conservative: Whether ops may not introduce sub-axes.
+        outcomes: Outcomes of steps under the meshes of the program, as far as they are known.
 
     Raises:
         UnsupportedError: several functions without one named ``main``.
         RuleError: a rule that does not fit its op.
     """
-    return _Compiler(program, semantics, conservative=conservative).run()
+    outcomes = outcomes or StepOutcomes(ShardingTable(program.meshes))
+    return _Compiler(program, semantics, outcomes, conservative=conservative).run()
 
 
 _ELSEWHERE = frozenset((FUNCTION, MESH, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
@@ -100,12 +109,11 @@ class _Plan:
 class _Compiler:
     """Compiler of one program."""
 
-    def __init__(self, program: Program, semantics: OpSemantics, *, conservative: bool) -> None:
+    def __init__(self, program: Program, semantics: OpSemantics, outcomes: StepOutcomes, *, conservative: bool) -> None:
         self.program = program
         self.semantics = semantics
         self.conservative = conservative
         self.slots: Slots = assign_slots(program, semantics)
-        outcomes = StepOutcomes(ShardingTable(program.meshes))
         self.problem = Problem(outcomes, self.slots.values, [], {}, slot_of=self.slots.of_value)
         self.step_of = IdMap(program.next_op_id())
         self._edge_steps: list[int] = []

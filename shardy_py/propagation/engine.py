@@ -15,9 +15,11 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.rule_attributes import drop_rules
 from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.dead_ops import erase_ops
+from shardy_py.propagation.outcome_memory import SHARED
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.sharding_groups import sync_sharding_groups
 from shardy_py.propagation.solve import Solution, Strategies, solve
+from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.propagation.trace import Observer, VisitLog
 from shardy_py.schedule.default import DEFAULT, Schedule
@@ -99,6 +101,8 @@ def propagate_program(
         conservative=options.conservative,
         warnings=warnings,
         check_arguments=check_arguments,
+        # What a record refers to is its own.
+        outcomes=SHARED.of(program.meshes) if observer is None and log is None else None,
     )
 
     def after_priority(priority: int, shardings: Sequence[int]) -> None:
@@ -134,6 +138,7 @@ def make_problem(
     conservative: bool = False,
     warnings: list[Diagnostic] | None = None,
     check_arguments: bool = False,
+    outcomes: StepOutcomes | None = None,
 ) -> Problem:
     """Return the problem of a program that was prepared; members of sharding groups get their common sharding.
 
@@ -144,6 +149,7 @@ def make_problem(
         warnings: Receives the warnings.
         check_arguments: Whether arguments of blocks, too, must have a type that can be sharded; the reference leaves
             the others without a sharding.
+        outcomes: Outcomes of steps under the meshes of the program, as far as they are known.
 
     Raises:
         UnsupportedError: dynamic shapes, tuples, or several functions without one named ``main``.
@@ -152,7 +158,7 @@ def make_problem(
     main_function(program)
     semantics = semantics.with_options(evolve(semantics.options, conservative=conservative))
     sync_sharding_groups(program, semantics, warnings if warnings is not None else [])
-    return compile_checked(program, semantics, conservative=conservative)
+    return compile_checked(program, semantics, conservative=conservative, outcomes=outcomes)
 
 
 @contextmanager

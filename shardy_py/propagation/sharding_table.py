@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from threading import Lock
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.propagation.steps.whole_axis import Names, WholeAxisTensor, open_tensor, whole_axis_tensor
@@ -17,7 +18,7 @@ NO_SHARDING = 0
 
 
 class ShardingTable:
-    """Interned shardings: equal shardings have the same id.
+    """Interned shardings: equal shardings have the same id; threads may share them.
 
     Attributes:
         meshes: The meshes by name.
@@ -28,6 +29,7 @@ class ShardingTable:
     __slots__ = (
         "_dims",
         "_ids",
+        "_lock",
         "_meshes_of",
         "_one_mesh",
         "_open",
@@ -42,6 +44,7 @@ class ShardingTable:
         self.meshes = meshes
         self.values: list[TensorSharding | None] = [None]
         self.has_axes = [False]
+        self._lock = Lock()
         self._ids: dict[TensorSharding, int] = {}
         self._open: dict[tuple[str | Mesh, int], int] = {}
         self._whole_axis_tensors: dict[int, WholeAxisTensor | None] = {}
@@ -55,11 +58,18 @@ class ShardingTable:
         if sharding is None:
             return NO_SHARDING
         found = self._ids.get(sharding)
-        if found is None:
-            found = self._ids[sharding] = len(self.values)
-            self.values.append(sharding)
-            self._one_mesh = self._one_mesh and sharding.mesh == self.values[1].mesh  # type: ignore[union-attr]
-            self.has_axes.append(any(map(_AXES, sharding.dim_shardings)))
+        return self._enter(sharding) if found is None else found
+
+    def _enter(self, sharding: TensorSharding) -> int:
+        with self._lock:
+            found = self._ids.get(sharding)
+            if found is None:
+                found = len(self.values)
+                self.values.append(sharding)
+                self._one_mesh = self._one_mesh and sharding.mesh == self.values[1].mesh  # type: ignore[union-attr]
+                self.has_axes.append(any(map(_AXES, sharding.dim_shardings)))
+                # Last, as other threads find the id from here on.
+                self._ids[sharding] = found
         return found
 
     def mesh_of(self, sharding: TensorSharding) -> Mesh:

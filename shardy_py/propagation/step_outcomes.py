@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from math import prod
+from threading import Lock
 
 from attrs import define
 
@@ -134,7 +135,7 @@ class _WholeAxisRules(dict[int, WholeAxisRule | None]):
 
 
 class StepOutcomes:
-    """Outcomes of steps, computed on demand and kept.
+    """Outcomes of steps, computed on demand and kept; threads may share them, as nothing kept ever changes.
 
     Attributes:
         table: The interned shardings.
@@ -143,7 +144,10 @@ class StepOutcomes:
         whole_axis_rules: The fast form of the rule of a class (see `whole_axis_rule`), or None, by its id.
     """
 
-    __slots__ = ("_class_ids", "_memos", "_rule_ids", "_views", "kinds", "rules", "table", "whole_axis_rules")
+    __slots__ = (
+        *("_class_ids", "_computed", "_lock", "_memos", "_rule_ids", "_views"),
+        *("kinds", "rules", "table", "whole_axis_rules"),
+    )
 
     def __init__(self, table: ShardingTable) -> None:
         self.table = table
@@ -155,17 +159,27 @@ class StepOutcomes:
         self._class_ids: dict[tuple[object, ...], int] = {}
         self._views: dict[tuple[int, int, int], TensorFactorShardings] = {}
         self._memos: dict[tuple[object, ...], StepMemo] = {}
+        self._computed = 0
+        self._lock = Lock()
+
+    @property
+    def size(self) -> int:
+        """The number of rules, shardings and outcomes that are kept."""
+        return len(self._rule_ids) + len(self.table.values) + self._computed
 
     def intern_rule(self, rule: OpShardingRule) -> int:
         """Return the id of the class of a rule."""
         known = self._rule_ids.get(id(rule))
         if known is not None:
             return known[0]
-        found = self._class_ids.setdefault(rule_class(rule), len(self.rules))
-        self._rule_ids[id(rule)] = found, rule
-        if found == len(self.rules):
-            self.rules.append(rule)
-            self.kinds.append(factor_kinds(rule))
+        key = rule_class(rule)
+        with self._lock:
+            found = self._class_ids.get(key)
+            if found is None:
+                found = self._class_ids[key] = len(self.rules)
+                self.rules.append(rule)
+                self.kinds.append(factor_kinds(rule))
+            self._rule_ids[id(rule)] = found, rule
         return found
 
     def memo(
@@ -190,7 +204,7 @@ class StepOutcomes:
         found = self._memos.get(key)
         if found is None:
             context = MemoKey(directions, strategy, is_elementwise, conservative)
-            found = self._memos[key] = StepMemo(self, rule_id, context)
+            found = self._memos.setdefault(key, StepMemo(self, rule_id, context))
         return found
 
     def outcome(
@@ -221,6 +235,7 @@ class StepOutcomes:
 
         Mirrors basic_propagation.cc::propagateTensorShardings.
         """
+        self._computed += 1
         table = self.table
         # Without an axis on any dimension there is nothing to propagate.
         if not any(map(table.has_axes.__getitem__, ids)):

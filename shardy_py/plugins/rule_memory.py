@@ -1,0 +1,69 @@
+"""Rules that a registry remembers from one program to the next, by what their ops look like."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from shardy_py.ir.attributes import DenseElements, RawAttribute, Unit
+from shardy_py.ir.graph import Op
+from shardy_py.ir.interfaces import OpFacts
+from shardy_py.ir.types import OpaqueType, TensorType
+
+MANY_RULES = 20_000
+"""The limit on the rules of a memory; it is emptied before it has more."""
+
+_PLAIN = frozenset((bool, int, float, str, RawAttribute, DenseElements, Unit, TensorType, OpaqueType))
+"""The classes of attributes that mean the same in all programs: symbols, meshes and native constants do not."""
+
+
+class RuleMemory(dict[Hashable, OpFacts]):
+    """Facts of ops by their names, attributes and types, as values; threads may share it."""
+
+    __slots__ = ()
+
+    def keep(self, key: Hashable, facts: OpFacts) -> OpFacts:
+        """Remember facts, and return those that are remembered: the first of several that come at once."""
+        if len(self) >= MANY_RULES:
+            self.clear()
+        return self.setdefault(key, facts)
+
+
+def look_key(op: Op, attributes: Hashable | None) -> Hashable | None:
+    """Return the key of an op in a `RuleMemory`, the same for ops that look the same in any program.
+
+    Args:
+        op: The op.
+        attributes: The `attributes_look` of its attributes; None for none, which has no key.
+    """
+    if attributes is None:
+        return None
+    operands = op.operands
+    return (
+        op.name,
+        attributes,
+        len(operands),
+        *[value.type for value in operands],
+        *[value.type for value in op.results],
+    )
+
+
+def attributes_look(attributes: Mapping[str, Any]) -> Hashable | None:
+    """Return attributes as a value that tells 1 and True apart; None where one has a meaning in its program only."""
+    found: list[Hashable] = []
+    for name, value in attributes.items():
+        look = _look(value)
+        if look is None:
+            return None
+        found.append((name, look))
+    return tuple(found)
+
+
+def _look(value: Any) -> Hashable | None:
+    class_ = type(value)
+    if class_ in _PLAIN:
+        return (class_, value)
+    if class_ is tuple or class_ is list:
+        items = [_look(item) for item in value]
+        return None if None in items else (tuple, *items)
+    return attributes_look(value) if class_ is dict else None
