@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shardy_py.errors import Diagnostic, PluginError, ShardyError
+from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import OpOperand, OpSemantics, ShardableDataFlowOpInterface
@@ -94,9 +94,12 @@ def _sharding_problems(
 def _ask(method: Callable[..., Any], *arguments: Any) -> Any:
     # A registry gives methods behind a guard; other semantics are not trusted either.
     try:
-        return Guard(method, getattr(method, "__name__", "a method"), _OWNER, code="data-flow").call(*arguments)
-    except ShardyError as error:
-        raise _Failed(error.diagnostics[0]) from error
+        return method(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        guard = Guard(method, getattr(method, "__name__", "a method"), _OWNER, code="data-flow")
+        raise _Failed(guard.failure(error, arguments[0]).diagnostics[0]) from error
 
 
 def _source_problems(

@@ -5,7 +5,8 @@ Mirrors verifiers.cc::verifyTensorShardingAttr and verifiers.cc::emitBoundAxisIn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from attrs import evolve
 
@@ -68,17 +69,24 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
                 yield evolve(problem, message=f"{_role(value)}: {problem.message}", location=place_of(op), op=op.name)
 
 
-def _misfits(value: Value, get: Callable[[int], TensorSharding | None], meshes: Mapping[str, Mesh]) -> list[Diagnostic]:
+def _misfits(
+    value: Value, get: Callable[[int], TensorSharding | None], meshes: Mapping[str, Mesh]
+) -> Sequence[Diagnostic]:
     """Return the problems that a valid sharding has on a value."""
     sharding, type_ = get(value.id), value.type
     # Of types that are no builtin tensors nobody knows the rank here.
     if sharding is None or not isinstance(type_, TensorType) or type_.rank == sharding.rank:
-        return []
+        return ()
     return _problems(sharding, type_.shape, meshes)
 
 
-def _problems(sharding: TensorSharding, shape: Shape | None, meshes: Mapping[str, Mesh]) -> list[Diagnostic]:
-    return verify_tensor_sharding(sharding, resolve_mesh(sharding.mesh, meshes), shape)
+def _problems(sharding: TensorSharding, shape: Shape | None, meshes: Mapping[str, Mesh]) -> Sequence[Diagnostic]:
+    return _problems_on(sharding, resolve_mesh(sharding.mesh, meshes), shape)
+
+
+@lru_cache(maxsize=8192)
+def _problems_on(sharding: TensorSharding, mesh: Mesh | None, shape: Shape | None) -> Sequence[Diagnostic]:
+    return tuple(verify_tensor_sharding(sharding, mesh, shape))
 
 
 def _values_without_results(ops: Iterable[Op]) -> Iterator[Value]:

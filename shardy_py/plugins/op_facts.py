@@ -11,7 +11,6 @@ from shardy_py.errors import RuleError, ShardyError
 from shardy_py.ir.attributes import freeze, shared_key
 from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import OpFacts, RuleOptions
 from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.plugins.guarded_interfaces import look_of
@@ -107,7 +106,7 @@ def make_rule(
 
 
 def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> OpShardingRule | None:
-    guard = Guard(resolved.rule, "the rule function", resolved.owner, RuleError, "rule-failed", resolved.place)
+    guard = resolved.rule_guard
     before = look_of(op)
     rule = guard.call(op, options) if resolved.takes_options else guard.call(op)
     if look_of(op) != before:

@@ -9,11 +9,12 @@ from typing import Any
 
 from attrs import field, frozen
 
-from shardy_py.errors import ShardyError
+from shardy_py.errors import RuleError, ShardyError
 from shardy_py.indexing import OpIndexing
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.graph import Op
+from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import (
     Contraction,
     Elementwise,
@@ -74,9 +75,12 @@ class ResolvedDefinition:
     owner: str = "an unknown owner"
     place: str = ""
     facts: OpFacts = field(init=False)
+    rule_guard: Guard = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "facts", OpFacts(self.traits, None))
+        guard = Guard(self.rule, "the rule function", self.owner, RuleError, "rule-failed", self.place)
+        object.__setattr__(self, "rule_guard", guard)
 
     def traits_of(self, op: Op) -> frozenset[Trait]:
         """Return the traits of an op: of its name, of matching globs, and of predicates."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
@@ -53,6 +54,7 @@ class Decoding(Protocol):
         ...
 
 
+@lru_cache(maxsize=4096)
 def decode_shardy(text: str) -> Any:
     """Return the value of an attribute of Shardy in its text; a `RawAttribute` for others."""
     try:

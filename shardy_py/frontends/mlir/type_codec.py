@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -31,4 +32,10 @@ class TypeDecoder(dict[ir.Type, Type]):
         element_type = self._element_types.get(element)
         if element_type is None:
             element_type = self._element_types[element] = str(element)
-        return TensorType(tuple(sizes), element_type, "" if native.encoding is None else str(native))
+        return _tensor_type(tuple(sizes), element_type, "" if native.encoding is None else str(native))
+
+
+@lru_cache(maxsize=8192)
+def _tensor_type(shape: tuple[int | None, ...], element_type: str, text: str) -> TensorType:
+    """Return a type, the same object for equal types of all modules: these are hashed and compared all the time."""
+    return TensorType(shape, element_type, text)
