@@ -73,6 +73,13 @@ def edit_manual_computation(program: Program, op: Op, semantics: OpSemantics) ->
     load_data_flow(program.shardings, op, data_flow)
 
 
+def load_computation(program: Program, op: Op, semantics: OpSemantics) -> None:
+    """Enter the shardings that a new manual computation has as attributes into the table."""
+    data_flow = semantics.get_data_flow(op)
+    if data_flow is not None:
+        load_data_flow(program.shardings, op, data_flow)
+
+
 def _transform_values(program: Program, values: Iterable[Value], transform: Transform) -> None:
     table = program.shardings
     for value in values:

@@ -7,11 +7,13 @@ from typing import Any
 
 from attrs import field, frozen
 
+from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import CombinerOf, Dialect, InitialOf, Pure, RuleOptions, Trait, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
 
+_ARRAY = "array<i64"
 RuleFunction = Callable[[Op], OpShardingRule | None]
 RuleFunctionOfOptions = Callable[[Op, RuleOptions], OpShardingRule | None]
 
@@ -97,5 +99,8 @@ def define(
 
 
 def attribute(op: Op, name: str, default: Any = None) -> Any:
-    """Return an attribute of an op, or ``default`` where it is absent."""
-    return op.attributes.get(name, default)
+    """Return an attribute of an op, or ``default`` where it is absent; arrays that local forms wrote as numbers."""
+    found = op.attributes.get(name, default)
+    if isinstance(found, RawAttribute) and found.text.startswith(_ARRAY):
+        return tuple(int(item) for item in found.text.removeprefix(_ARRAY).strip(": >").split(",") if item)
+    return found

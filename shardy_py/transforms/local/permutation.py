@@ -11,7 +11,7 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard
 from shardy_py.ir.op_clones import clone_region
 from shardy_py.ir.op_names import MANUAL_COMPUTATION, RESHARD
-from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
+from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS, load_computation
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
@@ -142,6 +142,7 @@ class PermutationResolver:
         )
         parent = _block_of(op)
         parent.insert_before(op, made)
+        load_computation(self.program, made, self.semantics)
         for old, new, item in zip(op.results, made.results, given[count:], strict=True):
             result = new
             if new.type != old.type:
