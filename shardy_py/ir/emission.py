@@ -30,6 +30,11 @@ class ElementBuilder(Protocol):
         """The index of the element."""
         ...
 
+    @property
+    def maps(self) -> Sequence[IndexingMap]:
+        """The indexing map of every operand, from the index of the element; none where they are not known."""
+        ...
+
     def operand(self, number: int, indices: Sequence[Scalar] | None = None) -> Scalar:
         """Return an element of an operand; by default the one of the op's indexing map."""
         ...

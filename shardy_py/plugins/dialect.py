@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -21,6 +21,8 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.local import LocalOps
 from shardy_py.ir.plugin_places import calling_place, shorten_place
 from shardy_py.plugins.argument_checks import refuse
+from shardy_py.plugins.bodies.map_texts import as_indexing
+from shardy_py.plugins.bodies.text import as_emission
 from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_factor_marks, check_op_name
 from shardy_py.plugins.op_definition import (
     CombinerOf,
@@ -81,8 +83,8 @@ class Dialect:
         contextual: bool = False,
         mesh_reference: MeshReferenceOpInterface | None = None,
         cost: CostOpInterface | None = None,
-        indexing: Indexing | None = None,
-        emission: Emission | None = None,
+        indexing: str | Sequence[str] | Indexing | None = None,
+        emission: str | Emission | None = None,
         local: Local | None = None,
         any_sizes: bool = False,
         combiner: Combiner | CombinerOf = Combiner.ADD,
@@ -109,8 +111,10 @@ class Dialect:
             contextual: Whether the rule depends on producers, users or regions.
             mesh_reference: Access to the mesh to which the op refers besides its shardings.
             cost: The cost of the op, where it does not follow from the rule.
-            indexing: The indexing maps of the op; a rule follows from them where none is given.
-            emission: The scalar body, for kernels.
+            indexing: The indexing maps of the op, as texts or as a function of the op; a rule follows from them where
+                none is given.
+            emission: The scalar body, for kernels: a text such as ``x, y -> x * tanh(y)``, or a function of a builder
+                and the op.
             local: The form of the op on one device, where it does not follow from its rule and its types.
             any_sizes: Whether factors may have other sizes than their dimensions.
             combiner: The combiner of the op's reductions, where the rule gives none.
@@ -146,8 +150,8 @@ class Dialect:
                 contextual=contextual,
                 mesh_reference=mesh_reference,
                 cost=cost,
-                indexing=indexing,
-                emission=emission,
+                indexing=as_indexing(name, indexing),
+                emission=as_emission(name, emission),
                 local=local,
                 place=calling_place(),
                 any_sizes=any_sizes,

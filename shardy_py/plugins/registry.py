@@ -13,6 +13,7 @@ from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import (
+    Elementwise,
     MeshReferenceOpInterface,
     OpFacts,
     RuleOptions,
@@ -22,6 +23,7 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.local import Localize, LocalOps
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.types import OpaqueType, Type
+from shardy_py.plugins.bodies.elementwise import elementwise_indexing
 from shardy_py.plugins.clashes import (
     clash,
     first_of_each,
@@ -282,11 +284,15 @@ class Registry:
     def get_indexing(self, op: Op) -> OpIndexing | None:
         """Return the indexing maps of an op in both directions, or None where they are not known.
 
+        Those of an `Elementwise` op follow from its shapes.
+
         Raises:
             PluginError: the plugin's function fails, or its maps do not fit the op.
         """
         indexing = self._resolved[op.name].indexing
-        return None if indexing is None else indexing(op)
+        if indexing is not None:
+            return indexing(op)
+        return elementwise_indexing(op) if self.has_trait(op, Elementwise) else None
 
     def get_emission(self, op: Op) -> EmissionOf | None:
         """Return the scalar body of an op, or None where it is not known."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shardy_py.testing import strategies
     from shardy_py.testing.data_flow import assert_data_flow
+    from shardy_py.testing.emission import assert_emits
     from shardy_py.testing.numeric.check import assert_rule_holds, check_rule_numerically
     from shardy_py.testing.numeric.pieces import Local, Shard
     from shardy_py.testing.numeric.report import FactorCheck, MissingFactor, RuleReport, Verdict
@@ -30,6 +31,8 @@ __all__ = [
     "Verdict",
     "Local",
     "Shard",
+    # Kernels
+    "assert_emits",
     # Data flow
     "assert_data_flow",
     # Local programs on virtual devices
@@ -52,6 +55,7 @@ _LATE = {
     "ShardedRun": "sharded.run",
     "Verdict": "numeric.report",
     "assert_data_flow": "data_flow",
+    "assert_emits": "emission",
     "assert_rule": "rules",
     "assert_rule_holds": "numeric.check",
     "assert_runs_sharded": "sharded.run",

@@ -14,8 +14,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.dialect.types import element_dtype, scalar_type, tensor_type
+from shardy_py.emitters.elemental.expansions import EXPANSIONS
 from shardy_py.emitters.elemental.literals import literal_of
-from shardy_py.emitters.elemental.scalars import ScalarValue, make_constant, make_op
+from shardy_py.emitters.elemental.scalars import COMPARISONS, ScalarValue, make_constant, make_op, problem_of
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.indexing import (
     Constant,
@@ -115,7 +116,17 @@ class Scope:
             message = "it is not known what the op computes for one element"
             raise UnsupportedError(Diagnostic("no-emission", message, op.location, op.name, hint))
         elements = emission(cast(ElementBuilder, OpElement(self, op, indices)), op)
-        return [element.value for element in elements]  # type: ignore[attr-defined]
+        found = []
+        for number, (element, result) in enumerate(zip(elements, op.results, strict=True)):
+            wanted, given = element_dtype(result), str(getattr(element, "dtype", ""))
+            if given != wanted:
+                message = f"the scalar body gives {given} for result {number}, whose elements are {wanted} in a kernel"
+                definition = self.surroundings.registry.find(op.name)
+                place = f"; defined at {definition.place}" if definition and definition.place else ""
+                hint = _cast(given, wanted) + place
+                raise UnsupportedError(Diagnostic("emission-type", message, op.location, op.name, hint))
+            found.append(cast(ScalarValue, element).value)
+        return found
 
     def apply(self, map_: IndexingMap, indices: Sequence[SSAValue], symbols: Sequence[SSAValue] = ()) -> list[SSAValue]:
         """Return the results of a map, each by an op of its own; variables and constants need none."""
@@ -173,6 +184,13 @@ class Scope:
         yield Scope(self.surroundings, Builder(InsertPoint.at_end(block)), self), block
 
 
+def _cast(given: str, wanted: str) -> str:
+    """Return a hint: how one type becomes another."""
+    if (given, wanted) == ("i1", "i8"):
+        return 'booleans are bytes: b.op("arith.extui", condition, dtype="i8")'
+    return f'cast it, for example b.op("arith.truncf", x, dtype="{wanted}")'
+
+
 class OpElement:
     """Builds one element of an op; implements `shardy_py.ir.emission.ElementBuilder`.
 
@@ -194,17 +212,26 @@ class OpElement:
 
     def operand(self, number: int, indices: Sequence[ScalarValue] | None = None) -> ScalarValue:
         """Return an element of an operand; by default the one that the op's indexing map says."""
+        if not 0 <= number < len(self.of.operands):
+            message = f"the op has {len(self.of.operands)} operands, there is no operand {number}"
+            raise UnsupportedError(Diagnostic("no-operand", message, self.of.location, self.of.name))
         value = self.of.operands[number]
         at = self._read(number) if indices is None else tuple(index.value for index in indices)
+        if len(at) != len(value.shape) or any(item.type != INDEX for item in at):
+            message = f"operand {number} of {value.type} is read at ({', '.join(str(item.type) for item in at)})"
+            raise UnsupportedError(
+                Diagnostic("no-index", message, self.of.location, self.of.name, "give an index each")
+            )
         return ScalarValue(self.scope.element(value, at))
 
     @cached_property
-    def _maps(self) -> tuple[IndexingMap, ...]:
+    def maps(self) -> tuple[IndexingMap, ...]:
+        """The indexing map of every operand; none where they are not known."""
         indexing = self.scope.surroundings.registry.get_indexing(self.of)
         return () if indexing is None else indexing.output_to_input
 
     def _read(self, number: int) -> Indices:
-        maps = self._maps
+        maps = self.maps
         if not maps or maps[number].is_undefined or maps[number].ranges or maps[number].runtimes:
             message = f"no indexing map says which element of operand {number} is read"
             hint = "give its index, or the op indexing maps without symbols"
@@ -215,11 +242,20 @@ class OpElement:
         """Add an op by its name."""
         if name == "arith.trunci" and dtype == "i1" and isinstance(operands[0].value.owner, arith.ExtUIOp):
             return ScalarValue(operands[0].value.owner.input)
+        if dtype is None and name in COMPARISONS:
+            dtype = "i1"
         result = operands[0].value.type if dtype is None else scalar_type(dtype)
         wide = builtin.IntegerType(self.scope.surroundings.index_bits)
         if name == "arith.index_castui" and isinstance(result, builtin.IntegerType) and result.bitwidth < wide.bitwidth:
             return self.op("arith.trunci", self.op(name, *operands, dtype=str(wide)), dtype=dtype)
+        if name in EXPANSIONS and len(operands) == 2 and not isinstance(result, builtin.IndexType):
+            return cast(ScalarValue, EXPANSIONS[name](cast(ElementBuilder, self), *operands))
         values = [operand.value for operand in operands]
+        problem = problem_of(name, tuple(value.type for value in values), result, attributes.get("predicate", ""))
+        if problem:
+            is_mixed = len({value.type for value in values}) > 1
+            hint = "cast the operands to one type" if is_mixed else 'say what it gives: b.op(..., dtype="f32")'
+            raise UnsupportedError(Diagnostic("scalar-op", problem, self.of.location, self.of.name, hint))
         return ScalarValue(self.scope.add(make_op(name, values, result, attributes)))
 
     def constant(self, value: complex, dtype: str) -> ScalarValue:
@@ -259,6 +295,10 @@ class OpElement:
                 inner.builder.insert(scf.YieldOp(value.value))
             types.append(value.value.type)
             regions.append(Region(block))
+        if types[0] != types[1]:
+            message = f"the branches of a choice give {types[0]} and {types[1]}"
+            hint = "cast one to the type of the other"
+            raise UnsupportedError(Diagnostic("scalar-op", message, self.of.location, self.of.name, hint))
         return ScalarValue(self.scope.add(scf.IfOp(condition.value, types[:1], regions[0], regions[1])))
 
     @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from attrs import frozen
@@ -11,16 +11,21 @@ from xdsl.dialects import arith, builtin
 from xdsl.dialects import complex as complex_dialect
 from xdsl.dialects import math as math_dialect
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.test_value import create_ssa_value
 
 from shardy_py.emitters.dialect.arith_more import ARITH
 from shardy_py.emitters.dialect.types import scalar_type
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.errors import Diagnostic, UnsupportedError, did_you_mean
 
 INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
     *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord"),
     *("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"),
 )
+COMPARISONS = ("arith.cmpf", "arith.cmpi")
+_WITHOUT_MEANING = ("arith.addui_extended", "arith.mulsi_extended", "arith.mului_extended", "math.fpowi", "math.ipowi")
+"""Ops with several results, and powers of integers, which nothing runs."""
 _NO_FLAGS = arith.FastMathFlagsAttr("none")
 
 
@@ -39,7 +44,34 @@ class ScalarValue:
 @cache
 def _classes() -> dict[str, type[Operation]]:
     dialects = (ARITH, math_dialect.Math, complex_dialect.Complex)
-    return {op.name: op for dialect in dialects for op in dialect.operations}
+    found = {op.name: op for dialect in dialects for op in dialect.operations}
+    return {name: class_ for name, class_ in found.items() if name not in _WITHOUT_MEANING}
+
+
+@lru_cache(maxsize=4096)
+def problem_of(name: str, operands: tuple[Attribute, ...], result: Attribute, predicate: str) -> str:
+    """Return why there is no such op, or "".
+
+    Args:
+        name: Its full name.
+        operands: The types of its operands.
+        result: The type of its result.
+        predicate: The predicate of a comparison, or "".
+    """
+    known = _predicates(name) if name in COMPARISONS else ()
+    if known and predicate not in known:
+        return f"{name} has no predicate {predicate!r}; there are {', '.join(known)}"
+    values: list[SSAValue] = [create_ssa_value(type_) for type_ in operands]
+    try:
+        make_op(name, values, result, {"predicate": predicate} if predicate else {}).verify(verify_nested_ops=False)
+    except VerifyException as error:
+        reason = str(error).splitlines()[0].rstrip(":")
+        return f"{name} does not take ({', '.join(map(str, operands))}) -> {result}: {reason}"
+    return ""
+
+
+def _predicates(name: str) -> tuple[str, ...]:
+    return FLOAT_PREDICATES if name == "arith.cmpf" else INTEGER_PREDICATES
 
 
 def make_op(name: str, operands: list[SSAValue], result: Attribute, attributes: dict[str, Any]) -> Operation:
@@ -56,7 +88,7 @@ def make_op(name: str, operands: list[SSAValue], result: Attribute, attributes: 
     """
     class_ = _classes().get(name)
     if class_ is None:
-        hint = "the ops of arith, math and complex are known"
+        hint = did_you_mean(name, _classes(), otherwise="the ops of arith, math and complex are known")
         raise UnsupportedError(Diagnostic("unknown-scalar-op", f"kernels have no op {name!r}", hint=hint))
     properties: dict[str, Attribute] = {}
     known = class_.get_irdl_definition().properties  # type: ignore[attr-defined]
@@ -65,8 +97,8 @@ def make_op(name: str, operands: list[SSAValue], result: Attribute, attributes: 
     if "overflowFlags" in known:
         properties["overflowFlags"] = arith.IntegerOverflowAttr("none")
     if "predicate" in attributes:
-        names = FLOAT_PREDICATES if name == "arith.cmpf" else INTEGER_PREDICATES
-        properties["predicate"] = builtin.IntegerAttr(names.index(attributes["predicate"]), builtin.i64)
+        number = _predicates(name).index(attributes["predicate"])
+        properties["predicate"] = builtin.IntegerAttr(number, builtin.i64)
     return class_.create(operands=operands, result_types=[result], properties=properties)
 
 

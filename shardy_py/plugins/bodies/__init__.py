@@ -1,0 +1,1 @@
+"""Scalar bodies and indexing maps that a dialect gives as texts."""

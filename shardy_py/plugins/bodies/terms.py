@@ -1,0 +1,119 @@
+"""Terms of scalar bodies: values with their types, and numbers that take the type of what they meet."""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from shardy_py.errors import Diagnostic, PluginError
+from shardy_py.ir.emission import ElementBuilder, Scalar
+
+BOOLEAN, INDEX = "i1", "index"
+CASTS = ("f16", "bf16", "f32", "f64", *(f"{sign}i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), BOOLEAN)
+_FLOAT = re.compile(r"b?f\d+|tf32|f8\w+")
+
+
+@frozen(eq=False)
+class Term:
+    """A part of an expression.
+
+    Args:
+        dtype: Its type in MLIR's notation, with the sign of integers; "" for a number without a type.
+        value: Its value; None for a number.
+        number: The number.
+    """
+
+    dtype: str = ""
+    value: Scalar | None = None
+    number: complex = 0
+
+    @property
+    def is_number(self) -> bool:
+        """True if it takes the type of what it meets."""
+        return self.value is None
+
+    @property
+    def scalar(self) -> Scalar:
+        """The value of a term that has one."""
+        assert self.value is not None
+        return self.value
+
+    @property
+    def is_float(self) -> bool:
+        """True if it is a floating-point number."""
+        return bool(_FLOAT.fullmatch(self.dtype))
+
+    @property
+    def is_complex(self) -> bool:
+        """True if it is a complex number."""
+        return self.dtype.startswith("complex")
+
+    @property
+    def is_boolean(self) -> bool:
+        """True if it is a condition."""
+        return self.dtype == BOOLEAN
+
+    @property
+    def is_unsigned(self) -> bool:
+        """True if it is an integer without a sign."""
+        return self.dtype.startswith("ui")
+
+    @property
+    def is_integer(self) -> bool:
+        """True if it is an integer or an index."""
+        return not (self.is_number or self.is_float or self.is_complex or self.is_boolean)
+
+    @property
+    def bits(self) -> int:
+        """The bits of an integer or a float."""
+        return 64 if self.dtype == INDEX else int(re.findall(r"\d+", self.dtype)[0])
+
+
+def scalar_dtype(dtype: str) -> str:
+    """Return the type that a value has while it is computed: integers have no sign.
+
+    >>> scalar_dtype("ui8"), scalar_dtype("i1"), scalar_dtype("bf16")
+    ('i8', 'i1', 'bf16')
+    """
+    return dtype[1:] if dtype.startswith(("ui", "si")) else dtype
+
+
+def mistake(message: str, hint: str = "") -> PluginError:
+    """Return the error about a body that does not fit its op."""
+    return PluginError(Diagnostic("emission-failed", f"the scalar body: {message}", hint=hint))
+
+
+def with_type(b: ElementBuilder, term: Term, dtype: str) -> Term:
+    """Return a term of a type: numbers take it, other terms have it.
+
+    Raises:
+        PluginError: a term has another type, or the number does not fit.
+    """
+    if not term.is_number:
+        if term.dtype != dtype:
+            hint = f"write {dtype}(...) around one of them" if dtype in CASTS else ""
+            raise mistake(f"{term.dtype} stands where {dtype} is needed", hint)
+        return term
+    target = Term(dtype, value=object())  # type: ignore[arg-type]
+    number = term.number
+    is_whole = number == int(number.real) if abs(number) < float("inf") else False
+    if target.is_boolean and number not in (0, 1):
+        raise mistake(f"{number} is no condition", "compare it: x != 0")
+    if (target.is_integer and not is_whole) or (not target.is_complex and isinstance(number, complex)):
+        raise mistake(f"{number} is no {dtype}", "write f32(...) around what it stands beside")
+    return Term(dtype, b.constant(number, scalar_dtype(dtype)))
+
+
+def alike(b: ElementBuilder, left: Term, right: Term) -> tuple[Term, Term]:
+    """Return two terms of one type.
+
+    Raises:
+        PluginError: they have different ones.
+    """
+    if left.is_number and not right.is_number:
+        return with_type(b, left, right.dtype), right
+    if left.dtype != right.dtype and not right.is_number:
+        hint = f"write {left.dtype}(...) around the other" if left.dtype in CASTS else "bring both to one type"
+        raise mistake(f"{left.dtype} and {right.dtype} stand side by side", hint)
+    return left, with_type(b, right, left.dtype)

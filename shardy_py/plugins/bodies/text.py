@@ -1,0 +1,131 @@
+"""Texts of scalar bodies: ``x, y -> x * tanh(y)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from shardy_py.errors import Diagnostic, PluginError, did_you_mean
+from shardy_py.ir.emission import ElementBuilder, Scalar
+from shardy_py.ir.graph import Op
+from shardy_py.plugins.bodies.build import build
+from shardy_py.plugins.bodies.calls import FUNCTIONS
+from shardy_py.sharding.einsum.text import excerpt
+
+_INDEX = re.compile(r"d\d+")
+_EXAMPLE = 'emission="x, y -> x * tanh(y)"'
+_NODES = (
+    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Starred),
+    *(ast.Load, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.BitAnd, ast.BitOr),
+    *(ast.BitXor, ast.LShift, ast.RShift, ast.USub, ast.UAdd, ast.Not, ast.Invert, ast.And, ast.Or),
+    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+)
+
+
+@frozen
+class BodyText:
+    """A scalar body as a text; an `Emission`.
+
+    Args:
+        text: The text.
+        operands: The names of the operands; the last one may begin with a star, and stands for all that are left.
+        results: An expression for each result.
+    """
+
+    text: str
+    operands: tuple[str, ...] = field(eq=False)
+    results: tuple[ast.expr, ...] = field(eq=False, repr=False)
+
+    def __call__(self, builder: ElementBuilder, op: Op) -> Sequence[Scalar]:
+        """Build one element of each result.
+
+        Raises:
+            PluginError: the text does not fit the op.
+        """
+        return build(self.text, self.operands, self.results, builder, op)
+
+
+def parse_body(text: str, *, op: str) -> BodyText:
+    """Return the scalar body that a text says.
+
+    Args:
+        text: The names of the operands, ``->``, and an expression of Python for each result.
+        op: The name of the op, for errors.
+
+    Raises:
+        PluginError: it is no such text; the error shows the place.
+    """
+    left, arrow, right = text.partition("->")
+    if not arrow:
+        hint = f"name the operands first: {_EXAMPLE}"
+        raise _refused(text, "the scalar body has no '->'", op, len(text.rstrip()), hint)
+    operands = tuple(_operands(text, left, op))
+    start = len(left) + len(arrow)
+    try:
+        # Parentheses let an expression go over several lines.
+        tree = ast.parse(f"({right})", mode="eval").body
+    except SyntaxError as error:
+        column = start + _offset(right, error.lineno or 1, (error.offset or 1) - 1)
+        message = f"the scalar body is no expression: {error.msg}"
+        raise _refused(text, message, op, min(column, len(text)), _EXAMPLE) from None
+    is_several = isinstance(tree, ast.Tuple)
+    results = tuple(tree.elts) if isinstance(tree, ast.Tuple) else (tree,)
+    for node in (inner for result in results for inner in ast.walk(result)):
+        column = start + _offset(right, getattr(node, "lineno", 1), getattr(node, "col_offset", 1))
+        if is_several and not results:
+            raise _refused(text, "the scalar body has no result", op, column, _EXAMPLE)
+        _check(text, node, op, column)
+    return BodyText(text, operands, results)
+
+
+def _operands(text: str, left: str, op: str) -> Iterator[str]:
+    names = [name.strip() for name in left.split(",")] if left.strip() else []
+    column = 0
+    for number, name in enumerate(names):
+        bare = name[1:] if name.startswith("*") and number == len(names) - 1 else name
+        if not bare.isidentifier() or bare in names[:number]:
+            reason = f"{name!r} stands twice" if bare in names[:number] else f"{name!r} is no name of an operand"
+            raise _refused(text, reason, op, text.find(name, column) if name else column, _EXAMPLE)
+        if bare in FUNCTIONS or _INDEX.fullmatch(bare):
+            meaning = "a function" if bare in FUNCTIONS else "an index of the element"
+            raise _refused(text, f"{bare!r} is {meaning}", op, text.find(name, column), "give it another name")
+        column = text.find(name, column) + len(name)
+        yield name
+
+
+def _check(text: str, node: ast.AST, op: str, column: int) -> None:
+    """Check one part of an expression."""
+    if not isinstance(node, _NODES):
+        what = type(node).__name__
+        hint = "there are operators, comparisons, a if c else b, numbers and calls of functions"
+        raise _refused(text, f"a scalar body has no {what} inside", op, column, hint)
+    if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | complex):
+        raise _refused(text, f"{node.value!r} is no number", op, column, "")
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:
+        raise _refused(text, "a comparison has two sides", op, column, "write a < b and b < c")
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "id", "")
+        if name not in FUNCTIONS:
+            hint = did_you_mean(name, FUNCTIONS, otherwise=f"there are {', '.join(FUNCTIONS)}")
+            raise _refused(text, f"there is no function {name or 'of this kind'!r}", op, column, hint)
+        if node.keywords:
+            raise _refused(text, f"{name} takes no names of arguments", op, column, "")
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Return the place of a line and column of the text in parentheses in the text itself."""
+    lines = text.splitlines(keepends=True)
+    return sum(map(len, lines[: line - 1])) + column - (line == 1)
+
+
+def _refused(text: str, message: str, op: str, column: int, hint: str) -> PluginError:
+    return PluginError(Diagnostic("invalid-emission", message, op=op, hint=hint, excerpt=excerpt(text, column)))
+
+
+def as_emission(name: str, given: Any) -> Any:
+    """Return the scalar body of a text; any other as it is."""
+    return parse_body(given, op=name) if isinstance(given, str) else given

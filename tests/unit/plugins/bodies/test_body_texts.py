@@ -1,0 +1,143 @@
+"""Scalar bodies and indexing maps as texts: what is refused, where, and with which advice."""
+
+import pytest
+
+import shardy_py as sdy
+from shardy_py.emitters import Fusion, emit
+from shardy_py.errors import PluginError, ShardyError
+from shardy_py.plugins.bodies.combining import neutral
+from shardy_py.testing import make_op
+
+
+def kernel_of(emission, *, operands=((8,),), results=((8,),), attributes=None, **definition):
+    """Return the kernel of an op with a scalar body."""
+    dialect = sdy.Dialect("odd")
+    dialect.op("odd.op", emission=emission, **definition)
+    op = make_op("odd.op", operands, results, attributes)
+    return emit(Fusion.of_function(op.program.functions["main"], sdy.Registry.of([dialect])))
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "column", "hint"),
+    [
+        ("x * 2", "has no '->'", 5, "name the operands first"),
+        ("x -> x +* 2", "is no expression", 8, "emission="),
+        ("x -> tahn(x)", "there is no function 'tahn'", 5, "tanh"),
+        ("x, x -> x", "'x' stands twice", 3, ""),
+        ("sum -> 1", "'sum' is a function", 0, "another name"),
+        ("d0 -> d0", "'d0' is an index of the element", 0, "another name"),
+        ("x -> [x]", "no List inside", 5, ""),
+        ("x -> x[0]", "no Subscript inside", 5, ""),
+        ("x -> 0 < x < 2", "two sides", 5, "a < b and b < c"),
+        ("x -> 'a'", "'a' is no number", 5, ""),
+        ("x -> max(x, key=x)", "takes no names of arguments", 5, ""),
+    ],
+)
+def test_wrong_texts_are_shown(text, message, column, hint):
+    """A text that is no scalar body is refused where it is written, with a mark under the place."""
+    with pytest.raises(PluginError) as caught:
+        sdy.Dialect("odd").op("odd.op", emission=text)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "invalid-emission"
+    assert problem.op == "odd.op"
+    assert message in problem.message
+    assert hint in problem.hint
+    assert problem.excerpt == f"{text}\n{' ' * column}^"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("x -> x, x", "has 2 results, the op 1", "an expression for each"),
+        ("x, y -> x + y", "has 2 operands, the op 1", "*star"),
+        ("x -> alpha * x", "alpha is no operand and no attribute", "did you mean alhpa?"),
+        ("x -> i32(x)", "elements of f32, its expression is of i32", "f32(...)"),
+        ("x -> x + d0", "f32 and index stand side by side", "f32(...)"),
+        ("x -> x & 1", "f32 has no operator &", ""),
+        ("x -> 1 if x else 0", "f32 is no condition", "x != 0"),
+        ("x -> sum(x)", "no operand in it has a map with symbols", "(i)[k] -> (i, k)"),
+        ("x -> x + d1", "the result has no dimension d1", "1 dimensions"),
+        ("x -> i32(x) / 2", "i32 has no operator /", "//"),
+        ("x -> f32(i32(x) + 0.5)", "0.5 is no i32", "f32(...)"),
+        ("x -> f32(atan2(x))", "atan2 takes 2 arguments, not 1", ""),
+    ],
+)
+def test_bodies_that_do_not_fit_are_refused(text, message, hint):
+    """A scalar body that does not fit the types of its op is an error that names the op and its definition."""
+    with pytest.raises(ShardyError) as caught:
+        _ = kernel_of(text, traits=[sdy.Elementwise], attributes={"alhpa": 2.0}).stages
+    (problem,) = caught.value.diagnostics
+    assert problem.op == "odd.op"
+    assert message in problem.message
+    assert hint in problem.hint
+    assert "test_body_texts.py:" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("maps", "message"),
+    [
+        (["(i) -> (q)"], "'q' is no variable"),
+        (["(i)[k] -> (i + k)"], "nothing tells over what the symbol 0"),
+        (["(i, j) -> (i)"], "has 2 dimensions, the result of the op 1"),
+        (["(i) -> (i)"] * 2, "2 indexing maps are given for 1 operands"),
+        ([3], "a list with int"),
+        (["(i)[k] -> (k)"], "has symbols, so that many elements are read"),
+        (["(i) -> (i), domain: i in [0, 3]"], "has no element for a part of the result"),
+    ],
+)
+def test_maps_that_do_not_fit_are_refused(maps, message):
+    """A map that is none, or does not fit the op or its scalar body, is an error that names the op."""
+    with pytest.raises(ShardyError) as caught:
+        _ = kernel_of("x -> x", indexing=maps).stages
+    (problem,) = caught.value.diagnostics
+    assert problem.op == "odd.op"
+    assert message in problem.message
+
+
+def test_symbols_run_over_one_size():
+    """Two operands that give a symbol two sizes are refused."""
+    maps = ["(i)[k] -> (i, k)", "(i)[k] -> (k)"]
+    with pytest.raises(PluginError, match="runs over 5 elements here, 4 elsewhere"):
+        kernel_of("x, y -> sum(x * y)", indexing=maps, operands=[(8, 4), (5,)])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (lambda b, op: b.op("arith.addf", b.operand(0), b.constant(1, "i32")), "does not take (f32, i32) -> f32"),
+        (lambda b, op: b.op("math.tahn", b.operand(0)), "kernels have no op 'math.tahn'"),
+        (lambda b, op: b.op("arith.cmpf", b.operand(0), b.operand(0), predicate="lt"), "no predicate 'lt'"),
+        (lambda b, op: b.op("arith.truncf", b.operand(0), dtype="bf16"), "gives bf16 for result 0"),
+        (lambda b, op: b.operand(1), "there is no operand 1"),
+        (lambda b, op: b.operand(0, []), "is read at ()"),
+        (lambda b, op: b.operand(0, [b.constant(0, "i32")]), "is read at (i32)"),
+        (
+            lambda b, op: b.choose(b.constant(1, "i1"), lambda: b.operand(0), lambda: b.constant(1, "f64")),
+            "the branches of a choice give f32 and f64",
+        ),
+    ],
+)
+def test_functions_that_build_wrong_ops_are_refused(body, message):
+    """A function that builds an op of wrong types is an error at that op, not after all passes."""
+    with pytest.raises(ShardyError) as caught:
+        _ = kernel_of(body, traits=[sdy.Elementwise]).stages
+    (problem,) = caught.value.diagnostics
+    assert message in problem.message
+    assert "test_body_texts.py:" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "number"),
+    [("sum", "f32", 0), ("all", "i1", 1), ("max", "bf16", float("-inf")), ("min", "i8", 127), ("max", "ui8", 0)],
+)
+def test_neutral_numbers(name, dtype, number):
+    """Each function that combines begins with the number that changes nothing in its type."""
+    assert neutral(name, dtype) == number
+
+
+def test_rules_follow_from_texts_of_maps():
+    """Maps that are given as texts give the rule, too."""
+    dialect = sdy.Dialect("odd")
+    dialect.op("odd.matmul", indexing=["(i, j)[k] -> (i, k)", "(i, j)[k] -> (k, j)"], traits=[sdy.Contraction])
+    rule = sdy.Registry.of([dialect]).get_sharding_rule(make_op("odd.matmul", [(8, 4), (4, 6)], [(8, 6)]))
+    assert str(rule) == "<([i, k], [k, j])->([i, j]) {i=8, j=6, k=4} reduction={k}>"
