@@ -12,12 +12,20 @@ from shardy_py.api.propagate import propagate
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.registry import plugin_registry
-from shardy_py.emitters import Fusion, Kernel, emit, get_device, read_fusion, read_fusions
+from shardy_py.emitters import Fusion, Kernel, emit, get_device, kernel_coverage, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
 from shardy_py.emitters.reasons import explain
 from shardy_py.errors import Diagnostic, OptionError, read_text_file, require_library
 from shardy_py.plugins import Registry
-from shardy_py.report.kernels import format_kernels, format_run, format_timings, kernel_json, kernels_json
+from shardy_py.report.kernels import (
+    coverage_json,
+    format_coverage,
+    format_kernels,
+    format_run,
+    format_timings,
+    kernel_json,
+    kernels_json,
+)
 
 RANDOM = "random"
 
@@ -27,6 +35,7 @@ def run_emit(
     file: str,
     untrusted: bool,
     as_list: bool,
+    as_coverage: bool,
     fusion: int | None,
     shard_device: int | None,
     target: str,
@@ -49,16 +58,21 @@ def run_emit(
     **registry_options: Any,
 ) -> None:
     """Print what was asked of the kernel of a file: by default its module after the last pass."""
-    _check(as_list=as_list, fusion=fusion, target=target, stage=stage)
+    _check(as_list=as_list or as_coverage, fusion=fusion, target=target, stage=stage)
     printed = {"--run": as_run, "--time": as_time, "--json": as_json, "--explain": as_explanation}
     printed["--draw"] = draw is not None
-    _check_printed([name for name, is_asked in printed.items() if is_asked], as_list=as_list)
+    listed = [name for name, is_asked in (("--list", as_list), ("--coverage", as_coverage)) if is_asked]
+    _check_printed([name for name, is_asked in printed.items() if is_asked], listed)
     _check_against(against, as_time=as_time, stage=stage)
     device = get_device(device_spec)
     registry = plugin_registry(**registry_options)
     source = read_input(file, untrusted=untrusted, registry=registry)
     if shard_device is not None:
         source = local_text(source, shard_device, registry)
+    if as_coverage:
+        coverage = kernel_coverage(source, registry=registry)
+        _print(coverage_json(coverage) if as_json else format_coverage(coverage), output)
+        return
     if as_list:
         kernels = [emit(item, device=device) for item in read_fusions(source, registry=registry)]
         _print(kernels_json(kernels) if as_json else format_kernels(kernels), output)
@@ -100,15 +114,15 @@ def local_text(source: Any, device: int, registry: Registry) -> str:
 def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None) -> None:
     """Check that the options do not exclude each other."""
     if as_list and fusion is not None:
-        raise OptionError(Diagnostic("option-conflict", "--list and --fusion exclude each other"))
+        raise OptionError(Diagnostic("option-conflict", "--list, --coverage and --fusion exclude each other"))
     if stage is not None and target != "mlir":
         message = f"--stage is about modules of MLIR, not about --target {target}"
         raise OptionError(Diagnostic("option-conflict", message))
 
 
-def _check_printed(asked: Sequence[str], *, as_list: bool) -> None:
-    """Check that one thing is asked for; a list is printed as lines or as JSON."""
-    given = ["--list", *(name for name in asked if name != "--json")] if as_list else list(asked)
+def _check_printed(asked: Sequence[str], listed: Sequence[str]) -> None:
+    """Check that one thing is asked for; what is listed is printed as lines or as JSON."""
+    given = [*listed, *(name for name in asked if name != "--json")] if listed else list(asked)
     if len(given) > 1:
         raise OptionError(Diagnostic("option-conflict", f"{' and '.join(given)} exclude each other"))
 

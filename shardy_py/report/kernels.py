@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.emitters import Kernel
+import attrs
+
+from shardy_py.emitters import Kernel, KernelCoverage
 from shardy_py.emitters.fusion.fusion import element_type_of
 
 if TYPE_CHECKING:
@@ -73,6 +75,29 @@ def _lines(number: int, kernel: Kernel) -> str:
         f"{number}  {kernel.name}: {kernel.choice.kind.value}, {grids}\n"
         f"   ({', '.join(types['parameters'])}) -> {', '.join(types['results'])}\n"
         f"   {ops}"
+    )
+
+
+def format_coverage(coverage: KernelCoverage) -> str:
+    """Return how many ops of a program are in kernels, and the others with the reasons why they are not."""
+    lines = [f"kernels: {len(coverage.fusions)}, with {coverage.covered} of {coverage.ops} ops"]
+    for row in coverage.uncovered:
+        lines.append(f"  {row.count} {row.name}: {row.reason} [{row.code}]")
+        lines += [f"    hint: {row.hint}"] if row.hint else []
+        lines += [f"    first at {row.first}"] if row.first else []
+    return "\n".join(lines)
+
+
+def coverage_json(coverage: KernelCoverage) -> str:
+    """Return the coverage of a program by kernels as JSON."""
+    return json.dumps(
+        {
+            "kernels": len(coverage.fusions),
+            "ops": coverage.ops,
+            "covered": coverage.covered,
+            "uncovered": [attrs.asdict(row) for row in coverage.uncovered],
+        },
+        indent=2,
     )
 
 

@@ -62,7 +62,7 @@ def test_its_program_propagates(site: Path) -> None:
     """The package is found by its entry point, and its program is sharded without jaxlib and StableHLO."""
     pytest.importorskip("xdsl")
     found = json.loads(run("-c", USE, str(EXAMPLE / "program.xdsl"), sites=(site,)))
-    assert len(found["ops"]) == 10
+    assert len(found["ops"]) == 9
     assert set(found["shardings"].values()) == {'<@mesh, [{"data"}, {}]>'}
     assert found["zeros"] == 1
     assert found["banned"] == []

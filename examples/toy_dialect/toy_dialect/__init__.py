@@ -4,8 +4,7 @@ import shardy_py as sdy
 
 toy = sdy.Dialect("toy")
 
-toy.op("toy.add", rule="..., ... -> ...", traits=[sdy.Elementwise, sdy.Pure])
-toy.op("toy.gate", traits=[sdy.Elementwise, sdy.Pure], emission="x, y -> x * sigmoid(y)")
+toy.op("toy.add", rule="..., ... -> ...", traits=[sdy.Elementwise, sdy.Pure], emission="x, y -> x + y")
 toy.op("toy.zeros", traits=[sdy.ConstantLike, sdy.Pure], local=sdy.local_by_types)
 toy.op("toy.window", rule="i j -> i j", need_replication="j", traits=[sdy.ConstantFoldable, sdy.Pure])
 toy.op("toy.matmul", rule="... k, k j -> ... j", reduction="k", traits=[sdy.Pure])

@@ -15,6 +15,7 @@ SPELLINGS = ("xla_gpu", "xla")
 @click.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--list", "as_list", is_flag=True, help="List the pieces of the program that can be kernels.")
+@click.option("--coverage", "as_coverage", is_flag=True, help="Say which ops no kernel has, and why.")
 @click.option("--fusion", metavar="N", type=click.IntRange(min=0), help="Take this piece of the list.")
 @click.option(
     "--device",

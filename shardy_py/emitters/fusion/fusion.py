@@ -208,8 +208,12 @@ class Fusion:
         return self.registry.has_trait(op, Reshape) or self.registry.has_trait(op, Bitcast)
 
     def is_reduction(self, op: Op) -> bool:
-        """Return whether an op combines elements along whole dimensions."""
-        return self.registry.has_trait(op, Reduction)
+        """Return whether an op combines elements along whole dimensions, by a region and from initial operands.
+
+        One that says so without these is computed element by element, by its scalar body.
+        """
+        is_regular = bool(op.regions) and len(op.operands) == 2 * len(op.results)
+        return is_regular and self.registry.has_trait(op, Reduction)
 
     def is_concatenation(self, op: Op) -> bool:
         """Return whether an op joins its operands along a dimension."""
@@ -221,11 +225,12 @@ class Fusion:
 
     def is_scatter(self, op: Op) -> bool:
         """Return whether an op writes updates to places that are known at run time."""
-        return self.registry.has_trait(op, Scatter)
+        return bool(op.regions) and self.registry.has_trait(op, Scatter)
 
     def is_dynamic_update(self, op: Op) -> bool:
         """Return whether an op writes a part of its operand that begins at a place known at run time."""
-        return self.registry.has_trait(op, DynamicUpdate)
+        has_starts = len(op.operands) == 2 + len(shape_of(op.operands[0])) if op.operands else False
+        return has_starts and self.registry.has_trait(op, DynamicUpdate)
 
     def moves_only(self, op: Op) -> bool:
         """Return whether an op makes its elements of nothing, or takes each from one place of its only operand."""

@@ -17,18 +17,38 @@ from attrs import define, field
 from shardy_py.emitters.fusion.fusion import Fusion, Layouts
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.emitters.fusion.scatters import form_problem
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.interfaces import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
 from shardy_py.plugins import Registry
 
 
+def kernel_problem(op: Op, registry: Registry) -> Diagnostic | None:
+    """Return why an op is in no piece; None for one that computes its elements one by one, or is a simple scatter."""
+    if not op.results:
+        return Diagnostic("no-results", "it has no results that a kernel could write", op.location, op.name)
+    problem = next(iter(problems_of_values(op.operands, [op])), None)
+    if problem is not None:
+        return problem
+    if registry.has_trait(op, Contraction):
+        hint = "shardy_py.emitters.piece_of makes a kernel of it all the same"
+        return Diagnostic("contraction", "contractions are left to libraries", op.location, op.name, hint)
+    if is_scatter(op, registry):
+        reason = form_problem(op)
+        if not reason and _is_computed(op.operands[0], registry):
+            reason = "a kernel updates memory that it is given, its operand is computed"
+        return Diagnostic("scatter-form", reason, op.location, op.name) if reason else None
+    return next(iter(problems_of_ops([op], registry)), None)
+
+
 def can_be_in_kernel(op: Op, registry: Registry) -> bool:
     """Return whether an op computes its elements one by one, or is a scatter that a kernel may end with."""
-    if not op.results or registry.has_trait(op, Contraction) or any(problems_of_values(op.operands, [op])):
-        return False
-    if registry.has_trait(op, Scatter):
-        return not form_problem(op) and not _is_computed(op.operands[0], registry)
-    return not any(problems_of_ops([op], registry))
+    return kernel_problem(op, registry) is None
+
+
+def is_scatter(op: Op, registry: Registry) -> bool:
+    """Return whether an op combines updates by its region into places that are known at run time."""
+    return bool(op.regions) and registry.has_trait(op, Scatter)
 
 
 def _is_computed(value: Value, registry: Registry) -> bool:
@@ -92,7 +112,7 @@ def piece_of(roots: Sequence[Op], registry: Registry, *, name: str = "", layouts
 
 
 def _continues(op: Op, registry: Registry) -> bool:
-    return can_be_in_kernel(op, registry) and not registry.has_trait(op, Scatter)
+    return can_be_in_kernel(op, registry) and not is_scatter(op, registry)
 
 
 def _short(op: Op) -> str:
@@ -146,7 +166,7 @@ class _Walk:
     def _joined(self, op: Op, users: Mapping[int, Op], owners: Mapping[int, _Piece]) -> _Piece | None:
         """Return the piece that an op joins, or None where it is a root."""
         found = {id(owners[user]): owners[user] for user in users if user in owners}
-        if len(found) != 1 or any(user not in owners for user in users) or self._registry.has_trait(op, Scatter):
+        if len(found) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
             return None
         (piece,) = found.values()
         is_at_root = all(user in piece.at_root and self._keeps_places(users[user]) for user in users)

@@ -83,18 +83,22 @@ def read_fusions(source: Any, *, registry: Registry | None = None) -> tuple[Fusi
         ParseError: the text cannot be read.
         UnsupportedError: a fusion has something that no kernel can have inside.
     """
-    known = registry or installed_registry(skip_broken=True)
-    given = _read(source, known)
+    return read_pieces(source, registry or installed_registry(skip_broken=True))[1]
+
+
+def read_pieces(source: Any, registry: Registry) -> tuple[Block, tuple[Fusion, ...]]:
+    """Return the body of a program, its calls inlined, with its candidate pieces; see `read_fusions`."""
+    given = _read(source, registry)
     ops = [op for op in given.block.ops if op.name == FUSION]
     numbers = {value.id: number for number, op in enumerate(given.block.ops) for value in op.results}
     names = given.fused if len(given.fused) == len(ops) else [f"fusion_{number}" for number in range(len(ops))]
     found = [
-        (numbers[op.results[0].id], _of_region(op, kernel_name(name), given, known))
+        (numbers[op.results[0].id], _of_region(op, kernel_name(name), given, registry))
         for op, name in zip(ops, names, strict=True)
     ]
-    pieces = pieces_of(given.block, known, given.layouts)
+    pieces = pieces_of(given.block, registry, given.layouts)
     found += [(numbers[fusion.roots[0].id], fusion) for fusion in pieces]
-    return tuple(fusion for _, fusion in sorted(found, key=lambda item: item[0]))
+    return given.block, tuple(fusion for _, fusion in sorted(found, key=lambda item: item[0]))
 
 
 def kernel_name(name: str) -> str:

@@ -103,6 +103,18 @@ def test_pieces_are_listed(shardy, add: str) -> None:
     assert (found["emitter"], found["blocks"]) == ("transpose", [4, 1, 1])
 
 
+def test_ops_without_a_kernel_are_listed(shardy, add: str) -> None:
+    """--coverage counts the ops in kernels, and names the others with reasons, as lines and as JSON."""
+    lines = shardy("emit", "dot.mlir", "--coverage").output.splitlines()
+    assert lines[0] == "kernels: 2, with 2 of 3 ops"
+    assert lines[1] == "  1 stablehlo.dot: contractions are left to libraries [contraction]"
+    assert lines[3] == "    first at dot.mlir:4:8"
+    listed = json.loads(shardy("emit", "dot.mlir", "--coverage", "--json").output)
+    assert (listed["ops"], listed["covered"], listed["uncovered"][0]["code"]) == (3, 2, "contraction")
+    assert shardy("emit", add, "--coverage").output == "kernels: 1, with 1 of 1 ops\n"
+    assert "exclude each other" in shardy("emit", add, "--coverage", "--list").output
+
+
 def test_stages_are_written(shardy, add: str) -> None:
     """--stages writes a file per stage, and what LLVM and the device get."""
     done = shardy("emit", add, "--stages", "stages")
