@@ -64,8 +64,8 @@ def run_emit(
     listed = [name for name, is_asked in (("--list", as_list), ("--coverage", as_coverage)) if is_asked]
     _check_printed([name for name, is_asked in printed.items() if is_asked], listed)
     _check_against(against, as_time=as_time, stage=stage)
-    device = get_device(device_spec)
     registry = plugin_registry(**registry_options)
+    device = get_device(device_spec, known=registry.devices)
     source = read_input(file, untrusted=untrusted, registry=registry)
     if shard_device is not None:
         source = local_text(source, shard_device, registry)

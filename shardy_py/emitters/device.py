@@ -74,11 +74,12 @@ def device_names() -> tuple[str, ...]:
 
 
 @checked
-def get_device(given: DeviceLike) -> DeviceSpec:
+def get_device(given: DeviceLike, *, known: Mapping[str, Path] | None = None) -> DeviceSpec:
     """Return the device spec that a caller means.
 
     Args:
         given: A spec, the name of one that comes along, or a TOML file; a text that ends in ``.toml`` names a file.
+        known: The files of further devices by their names, such as those of a registry's plugins.
 
     Raises:
         OptionError: there is no such device, or the file holds none.
@@ -92,13 +93,15 @@ def get_device(given: DeviceLike) -> DeviceSpec:
         hint = f"give a TOML file, or one of {', '.join(device_names())}"
         text = read_text_file(given, code=_CODE, what="the device spec", hint=hint)
         return parse_device(text, source=str(given))
-    return _packaged(str(given))
+    if known is not None and given in known:
+        return get_device(known[given])
+    return _packaged(str(given), tuple(known or ()))
 
 
 @cache
-def _packaged(name: str) -> DeviceSpec:
-    known = device_names()
-    if name not in known:
+def _packaged(name: str, others: tuple[str, ...] = ()) -> DeviceSpec:
+    if name not in device_names():
+        known = (*device_names(), *others)
         hint = did_you_mean(name, known, otherwise=f"known: {', '.join(known)}; a name that ends in .toml is a file")
         raise OptionError(Diagnostic("unknown-device", f"there is no device spec {name!r}", hint=hint))
     resource = files("shardy_py.emitters").joinpath(_FOLDER, f"{name}.toml")

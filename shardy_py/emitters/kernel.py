@@ -264,10 +264,12 @@ class Kernel:
     ) -> None:
         from shardy_py.emitters.passes.base import KernelContext
         from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
+        from shardy_py.emitters.passes.plugin_passes import with_plugin_passes
         from shardy_py.emitters.passes.uniform_barriers import check_barriers
 
         check_barriers(module)
-        run_passes(module, LOOP_PIPELINE, context=KernelContext(self.device), after_pass=after_pass)
+        steps = with_plugin_passes(LOOP_PIPELINE, self.fusion.registry)
+        run_passes(module, steps, context=KernelContext(self.device), after_pass=after_pass)
         module.verify()
 
 
@@ -290,7 +292,7 @@ def emit(
     Raises:
         OptionError: there is no such device.
     """
-    spec = get_device(device)
+    spec = get_device(device, known=fusion.registry.devices)
     library = None if libdevice is None else Path(libdevice)
     choice = choose(fusion)
     return Kernel(fusion, spec, choice, launch_of(fusion, choice, spec), partition(fusion, choice), spelling, library)

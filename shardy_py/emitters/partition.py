@@ -79,7 +79,7 @@ def partition(fusion: Fusion, choice: Choice) -> Partition:
     at different indices; otherwise it joins the function of its users.
     """
     heroes: tuple[Op, ...] = ()
-    if choice.kind is not EmitterKind.LOOP:
+    if choice.kind not in (EmitterKind.LOOP, EmitterKind.PLUGIN):
         heroes = tuple({hero.id: hero for hero in choice.heroes if hero is not None}.values())
     return Partition(tuple(_Walk(fusion, heroes).functions()), heroes)
 

@@ -25,7 +25,7 @@ def explain(kernel: Kernel) -> tuple[str, ...]:
         kernel: The kernel.
     """
     return (
-        f"emitter {kernel.choice.kind.value}: {kernel.choice.reason}",
+        f"emitter {kernel.choice.name}: {kernel.choice.reason}",
         *_heroes(kernel),
         *_REASONS[kernel.choice.kind](kernel),
         f"grid: {prod(kernel.launch.blocks)} blocks of {prod(kernel.launch.threads)} threads",
@@ -129,6 +129,10 @@ def _scatter(kernel: Kernel) -> Iterator[str]:
     yield f"unroll {kernel.launch.unroll}: a thread stays in one window"
 
 
+def _plugin(kernel: Kernel) -> Iterator[str]:
+    yield "the grid is that of the plugin's emitter"
+
+
 def _sizes(sizes: tuple[int, ...]) -> str:
     return " x ".join(map(str, sizes)) or "one element"
 
@@ -140,4 +144,5 @@ _REASONS = {
     EmitterKind.CONCATENATE: _joined,
     EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE: _in_place,
     EmitterKind.SCATTER: _scatter,
+    EmitterKind.PLUGIN: _plugin,
 }

@@ -40,6 +40,7 @@ from shardy_py.ir.interfaces import (
     Trait,
     UnitedByMlir,
 )
+from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
 from shardy_py.ir.local import Localize, LocalOpInterface, LocalOps, Shard, local_by_types, no_local_form
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect
@@ -83,6 +84,8 @@ __all__ = [
     "Frontend",
     "InitialOf",
     "IsTerminator",
+    "KernelEmitter",
+    "KernelModulePass",
     "IsolatedFromAbove",
     "Level",
     "LocalOpInterface",

@@ -59,6 +59,12 @@ def type_clash(name: str, owners: list[str]) -> Diagnostic:
     return Diagnostic("type-clash", message, hint="block one of the plugins by its name, or uninstall it")
 
 
+def kernel_part_clash(name: str, owners: list[str]) -> Diagnostic:
+    """Return the diagnostic for an emitter or a device spec that several plugins define."""
+    message = f"{name} is defined by {' and by '.join(owners)}"
+    return Diagnostic("kernel-part-clash", message, hint="block one of the plugins by its name, or uninstall it")
+
+
 def frontend_clash(name: str, owners: list[str]) -> Diagnostic:
     """Return the diagnostic for a frontend that several plugins define."""
     message = f"the frontend {name!r} is defined by {' and by '.join(owners)}"

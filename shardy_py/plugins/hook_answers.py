@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pluggy
@@ -119,6 +120,18 @@ def is_pass(item: Any) -> bool:
 def is_frontend(item: Any) -> bool:
     """Return whether an answer of `shardy_register_frontends` has this in its list."""
     return not isinstance(item, type) and isinstance(getattr(item, "name", None), str) and hasattr(item, "accepts")
+
+
+def is_emitter(item: Any) -> bool:
+    """Return whether an answer of `shardy_register_emitters` has this in its list."""
+    methods = ("accepts", "launch", "entry")
+    has_methods = all(callable(getattr(item, name, None)) for name in methods)
+    return not isinstance(item, type) and isinstance(getattr(item, "name", None), str) and has_methods
+
+
+def is_device(item: Any) -> bool:
+    """Return whether an answer of `shardy_register_devices` has this in its list."""
+    return isinstance(item, Path) and item.suffix == ".toml"
 
 
 def check_frontends(candidate: Candidate, frontends: Iterable[Frontend]) -> None:

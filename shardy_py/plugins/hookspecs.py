@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pluggy
 
 from shardy_py.ir.frontend import Frontend
+from shardy_py.ir.kernels import KernelEmitter
 from shardy_py.ir.passes import Pass
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.schedule.model import OpPriority
@@ -31,7 +33,8 @@ def shardy_register_dialects() -> Sequence[Dialect]:  # type: ignore[empty-body]
 def shardy_register_passes() -> Sequence[type[Pass]]:  # type: ignore[empty-body]
     """Return the passes of the plugin: frozen attrs classes whose fields are the options.
 
-    Called once for each registry that is built. Pipelines find the passes by their names.
+    Called once for each registry that is built. Pipelines find the passes by their names. Classes with ``of_kernels``
+    are passes over the modules of kernels, see `shardy_py.ir.kernels.KernelModulePass`.
     """
 
 
@@ -48,4 +51,20 @@ def shardy_register_frontends() -> Sequence[Frontend]:  # type: ignore[empty-bod
     """Return the frontends of the plugin, which read programs of other kinds and write them back.
 
     Called once for each registry that is built. They are asked before the bundled ones whether they accept a program.
+    """
+
+
+@hookspec
+def shardy_register_emitters() -> Sequence[KernelEmitter]:  # type: ignore[empty-body]
+    """Return the emitters of the plugin, which make the kernels of fusions.
+
+    Called once for each registry that is built. They are asked before the bundled ones whether they accept a fusion.
+    """
+
+
+@hookspec
+def shardy_register_devices() -> Sequence[Path]:  # type: ignore[empty-body]
+    """Return the files (TOML) of the plugin's device specs for kernels; each is known by the name of its file.
+
+    Called once for each registry that is built. They are read when a kernel is made for them.
     """

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 import pluggy
 from attrs import evolve, field, frozen
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.frontend import Frontend
+from shardy_py.ir.kernels import KernelEmitter
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.plugin_places import place_of
 from shardy_py.plugins import hookspecs
@@ -23,7 +25,9 @@ from shardy_py.plugins.hook_answers import (
     check_priorities,
     foreign_ops,
     guarded_priority,
+    is_device,
     is_dialect,
+    is_emitter,
     is_frontend,
     is_pass,
     is_priority,
@@ -38,29 +42,35 @@ BUNDLED = "shardy_py"
 
 @frozen
 class _Answers:
-    """The dialects, passes, priorities and frontends of one plugin."""
+    """Answers of one plugin to the hooks."""
 
     dialects: tuple[Dialect, ...]
     passes: tuple[type[Pass], ...]
     priorities: tuple[OpPriority, ...]
     frontends: tuple[Frontend, ...]
+    emitters: tuple[KernelEmitter, ...]
+    devices: tuple[Path, ...]
     source: str
 
 
 @frozen
 class LoadedPlugins:
-    """The dialects, passes and frontends of all plugins, by plugin name, the bundled ones first.
+    """Answers of all plugins, by plugin name, the bundled ones first.
 
     Args:
         dialects: The dialects with the words that name their owners.
         passes: The passes with theirs.
         frontends: The frontends with theirs.
+        emitters: The emitters of kernels with theirs.
+        devices: The files of device specs with theirs.
         infos: The state of each plugin.
     """
 
     dialects: list[tuple[str, Dialect]] = field(factory=list)
     passes: list[tuple[str, type[Pass]]] = field(factory=list)
     frontends: list[tuple[str, Frontend]] = field(factory=list)
+    emitters: list[tuple[str, KernelEmitter]] = field(factory=list)
+    devices: list[tuple[str, Path]] = field(factory=list)
     infos: list[PluginInfo] = field(factory=list)
 
 
@@ -107,6 +117,8 @@ def load_plugins(
         loaded.dialects.extend((f"{info.owner}, dialect {dialect.name!r}", dialect) for dialect in answers.dialects)
         loaded.passes.extend((info.owner, class_) for class_ in answers.passes)
         loaded.frontends.extend((info.owner, item) for item in answers.frontends)
+        loaded.emitters.extend((info.owner, item) for item in answers.emitters)
+        loaded.devices.extend((info.owner, item) for item in answers.devices)
         infos.append(info)
     if problems and not skip_broken:
         raise PluginError(*problems)
@@ -124,7 +136,8 @@ def contributions(plugins: Iterable[object]) -> tuple[object, ...]:
         answers = _ask(Candidate(_name(plugin), "", partial(_same, plugin)))
         for dialect in answers.dialects:
             found += (dialect, *dialect.definitions, *dialect.types)
-        found += (plugin, *answers.passes, *answers.frontends, *answers.priorities)
+        found += (plugin, *answers.passes, *answers.frontends, *answers.priorities, *answers.emitters)
+        found += answers.devices
     return tuple(found)
 
 
@@ -182,6 +195,8 @@ def _ask(candidate: Candidate) -> _Answers:
             tuple(answers_of(candidate, manager, "shardy_register_passes", "pass classes", is_pass)),
             tuple(answers_of(candidate, manager, "shardy_register_schedules", "op priorities", is_priority)),
             tuple(answers_of(candidate, manager, "shardy_register_frontends", "frontends", is_frontend)),
+            tuple(answers_of(candidate, manager, "shardy_register_emitters", "emitters", is_emitter)),
+            tuple(answers_of(candidate, manager, "shardy_register_devices", "paths of TOML files", is_device)),
             getattr(plugin, "__file__", None) or "",
         )
         check_frontends(candidate, answers.frontends)

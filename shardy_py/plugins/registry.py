@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
 
 from attrs import evolve, field, frozen
 
@@ -20,6 +22,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
 from shardy_py.ir.local import Localize, LocalOps
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.types import OpaqueType, Type
@@ -28,11 +31,13 @@ from shardy_py.plugins.clashes import (
     clash,
     first_of_each,
     frontend_clash,
+    kernel_part_clash,
     pass_clash,
     type_clash,
     with_problems,
 )
 from shardy_py.plugins.dialect import Dialect, check_dialects
+from shardy_py.plugins.guarded_emitter import GuardedEmitter
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.plugins.op_facts import make_facts_of
@@ -63,6 +68,9 @@ class Registry:
         tolerated: The owners among the installed plugins whose failures do not stop programs that do not need them.
         types: The definitions of types by their names, sorted.
         type_owners: Type name to its owner.
+        kernel_passes: The passes of the plugins over modules of kernels by their names.
+        emitters: The emitters of the plugins by their names, sorted.
+        devices: The files of the plugins' device specs by the names of the devices.
         local_ops: The ops for communication in local programs, by the dialects that have them.
     """
 
@@ -75,6 +83,9 @@ class Registry:
     tolerated: frozenset[str] = frozenset()
     types: Mapping[str, TypeDefinition] = field(factory=dict)
     type_owners: Mapping[str, str] = field(factory=dict)
+    kernel_passes: Mapping[str, type[KernelModulePass]] = field(factory=dict)
+    emitters: Mapping[str, GuardedEmitter] = field(factory=dict)
+    devices: Mapping[str, Path] = field(factory=dict)
     local_ops: Mapping[str, LocalOps] = field(factory=dict)
     _resolved: ResolvedDefinitions = field(init=False, eq=False, repr=False)
     _under: dict[RuleOptions, Registry] = field(factory=dict, init=False, eq=False, repr=False)
@@ -118,6 +129,8 @@ class Registry:
         plugins: Iterable[PluginInfo] = (),
         passes: Iterable[tuple[str, type[Pass]]] = (),
         frontends: Iterable[tuple[str, Frontend]] = (),
+        emitters: Iterable[tuple[str, KernelEmitter]] = (),
+        devices: Iterable[tuple[str, Path]] = (),
         skip_broken: bool = False,
     ) -> Registry:
         """Return a registry of dialects, passes and frontends with the words that name their owners in errors.
@@ -128,6 +141,8 @@ class Registry:
             plugins: The state of each plugin.
             passes: The passes with their owners.
             frontends: The frontends with their owners.
+            emitters: The emitters of kernels with their owners.
+            devices: The files of device specs with their owners.
             skip_broken: Whether an op, a pass or a frontend that is defined more than once is left to its first owner,
                 and noted in `plugins`, instead of an error.
 
@@ -144,7 +159,15 @@ class Registry:
         )
         types = [(owner, item.name, item) for owner, dialect in owned for item in dialect.types]
         by_type, type_clashes = first_of_each(types, type_clash)
-        clashes = [*op_clashes, *pass_clashes, *frontend_clashes, *type_clashes]
+        by_emitter, emitter_clashes = first_of_each(
+            [(owner, item.name, GuardedEmitter(item, owner)) for owner, item in emitters],
+            lambda name, owners: kernel_part_clash(f"the emitter {name!r}", owners),
+        )
+        by_device, device_clashes = first_of_each(
+            [(owner, path.stem, path) for owner, path in devices],
+            lambda name, owners: kernel_part_clash(f"the device {name!r}", owners),
+        )
+        clashes = [*op_clashes, *pass_clashes, *frontend_clashes, *type_clashes, *emitter_clashes, *device_clashes]
         if clashes and not skip_broken:
             raise PluginError(*(problem for _, problem in clashes))
         infos = [with_problems(info, clashes) for info in plugins]
@@ -153,7 +176,14 @@ class Registry:
             owners={name: by_name[name][0] for name in sorted(by_name)},
             options=options,
             plugins=tuple(sorted(infos, key=lambda item: item.name)),
-            passes={name: by_pass[name][1] for name in sorted(by_pass)},
+            passes={name: by_pass[name][1] for name in sorted(by_pass) if not _is_of_kernels(by_pass[name][1])},
+            kernel_passes={
+                name: cast(type[KernelModulePass], by_pass[name][1])
+                for name in sorted(by_pass)
+                if _is_of_kernels(by_pass[name][1])
+            },
+            emitters={name: by_emitter[name][1] for name in sorted(by_emitter)},
+            devices={name: by_device[name][1] for name in sorted(by_device)},
             frontends={name: by_frontend[name][1] for name in sorted(by_frontend)},
             tolerated=frozenset(info.owner for info in infos if info.origin and skip_broken),
             types={name: by_type[name][1] for name in sorted(by_type)},
@@ -193,6 +223,8 @@ class Registry:
             plugins=found.infos,
             passes=found.passes,
             frontends=found.frontends,
+            emitters=found.emitters,
+            devices=found.devices,
             skip_broken=skip_broken,
         )
 
@@ -339,3 +371,7 @@ class Registry:
                 self._resolved, self.options, self.types, program.rules, self._rules
             )
         return found
+
+
+def _is_of_kernels(class_: type[Any]) -> bool:
+    return bool(getattr(class_, "of_kernels", False))

@@ -20,7 +20,7 @@ def kernel_data(kernel: Kernel) -> dict[str, Any]:
     """Return what is known about a kernel before it is lowered, as plain data with stable keys."""
     return {
         "kernel": kernel.name,
-        "emitter": kernel.choice.kind.value,
+        "emitter": kernel.choice.name,
         "blocks": list(kernel.launch.blocks),
         "threads": list(kernel.launch.threads),
         "functions": [
@@ -72,7 +72,7 @@ def _lines(number: int, kernel: Kernel) -> str:
     counts = Counter(op.name for op in kernel.fusion.ops)
     ops = ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.items())
     return (
-        f"{number}  {kernel.name}: {kernel.choice.kind.value}, {grids}\n"
+        f"{number}  {kernel.name}: {kernel.choice.name}, {grids}\n"
         f"   ({', '.join(types['parameters'])}) -> {', '.join(types['results'])}\n"
         f"   {ops}"
     )

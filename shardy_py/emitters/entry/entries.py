@@ -36,6 +36,9 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch, d
     Raises:
         UnsupportedError: the emitter has none.
     """
+    if choice.emitter is not None:
+        entry: func.FuncOp = choice.emitter.entry(functions, launch)
+        return entry
     match choice.kind:
         case EmitterKind.LOOP:
             return loop_entry(functions, launch)

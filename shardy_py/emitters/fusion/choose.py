@@ -12,12 +12,13 @@ from shardy_py.emitters.fusion.in_place import in_place_updates
 from shardy_py.emitters.fusion.reductions import CanonicalReduction, canonical_of
 from shardy_py.emitters.fusion.transposes import Transpose, transpose_of
 from shardy_py.ir.graph import Op
+from shardy_py.ir.kernels import KernelEmitter
 
 MAX_CONCATENATED = 4
 
 
 class EmitterKind(Enum):
-    """The emitters, by the names that XLA gives them."""
+    """The emitters, by the names that XLA gives them, and those of plugins."""
 
     LOOP = "loop"
     TRANSPOSE = "transpose"
@@ -25,6 +26,7 @@ class EmitterKind(Enum):
     CONCATENATE = "concatenate"
     IN_PLACE_DYNAMIC_UPDATE_SLICE = "in_place_dynamic_update_slice"
     SCATTER = "scatter"
+    PLUGIN = "plugin"
 
 
 @frozen(eq=False)
@@ -37,6 +39,7 @@ class Choice:
         heroes: The hero of every root; None for a root that is a parameter.
         reduction: The canonical form of the reductions, for that emitter.
         transpose: The form of the transposes, for that one.
+        emitter: The emitter of a plugin.
     """
 
     kind: EmitterKind
@@ -44,12 +47,22 @@ class Choice:
     heroes: tuple[Op | None, ...]
     reduction: CanonicalReduction | None = None
     transpose: Transpose | None = None
+    emitter: KernelEmitter | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the emitter."""
+        return self.kind.value if self.emitter is None else self.emitter.name
 
 
 def choose(fusion: Fusion) -> Choice:
     """Return the emitter for a fusion."""
     roots = [fusion.producer(root) for root in fusion.roots]
     heroes = tuple(None if root is None else hero_of(fusion, root) for root in roots)
+    for emitter in fusion.registry.emitters.values():
+        reason = emitter.accepts(fusion)
+        if reason:
+            return Choice(EmitterKind.PLUGIN, reason, heroes, emitter=emitter)
     reduction = _common_reduction(fusion, heroes)
     if reduction is not None:
         # Roots that are no reductions are computed beside them, by functions of their own.

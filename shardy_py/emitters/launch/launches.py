@@ -23,6 +23,9 @@ _MANY_OPERANDS = 10
 
 def launch_of(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
     """Return the launch of a fusion under its emitter."""
+    if choice.emitter is not None:
+        launch: Launch = choice.emitter.launch(fusion, device)
+        return launch
     match choice.kind:
         case EmitterKind.TRANSPOSE:
             return transpose_launch(fusion, choice, device)
@@ -34,7 +37,7 @@ def launch_of(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
             return _concatenate(fusion, choice, device)
         case EmitterKind.SCATTER:
             return _scatter(fusion, device)
-        case EmitterKind.LOOP:
+        case _:
             return _loop(fusion, device)
 
 
