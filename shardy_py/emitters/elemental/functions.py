@@ -37,12 +37,13 @@ class FunctionEmitter:
         # XLA's loop emitter has indices of 32 bits from the start, those with heroes narrow them later.
         self.index_bits = 64 if partition.heroes else 32
         self._regions: dict[int, func.FuncOp] = {}
+        self._arguments: list[func.FuncOp] = []
         self._epilogues: list[func.FuncOp] = []
 
     def functions(self) -> list[func.FuncOp]:
         """Return the functions of the partition, callers first, then those of regions and epilogues."""
         made = [self._function(subgraph) for subgraph in self.partition.emitted(self.fusion)]
-        return [*made, *self._regions.values(), *self._epilogues]
+        return [*made, *self._regions.values(), *self._arguments, *self._epilogues]
 
     def add_epilogue(self, function: func.FuncOp) -> None:
         """Take a function that the entry function calls with the values of heroes."""
@@ -90,6 +91,7 @@ class FunctionEmitter:
         if made is None:
             name = f"{self.fusion.name}_region_{len(self._regions)}"
             made = self._regions[op.id] = region_function(self.fusion.registry, op, name)
+            self._arguments += unused_argument_functions(op, name)
             if self.fusion.is_reduction(op):
                 _ignore_signs_of_zeros(made)
         return made.sym_name.data
@@ -170,6 +172,31 @@ def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
     builder.insert(func.ReturnOp(*region_elements(registry, op, builder, block.args)))
     results = [scalar_type(element_dtype(value)) for value in returned]
     return func.FuncOp(name, (types, results), Region(block), visibility=builtin.StringAttr("private"))
+
+
+def unused_argument_functions(op: Op, name: str) -> list[func.FuncOp]:
+    """Return a function for each argument of an op's region that the region does not use.
+
+    Mirrors ``PartitionedComputation`` of XLA, which has a function for every instruction that is nobody's operand. They
+    are called by none.
+
+    Args:
+        op: The op.
+        name: The name of the region's function.
+    """
+    arguments, returned = _region(op)
+    types = [scalar_type(element_dtype(value)) for value in arguments]
+    used = {value.id for value in returned}
+    used |= {value.id for inner in op.regions[0].blocks[0].ops for value in inner.operands}
+    made = []
+    for number, value in enumerate(arguments):
+        if value.id not in used:
+            block = Block(arg_types=types)
+            Builder(InsertPoint.at_end(block)).insert(func.ReturnOp(block.args[number]))
+            signature = (types, [types[number]])
+            private = builtin.StringAttr("private")
+            made.append(func.FuncOp(f"{name}_param_{number}", signature, Region(block), visibility=private))
+    return made
 
 
 def region_elements(registry: Registry, op: Op, builder: Builder, arguments: Sequence[SSAValue]) -> list[SSAValue]:

@@ -19,7 +19,7 @@ from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.launch.packed import PackedTiles
 from shardy_py.emitters.launch.reductions import plan_reduction
-from shardy_py.emitters.launch.scatters import sorted_rows
+from shardy_py.emitters.launch.scatters import sorted_rows, update_map
 from shardy_py.emitters.launch.transposes import transpose_tiles
 from shardy_py.errors import Diagnostic, UnsupportedError
 
@@ -56,9 +56,9 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch, d
         case EmitterKind.SCATTER:
             slices = slices_of(functions.fusion, choice)
             rows = sorted_rows(functions.fusion, device)
-            if rows is not None:
+            if rows is not None and rows.per_warp > 1:
                 return sorted_scatter_entry(functions, slices, launch, rows)
-            return scatter_entry(functions, slices, launch)
+            return scatter_entry(functions, slices, launch, update_map(functions.fusion, launch, rows))
     message = f"the fusion is for the emitter {choice.kind.value}: {choice.reason}"
     hint = "emitter, launch and functions are known; the entry function is not"
     raise UnsupportedError(Diagnostic("no-entry-function", message, hint=hint))

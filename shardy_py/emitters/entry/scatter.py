@@ -20,7 +20,8 @@ from shardy_py.emitters.entry.scopes import called_element, entry_scope
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
 from shardy_py.emitters.fusion.scatters import has_unique_indices, scatter_of
 from shardy_py.emitters.launch.grid import Launch
-from shardy_py.emitters.launch.scatters import update_map, window_map
+from shardy_py.emitters.launch.scatters import window_map
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph import Op
 
 
@@ -43,8 +44,7 @@ class Scattering:
         self.components = self._indices[1]
 
     def offsets(self, scope: Scope, number: SSAValue) -> list[SSAValue]:
-        """Read where a window begins: the indices, and zeros along the dimensions that have none."""
-        zero = scope.index(0)
+        """Read where a window begins along the dimensions that indices shift."""
         indices = self.op.operands[1]
         cast = IndexCastUIOp if element_type_of(indices).startswith("ui") else arith.IndexCastOp
         found = []
@@ -52,7 +52,12 @@ class Scattering:
             at = (number, scope.index(component))
             element = called_element(self.functions, scope, indices, self.parameters, at)
             found.append(element if isinstance(element.type, builtin.IndexType) else scope.add(cast(element, INDEX)))
-        return found + [zero] * (len(self._operand) - len(found))
+        return found
+
+    def padded(self, scope: Scope, offsets: Sequence[SSAValue]) -> list[SSAValue]:
+        """Return offsets along all dimensions: zeros along those that have none."""
+        zero = scope.index(0)
+        return [*offsets, *[zero] * (len(self._operand) - len(offsets))]
 
     def inside(self, scope: Scope, offsets: Sequence[SSAValue]) -> SSAValue:
         """Return whether a window is inside the operand: one comparison without a sign per dimension."""
@@ -121,23 +126,28 @@ def choose_values(
     return list(made.results)
 
 
-def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Launch) -> func.FuncOp:
-    """Return the entry function of a scatter whose threads are spread over the elements of the updates.
+def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Launch, map_: IndexingMap) -> func.FuncOp:
+    """Return the entry function of a scatter whose threads take elements of the updates and add nothing up.
 
-    Mirrors ``ScatterWithDistributedUpdates`` of XLA.
+    Mirrors ``EmitNaiveImplementation`` of XLA.
+
+    Args:
+        functions: The functions of the fusion.
+        slices: The number of the buffer of every argument.
+        launch: The grid.
+        map_: The map from threads, blocks and loops to the index of an element of the updates.
     """
     fusion = functions.fusion
     entry = Entry(fusion, launch, slices)
     scattering = Scattering(functions, entry.parameters)
     scope = entry_scope(functions, entry.block)
     (target,) = entry.outputs
-    map_ = update_map(fusion, launch)
     (number,) = scope.apply(window_map(map_), entry.ids)
     count = scope.index(shape_of(scattering.op.operands[1])[0])
     is_window = scope.add(arith.CmpiOp(number, count, "ult"))
 
     def windows(inner: Scope) -> list[SSAValue]:
-        offsets = scattering.offsets(inner, number)
+        offsets = scattering.padded(inner, scattering.offsets(inner, number))
         is_inside = scattering.inside(inner, offsets)
         return choose_values(inner, is_inside, [target], lambda innermost: elements(innermost, offsets))
 

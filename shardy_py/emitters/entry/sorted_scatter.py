@@ -42,7 +42,6 @@ class _Warp:
         self._entry = entry
         self._rows = rows
         self._scattering = Scattering(functions, entry.parameters)
-        self._rank = len(self._scattering.window)
         self._map = element_map(functions.fusion, entry.launch, rows)
 
     def emit(self) -> SSAValue:
@@ -57,9 +56,8 @@ class _Warp:
         flat = body.add(arith.MuliOp(step, body.index(rows.indices_at_once)))
         number = body.add(arith.AddiOp(flat, inner))
         body.builder.insert(YieldOp(*self._index(body, loop.indices[0], number, loop.carried)))
-        *offsets, is_inside, total, target = loop.outputs
-        zero = scope.index(0)
-        return self._written(scope, offsets, is_inside, total, target, zero)
+        number, *offsets, is_inside, total, target = loop.outputs
+        return self._written(scope, self._scattering.padded(scope, offsets), is_inside, total, target, number)
 
     def _initial(self, scope: Scope) -> list[SSAValue]:
         """Return offsets that no window has, and that there is none; nothing is added up."""
@@ -68,55 +66,68 @@ class _Warp:
         element: Any = scalar_type(element_dtype(root))
         type_ = builtin.VectorType(element, [count])
         zeros = builtin.DenseIntOrFPElementsAttr.from_list(type_, [0] * count)
-        offsets = [scope.index(-1) for _ in range(self._rank)]
-        nothing = scope.add(arith.ConstantOp(builtin.IntegerAttr(0, builtin.i1)))
-        return [*offsets, nothing, scope.add(arith.ConstantOp(zeros, type_)), *self._entry.outputs]
+        nothing = _flag(scope, value=False)
+        number = scope.index(0)
+        offsets = [scope.index(-1)] * self._scattering.components
+        return [number, *offsets, nothing, scope.add(arith.ConstantOp(zeros, type_)), *self._entry.outputs]
 
     def _index(
         self, scope: Scope, index: SSAValue, number: SSAValue, carried: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
-        """Take the next index: add its window up, or write what there is and begin anew."""
-        *before, was_inside, total, target = carried
-        offsets = self._scattering.offsets(scope, index)
-        pairs = list(zip(offsets, before, strict=True))[: self._scattering.components]
-        changed, *more = [scope.add(arith.CmpiOp(new, old, "ne")) for new, old in pairs]
-        for change in more:
-            changed = scope.add(arith.OrIOp(changed, change))
+        """Take the next index: write what there is and begin anew where it is another one, else add its window up."""
+        _, *before, was_inside, total, target = carried
+        places = self._scattering.padded(scope, before)
+        read = self._scattering.offsets(scope, index)
+        changed = self._changed(scope, before, read)
+        offsets = [scope.add(arith.SelectOp(changed, new, old)) for new, old in zip(read, before, strict=True)]
+        new_places = self._scattering.padded(scope, offsets)
+        is_later = scope.add(arith.CmpiOp(number, scope.index(0), "ne"))
+        is_complete = scope.add(arith.AndIOp(is_later, scope.add(arith.AndIOp(changed, was_inside))))
+        written = self._written(scope, places, is_complete, total, target, number)
+        (is_inside,) = choose_values(
+            scope, changed, [was_inside], lambda inner: [self._scattering.inside(inner, new_places)]
+        )
 
-        def begin(inner: Scope) -> list[SSAValue]:
-            written = self._written(inner, before, was_inside, total, target, number)
-            is_inside = self._scattering.inside(inner, offsets)
-            return [is_inside, self._over_elements(inner, number, total, self._first), written]
-
-        def go_on(inner: Scope) -> list[SSAValue]:
-            added = choose_values(
-                inner, was_inside, [total], lambda own: [self._over_elements(own, number, total, self._added)]
+        def total_of(inner: Scope) -> list[SSAValue]:
+            return choose_values(
+                inner,
+                changed,
+                lambda own: [self._over_elements(own, number, total, self._added)],
+                lambda own: [self._over_elements(own, number, total, self._first)],
             )
-            return [was_inside, *added, target]
 
-        return [*offsets, *choose_values(scope, changed, go_on, begin)]
+        (added,) = choose_values(scope, is_inside, [total], total_of)
+        return [number, *offsets, is_inside, added, written]
+
+    def _changed(self, scope: Scope, before: Sequence[SSAValue], now: Sequence[SSAValue]) -> SSAValue:
+        """Return whether an index is another one than that before."""
+        changed = _flag(scope, value=False)
+        # Mirrors XLA, which folds what is combined with the constant and leaves the constant.
+        for number, (new, old) in enumerate(zip(now, before, strict=True)):
+            differs = scope.add(arith.CmpiOp(old, new, "ne"))
+            changed = scope.add(arith.OrIOp(changed, differs)) if number else differs
+        return changed
 
     def _written(
         self,
         scope: Scope,
-        offsets: Sequence[SSAValue],
-        is_inside: SSAValue,
+        places: Sequence[SSAValue],
+        is_complete: SSAValue,
         total: SSAValue,
         target: SSAValue,
         number: SSAValue,
     ) -> SSAValue:
-        """Update the operand by what was added up, if its window is inside."""
-        count = self._scattering.components
-        places = [*offsets[:count], *(scope.index(0) for _ in offsets[count:])]
+        """Update the operand by what was added up, if there is a window that is complete and inside."""
 
         def write(inner: Scope, index: Sequence[SSAValue], at: SSAValue, carried: SSAValue) -> SSAValue:
             update = inner.add(vector.ExtractOp(total, [at], self._element))
             place = self._scattering.place(inner, places, index[1:])
             return self._scattering.write(inner, carried, place, update)
 
-        return choose_values(scope, is_inside, [target], lambda own: [self._over_elements(own, number, target, write)])[
-            0
-        ]
+        (written,) = choose_values(
+            scope, is_complete, [target], lambda own: [self._over_elements(own, number, target, write)]
+        )
+        return written
 
     @property
     def _element(self) -> Attribute:
@@ -146,3 +157,7 @@ class _Warp:
         bounds = tuple(Bound(Interval(0, size - 1)) for size in (rows.steps, rows.width))
         (found,) = scope.apply(IndexingMap((dim(0) * rows.width + dim(1),), bounds), (step, place))
         return found
+
+
+def _flag(scope: Scope, *, value: bool) -> SSAValue:
+    return scope.add(arith.ConstantOp(builtin.IntegerAttr(-int(value), builtin.i1)))

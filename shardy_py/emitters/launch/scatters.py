@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from attrs import frozen
 
@@ -10,7 +10,6 @@ from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
 from shardy_py.emitters.fusion.scatters import scatter_of
 from shardy_py.emitters.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds, loop_map
-from shardy_py.emitters.launch.reductions import ElementBits, vector_size
 from shardy_py.indexing import (
     Bound,
     Constant,
@@ -26,6 +25,8 @@ from shardy_py.indexing import (
     without_variables,
 )
 from shardy_py.ir.graph import Op
+
+_VECTOR_BITS = 128
 
 
 @frozen
@@ -53,13 +54,21 @@ def scatter_maps(fusion: Fusion, launch: Launch, device: DeviceSpec) -> tuple[In
     Those in it write what was added up, begin anew, and add up; one behind it writes what is left.
     """
     rows = sorted_rows(fusion, device)
-    if rows is None:
-        return (update_map(fusion, launch),)
+    if rows is None or rows.per_warp == 1:
+        return (update_map(fusion, launch, rows),)
     return (index_map(fusion, launch, rows), *(element_map(fusion, launch, rows),) * 4)
 
 
-def update_map(fusion: Fusion, launch: Launch) -> IndexingMap:
-    """Return the map from threads, blocks and the unrolled loop to the index of an element of the updates."""
+def update_map(fusion: Fusion, launch: Launch, rows: SortedRows | None) -> IndexingMap:
+    """Return the map from threads, blocks and loops to the index of an element of the updates.
+
+    Args:
+        fusion: The fusion.
+        launch: The grid.
+        rows: How warps share the indices, of which each takes one; None where threads take single updates.
+    """
+    if rows is not None:
+        return _row_map(fusion, launch, rows)
     updates = scatter_of(fusion).operands[2]
     return loop_map(launch, shape_of(updates), fusion.layout_of(updates))
 
@@ -94,10 +103,8 @@ def indices_per_warp(scatter: Op, device: DeviceSpec) -> int | None:
 
 def _indices_at_once(scatter: Op, count: int) -> int:
     indices = scatter.operands[1]
-    vector = 128 // bits_of(element_type_of(indices)) if shape_of(indices)[1] == 1 else 1
-    while vector > count:
-        vector //= 2
-    return vector
+    vector = _VECTOR_BITS // bits_of(element_type_of(indices))
+    return vector if shape_of(indices)[1] == 1 and count > vector else 1
 
 
 def sorted_rows(fusion: Fusion, device: DeviceSpec) -> SortedRows | None:
@@ -108,8 +115,9 @@ def sorted_rows(fusion: Fusion, device: DeviceSpec) -> SortedRows | None:
         return None
     updates = scatter.operands[2]
     lanes, elements = device.threads_per_warp, prod(shape_of(updates)[1:])
-    bits = bits_of(element_type_of(updates))
-    width = vector_size(elements, lanes, ElementBits(bits, bits, has_complex=False))
+    width = gcd(elements, _VECTOR_BITS // bits_of(element_type_of(updates)))
+    while width > 1 and lanes * width > elements:
+        width //= 2
     return SortedRows(per_warp, _indices_at_once(scatter, per_warp), lanes, width, -(-elements // (lanes * width)))
 
 
@@ -133,13 +141,40 @@ def _first_index(launch: Launch, rows: SortedRows) -> Expression:
 
 def element_map(fusion: Fusion, launch: Launch, rows: SortedRows) -> IndexingMap:
     """Return the map from a lane, one of its warp's indices and two loops to the index of an element of the updates."""
-    _, *window = shape_of(scatter_of(fusion).operands[2])
     grid = grid_bounds(launch)
     number = _first_index(launch, rows) + dim(len(grid))
-    place = symbol(0) * (rows.lanes * rows.width) + dim(TH_X) % rows.lanes * rows.width + symbol(1)
-    index = [place // stride % size for stride, size in zip(op_maps.strides_of(window), window, strict=True)]
     dims = (*grid, Bound(Interval(0, rows.per_warp - 1), "index_id_loop"))
-    ranges = (Bound(Interval(0, rows.steps - 1), "update_loop"), Bound(Interval(0, rows.width - 1), "vector_id"))
-    map_ = IndexingMap((number, *index), dims, ranges)
+    place, window = _places(fusion, rows, (symbol(0), symbol(1)))
     # That there is such an index is known from the loop over them.
-    return simplify(map_.with_constraints([(place, Interval(0, prod(window) - 1))]))
+    map_ = IndexingMap((number, *window), dims, _element_loops(rows))
+    return simplify(map_.with_constraints([(place, Interval(0, _window_elements(fusion) - 1))]))
+
+
+def _row_map(fusion: Fusion, launch: Launch, rows: SortedRows) -> IndexingMap:
+    """Return the map from a lane whose warp has one index, and two loops, to the index of an element of the updates."""
+    number = _first_index(launch, rows) + symbol(0)
+    loops = (Bound(Interval(0, rows.per_warp - 1), "index_id_loop"), *_element_loops(rows))
+    place, window = _places(fusion, rows, (symbol(1), symbol(2)))
+    map_ = IndexingMap((number, *window), grid_bounds(launch), loops)
+    limits = (shape_of(scatter_of(fusion).operands[1])[0], _window_elements(fusion))
+    pairs = zip((number, place), limits, strict=True)
+    return simplify(map_.with_constraints([(expression, Interval(0, limit - 1)) for expression, limit in pairs]))
+
+
+def _element_loops(rows: SortedRows) -> tuple[Bound, ...]:
+    return (Bound(Interval(0, rows.steps - 1), "update_loop"), Bound(Interval(0, rows.width - 1), "vector_id"))
+
+
+def _window_elements(fusion: Fusion) -> int:
+    return prod(shape_of(scatter_of(fusion).operands[2])[1:])
+
+
+def _places(
+    fusion: Fusion, rows: SortedRows, loops: tuple[Expression, Expression]
+) -> tuple[Expression, tuple[Expression, ...]]:
+    """Return the number of an element in its window, and its index there."""
+    _, *window = shape_of(scatter_of(fusion).operands[2])
+    step, inner = loops
+    place = step * (rows.lanes * rows.width) + dim(TH_X) % rows.lanes * rows.width + inner
+    strides = zip(op_maps.strides_of(window), window, strict=True)
+    return place, tuple(place // stride % size for stride, size in strides)

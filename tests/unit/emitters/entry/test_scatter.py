@@ -95,6 +95,44 @@ def test_sorted_places_are_added_up_first(width: int, on: str) -> None:
     np.testing.assert_array_equal(found, scattered(x, at, u))
 
 
+def test_warps_with_one_place_add_nothing_up() -> None:
+    """Where there are more rows than places, a warp has one place, and its lanes add the window to the matrix."""
+    kernel = kernel_of(600, 700, 64, sorted="true")
+    assert "iter_args" in kernel.stages["initial"]
+    assert "vector<" not in kernel.stages["initial"]
+    x, at, u = arrays(600, 700, 64)
+    order = np.argsort(at[:, 0], kind="stable")
+    (found,) = kernel.run(x, at[order], u[order], on="host")
+    np.testing.assert_array_equal(found, scattered(x, at, u))
+
+
+def test_lanes_take_as_many_neighbours_as_windows_have() -> None:
+    """A lane takes up to 128 bits of neighbours if all lanes have some."""
+    wide, narrow = (kernel_of(700, 22, width, sorted="true") for width in (256, 96))
+    assert "atom.global.v4.f32.add" in wide.ptx
+    assert ".v4.f32.add" not in narrow.ptx
+
+
+ASSIGNED = """
+func.func @main(%x: tensor<40xf32>, %at: tensor<9x1xi32>, %u: tensor<9xf32>) -> tensor<40xf32> {
+  %v = stablehlo.reshape %u : (tensor<9xf32>) -> tensor<9x1xf32>
+  %0 = "stablehlo.scatter"(%x, %at, %v) <{indices_are_sorted = false, unique_indices = false,
+      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0],
+      index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      stablehlo.return %b : tensor<f32>
+    }) : (tensor<40xf32>, tensor<9x1xi32>, tensor<9x1xf32>) -> tensor<40xf32>
+  return %0 : tensor<40xf32>
+}"""
+
+
+def test_arguments_that_a_region_leaves_unused_have_functions() -> None:
+    """An assignment does not use the old element, which is a function of its own that later passes erase."""
+    stages = emit(fusion_of(ASSIGNED)).stages
+    assert "_region_0_param_0" in stages["initial"]
+    assert "_region_0_param_0" not in stages["03.erase-dead-functions"]
+
+
 @pytest.mark.parametrize("stage", ["initial", "vectorize-loads-stores", "lower-tensors", "scf-to-cf"])
 def test_every_stage_adds_sorted_places(stage: str) -> None:
     """The stages give the same sums, also those with vectors of atomic additions."""
