@@ -217,7 +217,6 @@ class Result:
 
         Raises:
             OptionError: it is no program of PyTorch.
-            UnsupportedError: placements cannot say a sharding.
         """
         from shardy_py.targets.torch import list_redistributions
 

@@ -27,6 +27,14 @@ class Devices(Protocol):
         """Return, for each device of this process, the combination of the tensors of its group."""
         ...
 
+    def exchange(self, values: Sequence[Any], groups: Groups, dim: int) -> list[list[Any]]:
+        """Return, for each device of this process, its own part of the tensors of its group, in the group's order."""
+        ...
+
+    def reduce_scatter(self, values: Sequence[Any], groups: Groups, combiner: str, dim: int) -> list[Any]:
+        """Return, for each device of this process, its own part of the combination of the tensors of its group."""
+        ...
+
     def permute(self, values: Sequence[Any], pairs: Groups) -> list[Any]:
         """Return the tensor of the source of each device of this process; zeros where it has none."""
         ...
@@ -41,6 +49,11 @@ def _combine(tensors: Sequence[Any], combiner: str) -> Any:
     for tensor in tensors[1:]:
         result = torch.logical_or(result, tensor) if _is_or(result, combiner) else by_name[combiner](result, tensor)
     return result
+
+
+def _positions(groups: Groups) -> dict[int, int]:
+    """Return the position of each device in its group."""
+    return {device: number for group in groups for number, device in enumerate(group)}
 
 
 def _is_or(tensor: Any, combiner: str) -> bool:
@@ -70,6 +83,21 @@ class SimulatedDevices(Devices):
     def reduce(self, values: Sequence[Any], groups: Groups, combiner: str) -> list[Any]:
         """Return, for each device, the combination of the tensors of its group."""
         return [_combine(tensors, combiner) for tensors in self.gather(values, groups)]
+
+    def exchange(self, values: Sequence[Any], groups: Groups, dim: int) -> list[list[Any]]:
+        """Return, for each device, its own part of the tensors of its group, in the group's order."""
+        position = _positions(groups)
+        gathered = self.gather(values, groups)
+        return [
+            [tensor.chunk(len(tensors), dim)[position[device]] for tensor in tensors]
+            for device, tensors in zip(self.numbers, gathered, strict=True)
+        ]
+
+    def reduce_scatter(self, values: Sequence[Any], groups: Groups, combiner: str, dim: int) -> list[Any]:
+        """Return, for each device, its own part of the combination of the tensors of its group."""
+        position, count = _positions(groups), len(groups[0])
+        reduced = self.reduce(values, groups, combiner)
+        return [tensor.chunk(count, dim)[position[number]] for number, tensor in enumerate(reduced)]
 
     def permute(self, values: Sequence[Any], pairs: Groups) -> list[Any]:
         """Return the tensor of the source of each device; zeros where it has none."""
@@ -126,8 +154,6 @@ class ProcessDevices(Devices):
         """Return the combination of the tensors of the group of this device."""
         import torch.distributed as dist
 
-        ops = {"add": dist.ReduceOp.SUM, "mul": dist.ReduceOp.PRODUCT, "max": dist.ReduceOp.MAX}
-        ops |= {"min": dist.ReduceOp.MIN}
         value = values[0]
         is_bool = str(value.dtype) == "torch.bool"
         if combiner in ("and", "or"):
@@ -135,8 +161,49 @@ class ProcessDevices(Devices):
         _, process_group = self._process_group(self._own(groups))
         self._count("all_reduce")
         reduced = value.byte() if is_bool else value.clone()
-        dist.all_reduce(reduced, op=ops[combiner], group=process_group)
+        dist.all_reduce(reduced, op=_reduce_op(combiner), group=process_group)
         return [reduced.bool() if is_bool else reduced]
+
+    def exchange(self, values: Sequence[Any], groups: Groups, dim: int) -> list[list[Any]]:
+        """Return this device's part of the tensors of its group, in the group's order."""
+        import torch
+        import torch.distributed as dist
+
+        own, process_group, parts = self._parts(values[0], groups, dim)
+        self._count("all_to_all")
+        found = torch.empty_like(parts)
+        dist.all_to_all_single(found, parts, group=process_group)
+        return [list(found[self._order(own)].unbind())]
+
+    def reduce_scatter(self, values: Sequence[Any], groups: Groups, combiner: str, dim: int) -> list[Any]:
+        """Return this device's part of the combination of the tensors of its group."""
+        import torch
+        import torch.distributed as dist
+
+        own, process_group, parts = self._parts(values[0], groups, dim)
+        if combiner in ("and", "or") or str(parts.dtype) == "torch.bool":
+            return [self.reduce(values, groups, combiner)[0].chunk(len(own), dim)[own.index(self.device)]]
+        self._count("reduce_scatter")
+        found = torch.empty_like(parts[0])
+        # Releases before 2.13 know the older name only.
+        scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+        scatter(found, parts, op=_reduce_op(combiner), group=process_group)
+        return [found]
+
+    def _parts(self, value: Any, groups: Groups, dim: int) -> tuple[Sequence[int], Any, Any]:
+        """Return the group of this device, its process group, and the parts of a tensor in the order of the ranks."""
+        import torch
+
+        own = self._own(groups)
+        ranks, process_group = self._process_group(own)
+        chunks = value.chunk(len(own), dim)
+        devices = sorted(range(len(own)), key=lambda number: ranks.index(self.ranks[own[number]]))
+        return own, process_group, torch.stack([chunks[number] for number in devices]).contiguous()
+
+    def _order(self, own: Sequence[int]) -> list[int]:
+        """Return the position among the ranks of each device of a group."""
+        ranks = sorted(self.ranks[device] for device in own)
+        return [ranks.index(self.ranks[device]) for device in own]
 
     def permute(self, values: Sequence[Any], pairs: Groups) -> list[Any]:
         """Return the tensor of the source of this device; zeros where it has none."""
@@ -169,6 +236,13 @@ class ProcessDevices(Devices):
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
 
+def _reduce_op(combiner: str) -> Any:
+    import torch.distributed as dist
+
+    ops = {"add": dist.ReduceOp.SUM, "mul": dist.ReduceOp.PRODUCT, "max": dist.ReduceOp.MAX}
+    return (ops | {"min": dist.ReduceOp.MIN})[combiner]
+
+
 def collective(devices: Devices, kind: str, values: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
     """Run a collective of a local program.
 
@@ -187,19 +261,7 @@ def collective(devices: Devices, kind: str, values: Sequence[Any], attributes: M
         return devices.reduce(values, groups, attributes["combiner"])
     if kind == "collective_permute":
         return devices.permute(values, groups)
-    position = {device: number for group in groups for number, device in enumerate(group)}
-    count = len(groups[0])
     if kind == "reduce_scatter":
-        reduced = devices.reduce(values, groups, attributes["combiner"])
-        return [
-            tensor.chunk(count, attributes["dim"])[position[device]]
-            for device, tensor in zip(devices.numbers, reduced, strict=True)
-        ]
-    gathered = devices.gather(values, groups)
-    return [
-        torch.cat(
-            [tensor.chunk(count, attributes["split_dim"])[position[device]] for tensor in tensors],
-            attributes["concat_dim"],
-        )
-        for device, tensors in zip(devices.numbers, gathered, strict=True)
-    ]
+        return devices.reduce_scatter(values, groups, attributes["combiner"], attributes["dim"])
+    parts = devices.exchange(values, groups, attributes["split_dim"])
+    return [torch.cat(tensors, attributes["concat_dim"]) for tensors in parts]

@@ -10,6 +10,7 @@ from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCol
 from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.transforms.local.resolve_permutation_factors import ResolvePermutationFactorsPass
 from shardy_py.transforms.run import run
 
 
@@ -24,6 +25,8 @@ def explicit_program(program: Program, registry: Registry) -> Program:
     copy.origin, copy.frontend = program.origin, program.frontend
     passes = (
         InsertExplicitReshardsPass(enable_full_version=True, reshard_ops_without_rule=True),
+        # Operators of PyTorch have no forms that exchange halos.
+        ResolvePermutationFactorsPass(),
         CanonicalizeReshardsPass(),
         ReshardToCollectivesPass(),
         CanonicalizeCollectivesPass(),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from math import prod
 
-from attrs import frozen
+from attrs import field, frozen
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
-from shardy_py.layout.element_types import bit_width
 from shardy_py.plugins import Registry
+from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.targets.torch.explicit import explicit_program
-from shardy_py.targets.torch.placements import Placement, placements_of
+from shardy_py.targets.torch.placements import Placement
+from shardy_py.targets.torch.split_meshes import SplitMesh, split_mesh
+
+_WIDTH = re.compile(r"\d+")
 
 
 @frozen
@@ -31,6 +35,8 @@ class Redistribution:
         before: The placements before; partial where an all-reduce follows.
         after: The placements behind.
         bytes: The bytes of the tensor's shard on one device before.
+        mesh: The mesh whose dimensions the placements go along. Where some tensor is sharded along a part of an axis,
+            it is the mesh of the program with that axis split. The order of several axes of one dimension is not shown.
     """
 
     kind: str
@@ -40,6 +46,7 @@ class Redistribution:
     before: tuple[Placement, ...]
     after: tuple[Placement, ...]
     bytes: int
+    mesh: Mesh = field(factory=Mesh, repr=False)
 
     def __str__(self) -> str:
         before, after = (f"({', '.join(map(str, item))})" for item in (self.before, self.after))
@@ -54,34 +61,39 @@ def list_redistributions(program: Program, registry: Registry, *, is_explicit: b
         program: The program.
         registry: What is known about ops.
         is_explicit: Whether it has its collectives already.
-
-    Raises:
-        UnsupportedError: a sharding has no placements.
     """
     explicit = program if is_explicit else explicit_program(program, registry)
     return tuple(_found(explicit))
 
 
 def _found(program: Program) -> Iterator[Redistribution]:
-    for op in program.walk():
-        if op.name in RESHARDS and op.name != "sdy.all_slice" and op.results:
-            yield _redistribution(program, op)
+    mesh = next(iter(program.meshes.values()), Mesh())
+    moves = [op for op in program.walk() if op.name in RESHARDS and op.name != "sdy.all_slice" and op.results]
+    values = [value for op in moves for value in (op.operands[0], op.results[0])]
+    shardings = [program.shardings[value.id] for value in values if value.id in program.shardings]
+    split = split_mesh(mesh, [axis for op in moves for axis in _reduced_axes(op)] + _all_axes(shardings))
+    for op in moves:
+        yield _redistribution(program, op, split)
 
 
-def _redistribution(program: Program, op: Op) -> Redistribution:
+def _all_axes(shardings: Sequence[TensorSharding]) -> list[AxisRef]:
+    return [axis for sharding in shardings for item in sharding.dim_shardings for axis in item.axes]
+
+
+def _redistribution(program: Program, op: Op, split: SplitMesh) -> Redistribution:
     source = _source(op.operands[0])
     origin = program.origin
-    node = origin.node_names.get(source.id, "").partition("/")[0]
     maker = source.defining_op
     before, after = program.shardings.get(op.operands[0].id), program.shardings.get(op.results[0].id)
     return Redistribution(
         op.name.removeprefix("sdy."),
-        node,
+        origin.node_names.get(source.id, "").partition("/")[0],
         origin.module_paths.get(maker.id, "") if maker is not None else "",
         maker.location if maker is not None else "",
-        _with_partial(_placements(program, before, node), program, op),
-        _placements(program, after, node),
-        _shard_bytes(program, op.operands[0], before),
+        _with_partial(_placements(before, split), op, split),
+        _placements(after, split),
+        _shard_bytes(op.operands[0], before, split.whole),
+        split.mesh,
     )
 
 
@@ -92,34 +104,41 @@ def _source(value: Value) -> Value:
     return value
 
 
-def _mesh(program: Program, sharding: TensorSharding | None) -> Mesh:
-    if sharding is None:
-        return next(iter(program.meshes.values()), Mesh())
-    return sharding.mesh if isinstance(sharding.mesh, Mesh) else program.meshes[sharding.mesh]
+def _placements(sharding: TensorSharding | None, split: SplitMesh) -> tuple[Placement, ...]:
+    """Return the placements along the axes of the split mesh."""
+    found = {axis.name: Placement() for axis in split.mesh.axes}
+    if sharding is not None:
+        for dim, item in enumerate(sharding.dim_shardings):
+            found.update((part, Placement("shard", dim)) for axis in item.axes for part in split.parts(axis))
+        partial = Placement("partial", reduction="sum")
+        found.update((part, partial) for axis in sharding.unreduced_axes for part in split.parts(axis))
+    return tuple(found.values())
 
 
-def _placements(program: Program, sharding: TensorSharding | None, name: str) -> tuple[Placement, ...]:
-    return placements_of(sharding, _mesh(program, sharding), name=name)
-
-
-def _with_partial(found: tuple[Placement, ...], program: Program, op: Op) -> tuple[Placement, ...]:
+def _with_partial(found: tuple[Placement, ...], op: Op, split: SplitMesh) -> tuple[Placement, ...]:
     """Return the placements before a reduction, partial along its axes."""
+    names = {part for axis in _reduced_axes(op) for part in split.parts(axis)}
+    partial = Placement("partial", reduction=str(op.attributes.get("reduction_op", "sum")))
+    return tuple(partial if axis.name in names else item for axis, item in zip(split.mesh.axes, found, strict=True))
+
+
+def _reduced_axes(op: Op) -> Sequence[AxisRef]:
+    """Return the axes along which a collective reduces."""
     reduced = op.attributes.get("reduction_axes") or op.attributes.get("reduce_scatter_axes")
     if reduced is None:
-        return found
-    axes = reduced.axes() if isinstance(reduced, ListOfAxisRefLists) else reduced.axes
-    names = {axis.name for axis in axes}
-    reduction = str(op.attributes.get("reduction_op", "sum"))
-    mesh = _mesh(program, program.shardings.get(op.results[0].id))
-    return tuple(
-        Placement("partial", reduction=reduction) if axis.name in names else item
-        for axis, item in zip(mesh.axes, found, strict=True)
-    )
+        return ()
+    return tuple(reduced.axes() if isinstance(reduced, ListOfAxisRefLists) else reduced.axes)
 
 
-def _shard_bytes(program: Program, value: Value, sharding: TensorSharding | None) -> int:
+def _shard_bytes(value: Value, sharding: TensorSharding | None, mesh: Mesh) -> int:
     type_ = value.type
     if not isinstance(type_, TensorType):
         return 0
-    shape = type_.shape if sharding is None else sharding.local_shape(type_.shape, _mesh(program, sharding))
-    return prod(size or 0 for size in shape) * (bit_width(type_.element_type) or 0) // 8
+    shape = type_.shape if sharding is None else sharding.local_shape(type_.shape, mesh)
+    return prod(size or 0 for size in shape) * _element_bytes(type_.element_type)
+
+
+def _element_bytes(element_type: str) -> int:
+    """Return the bytes of an element in PyTorch's memory, where a boolean takes one."""
+    bits = int(_WIDTH.findall(element_type)[0])
+    return max(bits // 8, 1) * (2 if element_type.startswith("complex") else 1)
