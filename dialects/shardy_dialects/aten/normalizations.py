@@ -41,8 +41,9 @@ def _rows_backward(op: Op) -> Any:
         inner = dim - (len(shape) - whole)
         ins = {grad: dim, own: dim}
         if inner < 0:
-            # The gradient of the input passes the dimension on, those of weight and bias sum over it.
-            kind = FactorKind.PASS_THROUGH if not narrow else _REDUCED
+            # The gradient of the input passes the dimension on, those of weight and bias sum over it: one rule has
+            # no word for both.
+            kind = FactorKind.PASS_THROUGH if not narrow else REPLICATED if wide else _REDUCED
             factors.add(size, ins | dict.fromkeys(stats, dim), dict.fromkeys(wide, dim), kind=kind)
         else:
             more = {n: inner for n, name in enumerate(names) if name in ("weight", "bias")}

@@ -127,6 +127,25 @@ def _cross_entropy(emit: Emit, call: Call) -> list[Value | None] | None:
     return _nll_loss(emit, second) or emit(second)
 
 
+def _gradients_apart(emit: Emit, call: Call) -> list[Value | None] | None:
+    """Compute the gradient of the input apart from those of weight and bias, which sum over the batch."""
+    mask = call.arguments["output_mask"]
+    if not mask[0] or not any(mask[1:]):
+        return None
+    masks = ((True, False, False), (False, *mask[1:]))
+    parts = [
+        emit(
+            evolve(
+                call,
+                arguments={**call.arguments, "output_mask": list(own)},
+                types=tuple(type_ if wanted else None for type_, wanted in zip(call.types, own, strict=True)),
+            )
+        )
+        for own in masks
+    ]
+    return [parts[0][0], *parts[1][1:]]
+
+
 _CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d")
 _TRANSPOSED = ("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input")
 _LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "soft_margin_loss", "kl_div")
@@ -138,6 +157,8 @@ REWRITES: Mapping[str, Rewrite] = {
     **{f"aten.{name}.padding": _bias_of_convolution for name in _CONVOLUTIONS[1:]},
     **{f"aten.{name}": _bias_of_convolution for name in _TRANSPOSED},
     **{f"aten.{name}.default": _loss for name in _LOSSES},
+    "aten.native_layer_norm_backward.default": _gradients_apart,
+    "aten.convolution_backward.default": _gradients_apart,
     "aten.mean.default": _mean,
     "aten.mean.dim": _mean,
     "aten.nll_loss_forward.default": _nll_loss_forward,
