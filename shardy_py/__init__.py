@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardy_py import rules
+    from shardy_py.analysis.advice.advise import advise
     from shardy_py.api.coverage import Coverage, MissingRule
     from shardy_py.api.propagate import propagate
     from shardy_py.api.result import Result
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
 __all__ = [
     # A run
     "propagate",
+    "advise",
     "Result",
     "Summary",
     "Coverage",
@@ -202,6 +204,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "shardy_py.analysis.advice.advise": "advise",
     "shardy_py.api.coverage": "Coverage MissingRule",
     "shardy_py.api.propagate": "propagate",
     "shardy_py.api.result": "Result",

@@ -29,6 +29,7 @@ from shardy_py.transforms.local.options import LocalOptions
 if TYPE_CHECKING:
     import networkx as nx
 
+    from shardy_py.analysis.advice.constraints import Advice
     from shardy_py.api.explaining import Explainer
     from shardy_py.api.given_run import GivenRun
     from shardy_py.api.memory import MemoryReport
@@ -388,6 +389,45 @@ class Result:
             raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
         options = ExploreOptions(against=against, machine=machine, proposals=proposals, title=title)
         return explore_again(self.given.arguments(), options)
+
+    @checked
+    def advise(
+        self,
+        machine: Any = None,
+        *,
+        minimise: Literal["time", "bytes", "memory"] | None = None,
+        budget_memory: float | None = None,
+        trials: int = 200,
+        limit: int = 4,
+    ) -> Advice:
+        """Return sharding constraints that make the program cheaper, each verified by solving it again.
+
+        Args:
+            machine: What the program runs on: a machine, its name, or a TOML file; without one there are no times.
+            minimise: The measure to make small; by default time, and bytes where there is no machine.
+            budget_memory: The bytes that a device may use at most; by default all that the machine has.
+            trials: The largest number of outcomes to price.
+            limit: The largest number of constraints in the set.
+
+        Raises:
+            OptionError: the run was not traced.
+            ShardyError: an option is not valid.
+        """
+        from shardy_py.analysis.advice.advise import advise_again
+        from shardy_py.analysis.advice.arguments import AdviceOptions
+
+        if self.given is None:
+            raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
+        given = self.given.arguments()
+        options = AdviceOptions(
+            machine=machine,
+            schedule=given.schedule,
+            minimise=minimise,
+            budget_memory=budget_memory,
+            trials=trials,
+            limit=limit,
+        )
+        return advise_again(given, options)
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:

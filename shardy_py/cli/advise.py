@@ -1,0 +1,99 @@
+"""``shardy advise``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from shardy_py.analysis.advice.advise import advise
+from shardy_py.analysis.advice.arguments import AdviceProgress, no_progress
+from shardy_py.analysis.advice.written import write_advised
+from shardy_py.analysis.machine.toml import get_machine
+from shardy_py.api.keywords import keywords
+from shardy_py.cli.cost import parse_axis_links
+from shardy_py.cli.files import write_atomically
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.advice import advice_json, print_advice
+
+_SIZE = re.compile(r"(\d+(?:\.\d*)?(?:[eE]\d+)?) *([KMGT]i?)?B?")
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+def run_advise(
+    *,
+    machine: str | None,
+    axes: tuple[str, ...],
+    schedule: str | None,
+    minimise: Any,
+    budget_memory: str | None,
+    trials: int,
+    limit: int,
+    output: str | None,
+    as_json: bool,
+    **session_options: Any,
+) -> None:
+    """Print advice for one program."""
+    known = None if machine is None else get_machine(machine)
+    links = parse_axis_links(axes) or None
+    memory = None if budget_memory is None else parse_size(budget_memory)
+    program = GivenProgram.of(**session_options)
+    with _progress("Advising") as progress:
+        found = advise(
+            **keywords(program.input),
+            machine=known,
+            axes=links,
+            schedule=None if schedule is None else schedule_argument(schedule),
+            minimise=minimise,
+            budget_memory=memory,
+            trials=trials,
+            limit=limit,
+            options=program.options,
+            progress=progress,
+        )
+    if output is not None:
+        write_atomically(output, write_advised(program.input, found.shardings, program.options))
+    if as_json:
+        click.echo(advice_json(found))
+    else:
+        print_advice(found, file=sys.stdout)
+
+
+def parse_size(text: str) -> float:
+    """Return the bytes of a size such as ``16GiB``, ``500MB`` or ``1e9``.
+
+    Raises:
+        OptionError: it has another form.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        message = f"--budget-memory {text}: this is no size"
+        raise OptionError(Diagnostic("invalid-budget", message, hint="--budget-memory 16GiB"))
+    unit = match[2] or ""
+    base = 1024.0 if unit.endswith("i") else 1000.0
+    return float(match[1]) * base ** _POWERS[unit.removesuffix("i")]
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[AdviceProgress]:
+    """Show a bar of trials; on a terminal only."""
+    if not sys.stderr.isatty():
+        yield no_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield show

@@ -1,0 +1,82 @@
+"""Advice, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+from rich.console import Console
+from rich.text import Text
+
+from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint
+from shardy_py.analysis.advice.judge import Figures
+from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.text import format_bytes, format_seconds
+
+_HEADINGS = ("program", "bytes sent", "time", "peak memory")
+_WORDS = ("program",)
+_MLIR = 4
+
+
+def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
+    """Print what the constraints save, then each as a line of JAX and as MLIR.
+
+    Args:
+        advice: The advice.
+        file: Where to; stdout by default.
+    """
+    console = open_console(file)
+    where = "" if advice.machine is None else f", {advice.machine}"
+    title = f"Advice for {_measure(advice)} on one of {advice.devices} devices{where}"
+    rows = [("as it is", *_figures(advice.before))]
+    for number, one in enumerate(advice.constraints, start=1):
+        rows.append((f"with {number}" if number == 1 else f"with 1 to {number}", *_figures(one.together)))
+    console.print(Text(title))
+    console.print(make_table(console, "", _HEADINGS, [rows], words=_WORDS))
+    for number, one in enumerate(advice.constraints, start=1):
+        _print(console, [f"{number}. {_place(one)}", *_lines(one)])
+    if not advice.constraints:
+        _print(console, [f"no constraint saves enough; {advice.tried} outcomes were tried"])
+    if advice.others:
+        _print(console, ["", "Alone these would help, too:"])
+    for one in advice.others:
+        _print(console, [f"- {_place(one)}", f"    {one.constraint.jax}", f"    {_alone(one.alone)}"])
+
+
+def advice_json(advice: Advice) -> str:
+    """Return advice as JSON text; see `Advice.to_json`."""
+    return json.dumps(advice.to_json(), indent=2, ensure_ascii=False)
+
+
+def _measure(advice: Advice) -> str:
+    return {"time": "less time", "bytes": "fewer bytes sent", "memory": "less memory"}[advice.goal.measure]
+
+
+def _place(one: AdvisedConstraint) -> str:
+    return str(one.constraint.place)
+
+
+def _lines(one: AdvisedConstraint) -> Iterator[str]:
+    line = f"   # behind {one.constraint.line}" if one.constraint.line else ""
+    yield f"    {one.constraint.jax}{line}"
+    ops = one.constraint.mlir
+    yield from (f"    {op}" for op in ops[:_MLIR])
+    if len(ops) > _MLIR:
+        yield f"    ... and {len(ops) - _MLIR} more"
+    yield f"    alone: {_alone(one.alone)}"
+
+
+def _alone(figures: Figures) -> str:
+    names = ("sent", "of time", "at the peak")
+    return ", ".join(f"{text} {name}" for text, name in zip(_figures(figures), names, strict=True) if text != "-")
+
+
+def _figures(figures: Figures) -> Sequence[str]:
+    seconds = "-" if figures.seconds is None else format_seconds(figures.seconds)
+    return format_bytes(round(figures.bytes)), seconds, format_bytes(round(figures.peak_bytes))
+
+
+def _print(console: Console, lines: Sequence[str]) -> None:
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)

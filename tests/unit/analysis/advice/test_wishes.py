@@ -1,0 +1,33 @@
+"""Wishes of tensors that disagree."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the programs are MLIR text")
+
+from shardy_py.analysis.advice.wishes import find_wishes
+from shardy_py.analysis.session import Session
+from tests.unit.analysis.programs import LAYER
+
+
+def _wishes(text: str) -> set[tuple[str, int, str]]:
+    session = Session.open(text)
+    solution = session.solve()
+    problem = session.problem
+    return {
+        (problem.step_ops[one.step].name, problem.step_slots[one.step].index(one.slot), str(one.sharding))
+        for one in find_wishes(problem, solution)
+    }
+
+
+def test_an_operand_wishes_its_axes_for_the_result():
+    """The product is split by columns, as the sum is; the first operand would have it split by rows."""
+    found = _wishes(LAYER)
+    assert ("stablehlo.dot_general", 2, '<@mesh, [{"a"}, {}]>') in found
+    assert ("stablehlo.dot_general", 2, "<@mesh, [{}, {}]>") in found
+
+
+def test_tensors_that_agree_wish_nothing():
+    """The tensors of the sum have the same axes."""
+    assert {name for name, _, _ in _wishes(LAYER)} == {"stablehlo.dot_general"}
