@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from shardy_py.analysis.advice.advise import advise
-from shardy_py.analysis.advice.arguments import AdviceProgress, no_progress
+from shardy_py.analysis.advice.advise_inputs import advise_inputs
+from shardy_py.analysis.advice.arguments import AdviceProgress, AdviseArguments, no_progress
 from shardy_py.analysis.advice.written import write_advised
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.api.keywords import keywords
@@ -20,7 +21,7 @@ from shardy_py.cli.files import write_atomically
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.report.advice import advice_json, print_advice
+from shardy_py.report.advice import advice_json, print_advice, print_layouts
 
 _SIZE = re.compile(r"(\d+(?:\.\d*)?(?:[eE]\d+)?) *([KMGT]i?)?B?")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -34,6 +35,7 @@ def run_advise(
     minimise: Any,
     budget_memory: str | None,
     trials: int,
+    inputs: bool,
     limit: int,
     output: str | None,
     as_json: bool,
@@ -44,8 +46,11 @@ def run_advise(
     links = parse_axis_links(axes) or None
     memory = None if budget_memory is None else parse_size(budget_memory)
     program = GivenProgram.of(**session_options)
+    if inputs and output is not None:
+        message = "--inputs and -o exclude each other"
+        raise OptionError(Diagnostic("option-conflict", message, hint="give a layout by --in-sharding to propagate"))
     with _progress("Advising") as progress:
-        found = advise(
+        given = AdviseArguments(
             **keywords(program.input),
             machine=known,
             axes=links,
@@ -57,6 +62,16 @@ def run_advise(
             options=program.options,
             progress=progress,
         )
+        if inputs:
+            layouts = advise_inputs(**keywords(given))
+        else:
+            found = advise(**keywords(given))
+    if inputs:
+        if as_json:
+            click.echo(advice_json(layouts))
+        else:
+            print_layouts(layouts, file=sys.stdout)
+        return
     if output is not None:
         write_atomically(output, write_advised(program.input, found.shardings, program.options))
     if as_json:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint
 from shardy_py.analysis.advice.judge import Figures
+from shardy_py.analysis.advice.layouts import InputAdvice
 from shardy_py.report.terminal import make_table, open_console
 from shardy_py.report.text import format_bytes, format_seconds
 
@@ -44,12 +45,30 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
         _print(console, [f"- {_place(one)}", f"    {one.constraint.jax}", f"    {_alone(one.alone)}"])
 
 
-def advice_json(advice: Advice) -> str:
+def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
+    """Print what each layout costs, then the shardings of each as JAX writes them.
+
+    Args:
+        advice: The advice for inputs.
+        file: Where to; stdout by default.
+    """
+    console = open_console(file)
+    where = "" if advice.machine is None else f", {advice.machine}"
+    console.print(Text(f"Layouts for {_measure(advice)} on one of {advice.devices} devices{where}"))
+    rows = [(f"{number}. {one.name}", *_figures(one.figures)) for number, one in enumerate(advice.layouts, start=1)]
+    console.print(make_table(console, "", ("layout", *_HEADINGS[1:]), [rows], words=("layout",)))
+    for number, one in enumerate(advice.layouts, start=1):
+        note = "" if not advice.goal.excess(one.figures) else ", which does not fit"
+        specs = [f"    {name}: {spec}" for name, spec in one.specs.items()]
+        _print(console, [f"{number}. {one.name}{note}", *specs])
+
+
+def advice_json(advice: Advice | InputAdvice) -> str:
     """Return advice as JSON text; see `Advice.to_json`."""
     return json.dumps(advice.to_json(), indent=2, ensure_ascii=False)
 
 
-def _measure(advice: Advice) -> str:
+def _measure(advice: Advice | InputAdvice) -> str:
     return {"time": "less time", "bytes": "fewer bytes sent", "memory": "less memory"}[advice.goal.measure]
 
 

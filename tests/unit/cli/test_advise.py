@@ -49,3 +49,18 @@ def test_a_size_of_another_form_is_refused():
     """The message shows a size that is valid."""
     with pytest.raises(OptionError, match="16GiB"):
         parse_size("much")
+
+
+def test_layouts_of_inputs_are_printed_with_what_they_cost(layer, shardy):
+    """Each assignment of roles has a row, and the shardings of its arguments as JAX writes them."""
+    done = shardy("advise", layer, "--inputs", "--machine", "cpu-8", "--trials", "20")
+    assert done.exit_code == 0
+    assert "data parallel over a" in done.stdout
+    assert 'P("a", None)' in done.stdout
+
+
+def test_layouts_are_not_written(layer, shardy):
+    """The program is written with constraints only."""
+    done = shardy("advise", layer, "--inputs", "-o", "out.mlir")
+    assert done.exit_code == 2
+    assert "exclude each other" in done.stderr
