@@ -29,6 +29,7 @@ MODIFIERS = {
         "no",
         "own",
         "sharded",
+        "uncovered",
         "parse",
         "per",
     ),
