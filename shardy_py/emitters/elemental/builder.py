@@ -248,7 +248,7 @@ class OpElement:
         wide = builtin.IntegerType(self.scope.surroundings.index_bits)
         if name == "arith.index_castui" and isinstance(result, builtin.IntegerType) and result.bitwidth < wide.bitwidth:
             return self.op("arith.trunci", self.op(name, *operands, dtype=str(wide)), dtype=dtype)
-        if name in EXPANSIONS and len(operands) == 2 and not isinstance(result, builtin.IndexType):
+        if name in EXPANSIONS and len(operands) == 2:
             return cast(ScalarValue, EXPANSIONS[name](cast(ElementBuilder, self), *operands))
         values = [operand.value for operand in operands]
         problem = problem_of(name, tuple(value.type for value in values), result, attributes.get("predicate", ""))

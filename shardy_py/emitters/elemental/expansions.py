@@ -11,25 +11,30 @@ from shardy_py.plugins import ElementBuilder, Scalar
 def floor_division(b: ElementBuilder, left: Scalar, right: Scalar) -> Scalar:
     """Divide integers with a sign, rounding down."""
     quotient, rest = b.op("arith.divsi", left, right), b.op("arith.remsi", left, right)
-    wrong = b.op("arith.andi", _differs(b, rest), _signs_differ(b, rest, right))
-    return b.op("arith.subi", quotient, b.op("arith.extui", wrong, dtype=left.dtype))
+    wrong = b.op("arith.andi", _is_left(b, rest), _signs_differ(b, rest, right))
+    return _moved(b, "arith.subi", quotient, wrong)
 
 
 def ceiling_division(b: ElementBuilder, left: Scalar, right: Scalar) -> Scalar:
     """Divide integers with a sign, rounding up."""
     quotient, rest = b.op("arith.divsi", left, right), b.op("arith.remsi", left, right)
     same = b.op("arith.xori", _signs_differ(b, rest, right), b.constant(1, "i1"))
-    wrong = b.op("arith.andi", _differs(b, rest), same)
-    return b.op("arith.addi", quotient, b.op("arith.extui", wrong, dtype=left.dtype))
+    return _moved(b, "arith.addi", quotient, b.op("arith.andi", _is_left(b, rest), same))
 
 
 def unsigned_ceiling_division(b: ElementBuilder, left: Scalar, right: Scalar) -> Scalar:
     """Divide integers without a sign, rounding up."""
     quotient, rest = b.op("arith.divui", left, right), b.op("arith.remui", left, right)
-    return b.op("arith.addi", quotient, b.op("arith.extui", _differs(b, rest), dtype=left.dtype))
+    return _moved(b, "arith.addi", quotient, _is_left(b, rest))
 
 
-def _differs(b: ElementBuilder, rest: Scalar) -> Scalar:
+def _moved(b: ElementBuilder, name: str, quotient: Scalar, wrong: Scalar) -> Scalar:
+    """Return a quotient, moved by one where it is wrong."""
+    moved = b.op(name, quotient, b.constant(1, quotient.dtype))
+    return b.op("arith.select", wrong, moved, quotient, dtype=quotient.dtype)
+
+
+def _is_left(b: ElementBuilder, rest: Scalar) -> Scalar:
     return b.op("arith.cmpi", rest, b.constant(0, rest.dtype), dtype="i1", predicate="ne")
 
 

@@ -123,6 +123,14 @@ class Fusion:
         shape, layout = shape_of(first), self.layout_of(first)
         if (shape, layout) == (shape_of(other), self.layout_of(other)):
             return op_maps.identity(shape)
+        if prod(shape) != prod(shape_of(other)):
+            op = other.defining_op
+            message = f"the kernel {self.name} gives {first.type} and {other.type}, which differ in their elements"
+            hint = (
+                "'shardy emit FILE --list' shows its pieces, --fusion N takes one; results of one op have as many each"
+            )
+            location, name = (op.location, op.name) if op is not None else ("", "")
+            raise UnsupportedError(Diagnostic("root-sizes", message, location, name, hint))
         return op_maps.bitcast(shape, layout, shape_of(other), self.layout_of(other))
 
     def is_row_major(self, value: Value) -> bool:

@@ -68,6 +68,12 @@ odd.op("odd.swap", indexing="(i, j) -> (j, i)", emission="x -> x")
 odd.op("odd.repeat", indexing="(i, j) -> (j)", emission="x -> x")
 odd.op("odd.rotate", indexing="(i, j) -> (i, (j + 3) mod 8)", emission="x -> -x if d1 < 4 else x")
 odd.op("odd.triangle", indexing="(i, j) -> (i, j)", emission="x -> x if d1 <= d0 else 0")
+odd.op(
+    "odd.interleave",
+    indexing=["(i) -> (i floordiv 2)"] * 2,
+    emission="x, y -> select(d0 % 2 == 0, x, y) + f32(d0 // 3)",
+)
+odd.op("odd.parts", indexing="(i, j) -> (i, j)", emission="x -> x, x")
 odd.op("odd.count", emission="-> f32(d0 * 10 + d1)")
 odd.op("odd.join", indexing=joined, emission="*parts -> pick(*parts)")
 odd.op("odd.join_negated", indexing=joined, emission="x, y -> x if inside(x) else -y")
@@ -114,6 +120,7 @@ CASES = {
     "rotation": ("odd.rotate", lambda x: np.where(np.arange(8) < 4, -1, 1) * np.roll(x, -3, 1), [(3, 8)]),
     "mask": ("odd.triangle", np.tril, [(6, 6)]),
     "no-operand": ("odd.count", lambda: np.add.outer(np.arange(4.0) * 10, np.arange(3)), [], [(4, 3)]),
+    "index": ("odd.interleave", lambda x, y: np.stack([x, y], 1).ravel() + np.arange(10) // 3, [(5,), (5,)]),
     "pieces": ("odd.join", lambda *x: np.concatenate(x), [(2, 4), (5, 4), (1, 4)]),
     "two-pieces": ("odd.join_negated", lambda x, y: np.concatenate([x, -y]), [(2, 4), (5, 4)]),
     "contraction": ("odd.matmul", np.matmul, [(8, 4), (4, 6)]),
@@ -156,6 +163,17 @@ def test_all_ways_to_run_agree():
     assert kernel.choice.kind.value == "loop"
     kernel = assert_emits("odd.swap", np.transpose, [(20, 18)], registry=REGISTRY)
     assert kernel.choice.kind.value == "transpose"
+
+
+def test_arithmetic_of_indices_is_machine_code():
+    """Quotients and remainders of indices, rounded down, go through all passes."""
+    assert_emits(*CASES["index"], registry=REGISTRY, on_host=True)
+
+
+def test_results_have_as_many_elements():
+    """Results of one op with different numbers of elements are refused, and named."""
+    with pytest.raises(AssertionError, match=r"'odd.parts' op: .* gives tensor<8x4xf32> and tensor<8xf32>"):
+        assert_emits("odd.parts", lambda x: (x, x[:, 0]), [(8, 4)], registry=REGISTRY)
 
 
 def test_wrong_bodies_are_found():
