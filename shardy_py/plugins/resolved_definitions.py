@@ -25,6 +25,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.local import Localize
 from shardy_py.ir.types import static_shape
+from shardy_py.plugins.bodies.text import BodyText
 from shardy_py.plugins.guarded_interfaces import (
     guard_cost,
     guard_data_flow,
@@ -125,8 +126,9 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         owner, place = self._owner(name), own.place
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
         indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
+        combined = own.emission.combiner if isinstance(own.emission, BodyText) else None
         if rule is None and own.data_flow is None:
-            rule = elementwise if Elementwise in traits else _rule_of(indexing, traits)
+            rule = elementwise if Elementwise in traits else _rule_of(indexing, traits, combined is not None)
         return ResolvedDefinition(
             traits,
             predicates,
@@ -141,7 +143,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             None if own.emission is None else guard_emission(own.emission, owner=owner, place=place),
             None if own.local is None else guard_local(own.local, owner=owner, place=place),
             own.any_sizes,
-            own.combiner,
+            own.combiner if combined is None or own.combiner is not Combiner.ADD else combined,
             own.initial_of,
             own.sums_collectives,
             owner,
@@ -175,8 +177,16 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         return any(other.partition(".")[0] == space for other in defined)
 
 
-def _rule_of(indexing: IndexingOf | None, traits: frozenset[Trait]) -> Callable[[Op], OpShardingRule | None] | None:
-    """Return the rule function that follows from indexing maps."""
+def _rule_of(
+    indexing: IndexingOf | None, traits: frozenset[Trait], is_combined: bool
+) -> Callable[[Op], OpShardingRule | None] | None:
+    """Return the rule function that follows from indexing maps.
+
+    Args:
+        indexing: The maps.
+        traits: The traits of the ops.
+        is_combined: Whether the scalar body combines what it reads, so that partial results can be combined, too.
+    """
     if indexing is None:
         return None
 
@@ -187,7 +197,8 @@ def _rule_of(indexing: IndexingOf | None, traits: frozenset[Trait]) -> Callable[
             return None
         known = [shape or () for shape in shapes]
         count = len(op.operands)
-        return rule_from_op_maps(found.output_to_input, known[:count], known[count:], sums=Contraction in traits)
+        sums = Contraction in traits or (is_combined and not any(item.constraints for item in found.output_to_input))
+        return rule_from_op_maps(found.output_to_input, known[:count], known[count:], sums=sums)
 
     return rule
 

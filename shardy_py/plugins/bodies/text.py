@@ -14,9 +14,19 @@ from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.graph import Op
 from shardy_py.plugins.bodies.build import build
 from shardy_py.plugins.bodies.calls import FUNCTIONS
+from shardy_py.plugins.bodies.terms import CASTS
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum.text import excerpt
 
 _INDEX = re.compile(r"d\d+")
+_COMBINERS = {
+    "all": Combiner.AND,
+    "any": Combiner.OR,
+    "max": Combiner.MAX,
+    "min": Combiner.MIN,
+    "prod": Combiner.MUL,
+    "sum": Combiner.ADD,
+}
 _EXAMPLE = 'emission="x, y -> x * tanh(y)"'
 _NODES = (
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Starred),
@@ -40,6 +50,12 @@ class BodyText:
     operands: tuple[str, ...] = field(eq=False)
     results: tuple[ast.expr, ...] = field(eq=False, repr=False)
 
+    @property
+    def combiner(self) -> Combiner | None:
+        """The combiner of partial results: of a body whose every result combines elements in the same way."""
+        words = {_reducer(node) for node in self.results}
+        return _COMBINERS.get(words.pop()) if len(words) == 1 else None
+
     def __call__(self, builder: ElementBuilder, op: Op) -> Sequence[Scalar]:
         """Build one element of each result.
 
@@ -47,6 +63,16 @@ class BodyText:
             PluginError: the text does not fit the op.
         """
         return build(self.text, self.operands, self.results, builder, op)
+
+
+def _reducer(node: ast.expr) -> str:
+    """Return the name of the function with which an expression combines elements, behind casts, or ""."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1:
+        return ""
+    name = getattr(node.func, "id", "")
+    if name in CASTS:
+        return _reducer(node.args[0])
+    return "" if isinstance(node.args[0], ast.Starred) else name
 
 
 def parse_body(text: str, *, op: str) -> BodyText:

@@ -6,6 +6,7 @@ import shardy_py as sdy
 from shardy_py.emitters import Fusion, emit
 from shardy_py.errors import PluginError, ShardyError
 from shardy_py.plugins.bodies.combining import neutral
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.testing import make_op
 
 
@@ -141,3 +142,26 @@ def test_rules_follow_from_texts_of_maps():
     dialect.op("odd.matmul", indexing=["(i, j)[k] -> (i, k)", "(i, j)[k] -> (k, j)"], traits=[sdy.Contraction])
     rule = sdy.Registry.of([dialect]).get_sharding_rule(make_op("odd.matmul", [(8, 4), (4, 6)], [(8, 6)]))
     assert str(rule) == "<([i, k], [k, j])->([i, j]) {i=8, j=6, k=4} reduction={k}>"
+
+
+@pytest.mark.parametrize(
+    ("emission", "combiner"),
+    [
+        ("x -> sum(x)", Combiner.ADD),
+        ("x -> bf16(sum(f32(x)))", Combiner.ADD),
+        ("x -> max(x)", Combiner.MAX),
+        ("x -> all(x)", Combiner.AND),
+        ("x -> mean(x)", None),
+        ("x -> sum(x) + 1", None),
+    ],
+)
+def test_bodies_tell_how_to_combine(emission, combiner):
+    """An op whose body combines what it reads reduces along the symbols, by that combiner; others replicate them."""
+    dialect = sdy.Dialect("odd")
+    dialect.op("odd.row", indexing="(i)[k] -> (i, k)", emission=emission)
+    registry = sdy.Registry.of([dialect])
+    op = make_op("odd.row", [(8, 4)], [(8,)])
+    kind = "reduction={j}" if combiner is not None else "need_replication={j}"
+    assert str(registry.get_sharding_rule(op)) == f"<([i, j])->([i]) {{i=8, j=4}} {kind}>"
+    if combiner is not None:
+        assert registry.get_reductions(op).combiners.get(1, Combiner.ADD) is combiner
