@@ -58,6 +58,8 @@ def _program(item: Measurement) -> dict[str, Any]:
         "reference_seconds": item.reference_seconds,
         "ratio": item.ratio,
         "cpu_ratio": item.cpu_ratio,
+        "unverified_seconds": item.unverified_seconds,
+        "unverified_ratio": item.unverified_ratio,
         "stages": item.stages,
         "passes": item.passes,
         "again_share": item.again_share,

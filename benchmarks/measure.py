@@ -1,4 +1,4 @@
-"""Both sides alternately, in one process, on copies of the same module."""
+"""Both sides alternately, in one process, on copies of the same module; the C++ with and without the verifier."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Measurement:
         first: Our first run, which is not among the others: nothing is remembered of a program like it.
         ours: Our runs, in order.
         reference: Those of the C++ passes.
-        unverified: One run of the C++ passes without MLIR's verifier between them, for orientation.
+        unverified: Those of the C++ passes without MLIR's verifier between them.
         difference: Where both results first differ, or "" for equal ones.
         memory: The additional memory of either side.
         again: The times of solving, and of solving again.
@@ -71,7 +71,7 @@ class Measurement:
     first: Run
     ours: tuple[Run, ...]
     reference: tuple[Run, ...]
-    unverified: Run
+    unverified: tuple[Run, ...]
     difference: str = ""
     memory: Memory | None = None
     again: SolvedAgain | None = None
@@ -98,6 +98,17 @@ class Measurement:
         The runs of one alternation follow each other, so that a machine that is slow for a while is so for both.
         """
         return median(ours.seconds / other.seconds for ours, other in zip(self.ours, self.reference, strict=True))
+
+    @property
+    def unverified_seconds(self) -> float:
+        """The median of the C++ passes without the verifier."""
+        return median(run.seconds for run in self.unverified)
+
+    @property
+    def unverified_ratio(self) -> float:
+        """The median over all alternations of ours by the C++ passes without the verifier, by processor time."""
+        pairs = zip(self.ours, self.unverified, strict=True)
+        return median(ours.cpu_seconds / other.cpu_seconds for ours, other in pairs)
 
     @property
     def our_cpu_seconds(self) -> float:
@@ -152,15 +163,15 @@ def measure(program: Program, settings: Settings) -> Measurement | Skipped:
         return Skipped(program.name, f"a run fails: {str(error).splitlines()[0]}")
     first, difference = _first(fresh(), theirs)
     del theirs
-    pairs = _alternate(fresh, settings)
+    ours, reference, unverified = zip(*_alternate(fresh, settings), strict=True)
     return Measurement(
         program.name,
         program.is_file,
         ops,
         first,
-        tuple(ours for ours, _ in pairs),
-        tuple(reference for _, reference in pairs),
-        run_reference(fresh(), verify=False),
+        ours,
+        reference,
+        unverified,
         difference,
         memory,
         solve_again(fresh) if settings.again else None,
@@ -189,10 +200,10 @@ def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
     return run, "" if comparison.equal else str(comparison)
 
 
-def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run]]:
+def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run, Run]]:
     """Return the runs of both sides in turn; of short ones there are more, as they are disturbed more easily."""
-    pairs: list[tuple[Run, Run]] = []
+    rounds: list[tuple[Run, Run, Run]] = []
     begin = perf_counter()
-    while len(pairs) < settings.alternations or (len(pairs) < MANY and perf_counter() - begin < settings.seconds):
-        pairs.append((run_ours(fresh()), run_reference(fresh())))
-    return pairs
+    while len(rounds) < settings.alternations or (len(rounds) < MANY and perf_counter() - begin < settings.seconds):
+        rounds.append((run_ours(fresh()), run_reference(fresh()), run_reference(fresh(), verify=False)))
+    return rounds

@@ -13,19 +13,21 @@ _COLUMNS = (
     "C++",
     "ratio",
     "by CPU",
-    "no verif.",
+    "C++ off",
+    "to off",
     *STAGES,
     "MB",
     "C++ MB",
     "again",
     "equal",
 )
-_WIDTHS = (28, 7, 7, 7, 7, 5, 6, 9, *(max(6, len(stage)) for stage in STAGES), 6, 6, 5, 5)
+_WIDTHS = (28, 7, 7, 7, 7, 5, 6, 7, 6, *(max(6, len(stage)) for stage in STAGES), 6, 6, 5, 5)
 LEGEND = """\
 ours, C++: medians, in ms, as are the stages of ours. ratio: the median over the alternations of one run of ours by the
-one of the C++ after it. first: our first run, which the medians leave out. by CPU: the ratio by processor time. no
-verif.: the C++ passes without MLIR's verifier between them. MB: the most that a run adds to the memory of its process.
-again: solving the compiled problem with another schedule, as a share of ours."""
+one of the C++ after it. first: our first run, which the medians leave out. by CPU: the ratio by processor time. C++
+off: the C++ passes without MLIR's verifier between them; to off: the ratio to these, by processor time. MB: the most
+that a run adds to the memory of its process. again: solving the compiled problem with another schedule, as a share of
+ours."""
 
 
 def head() -> str:
@@ -47,7 +49,8 @@ def row(item: Measurement | Skipped) -> str:
             milliseconds(item.reference_seconds),
             f"{item.ratio:.2f}",
             f"{item.cpu_ratio:.2f}",
-            milliseconds(item.unverified.seconds),
+            milliseconds(item.unverified_seconds),
+            f"{item.unverified_ratio:.2f}",
             *(milliseconds(item.stages[stage]) for stage in STAGES),
             "-" if memory is None else megabytes(memory.ours),
             "-" if memory is None else megabytes(memory.reference),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Literal
 
 from attrs import frozen
@@ -16,6 +17,8 @@ FILE_OPS = 500
 """Programs in files count from so many ops on."""
 SMALL_OPS = (100, 500)
 """Smallest and largest number of ops of small programs."""
+TINY_OPS = 50
+"""Smallest number of ops of the small programs that are compared with the C++ passes without the verifier."""
 
 Verdict = Literal["pass", "FAIL", "not measured"]
 
@@ -57,6 +60,8 @@ def targets(items: Sequence[Measurement], starts: Starts | None, fixed: FixedCos
         _program("GPT 128 layers unrolled", 0.5, large),
         _files(items),
         _small(items),
+        *(_unverified(f"GPT of {layers} layers", 0.7, [item]) for item, layers in ((small, 32), (large, 128))),
+        *_unverified_files(items),
         _one_op(fixed),
         _program("10,000 ops with no two alike", 2.0, distinct),
         _growth(small, large),
@@ -64,6 +69,7 @@ def targets(items: Sequence[Measurement], starts: Starts | None, fixed: FixedCos
         Target("peak additional memory at 128 layers, ours / C++", 1.5, memory.ratio if memory else None),
         _import(starts),
         Target("shardy --help", 400, starts.help_seconds * 1000 if starts else None, "ms"),
+        _command(starts),
         Target("100,000 ops: finishes and is equal", 0, None if huge is None else float(not huge.equal), "failures"),
         _equal(items),
     ]
@@ -98,6 +104,39 @@ def _small(items: Sequence[Measurement]) -> Target:
     above = sum(item.ratio > 1 for item in small)
     note = f"worst of {len(small)}: {worst.name}, {worst.cpu_ratio:.2f} by CPU; {above} above"
     return Target(what, 1.0, worst.ratio, "", note)
+
+
+def _unverified_files(items: Sequence[Measurement]) -> list[Target]:
+    """Return the targets against the C++ passes without the verifier, by the sizes of programs."""
+    large = [item for item in items if item.is_file and item.ops > FILE_OPS]
+    small = [item for item in items if TINY_OPS <= item.ops <= FILE_OPS]
+    what = f"programs in files with more than {FILE_OPS} ops"
+    return [
+        _unverified(f"each of the {what}", 1.3, large),
+        _unverified(f"median of the {what}", 1.0, large, is_median=True),
+        _unverified(f"each program of {TINY_OPS} to {FILE_OPS} ops", 1.5, small),
+    ]
+
+
+def _unverified(what: str, limit: float, items: Sequence[Measurement | None], *, is_median: bool = False) -> Target:
+    """Return a target against the C++ passes without the verifier: on the worst of some programs, or on the median."""
+    what = f"{what}, ours / C++ without verifier, by CPU"
+    found = sorted([(item.unverified_ratio, item.name) for item in items if item is not None])
+    if not found:
+        return Target(what, limit, None)
+    ratio, name = found[-1]
+    above = sum(one > limit for one, _ in found)
+    if is_median:
+        return Target(what, limit, median(one for one, _ in found), "", f"of {len(found)}")
+    return Target(what, limit, ratio, "", f"worst of {len(found)}: {name}; {above} above" if len(found) > 1 else "")
+
+
+def _command(starts: Starts | None) -> Target:
+    what = "shardy propagate FILE, ours / a script with the C++ passes"
+    if starts is None:
+        return Target(what, 1.5, None)
+    note = f"{starts.command_seconds * 1000:.0f} and {starts.script_seconds * 1000:.0f} ms"
+    return Target(what, 1.5, starts.command_seconds / starts.script_seconds, "", note)
 
 
 def _one_op(fixed: FixedCosts | None) -> Target:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import frozen
 
-from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import Options, ProgramInput, ProgramOptions
@@ -18,6 +17,9 @@ from shardy_py.cli.files import read_input
 from shardy_py.cli.mesh import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
 from shardy_py.cli.registry import make_registry
 from shardy_py.plugins.plugin_files import plugin_files
+
+if TYPE_CHECKING:
+    from shardy_py.analysis.session import Session
 
 
 @frozen

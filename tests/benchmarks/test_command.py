@@ -58,7 +58,7 @@ def test_both_sides_run_as_often_as_asked(report: dict[str, Any]) -> None:
     assert program["name"] == "tiny"
     assert program["ops"] == 2 * OPS_PER_BLOCK + 4
     assert program["equal"] is True
-    assert [len(program["runs"][side]) for side in ("ours", "reference")] == [2, 2]
+    assert [len(program["runs"][side]) for side in ("ours", "reference", "unverified")] == [2] * 3
 
 
 def test_short_programs_run_more_often() -> None:
@@ -93,7 +93,7 @@ def test_everything_else_is_measured(report: dict[str, Any]) -> None:
 
 def _measurement(name: str, seconds: float, *, ops: int = 1000, is_file: bool = False) -> Measurement:
     """Return a program for which the C++ passes take a second."""
-    return Measurement(name, is_file, ops, Run(9, 9), (Run(seconds, seconds),), (Run(1, 1),), Run(1, 1))
+    return Measurement(name, is_file, ops, Run(9, 9), (Run(seconds, seconds),), (Run(1, 1),), (Run(1, 0.5),))
 
 
 def _verdict(items: list[Measurement], what: str, starts: Starts | None = None) -> tuple[str, float | None]:
@@ -114,7 +114,22 @@ def test_targets_take_the_right_programs() -> None:
     assert _verdict(items, "in a file") == ("FAIL", 9.0)
     assert _verdict(items, "growth") == ("FAIL", pytest.approx(4.4))
     assert _verdict(items, "no two alike") == ("not measured", None)
-    assert _verdict([], "shardy --help", Starts(0.1, 0.2, 0.4, 0.01)) == ("pass", pytest.approx(400))
+    assert _verdict([], "shardy --help", Starts(0.1, 0.2, 0.4, 0.01, 0.9, 0.3)) == ("pass", pytest.approx(400))
+
+
+def test_targets_without_the_verifier_are_those_of_processor_time() -> None:
+    """Each large program in a file, their median and each small program are compared by processor time."""
+    items = [_measurement(str(ratio), ratio / 2, is_file=True) for ratio in (0.4, 0.8, 2.0)]
+    small = [_measurement("small", 1.0, ops=ops) for ops in (49, 500)]
+    assert _verdict(items + small, "each of the programs in files") == ("FAIL", 2.0)
+    assert _verdict(items + small, "median of the programs in files") == ("pass", 0.8)
+    assert _verdict(small[:1], "50 to 500") == ("not measured", None)
+    assert _verdict(small, "50 to 500") == ("FAIL", 2.0)
+
+
+def test_a_command_is_compared_with_a_script() -> None:
+    """The whole process of ours is divided by that of the C++ passes."""
+    assert _verdict([], "shardy propagate", Starts(0.1, 0.2, 0.4, 0.01, 0.9, 0.3)) == ("FAIL", pytest.approx(3.0))
 
 
 def test_a_ratio_compares_runs_that_follow_each_other() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import astuple, evolve, field, frozen
 
-from shardy_py.analysis.session import Session
 from shardy_py.api.check_plugins import check_given
 from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput, ProgramOptions
@@ -19,6 +18,9 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.plugin_files import PluginFile
+
+if TYPE_CHECKING:
+    from shardy_py.analysis.session import Session
 
 _IN_REGISTRY = frozenset(("plugins", "blocked", "strict_plugins"))
 
@@ -55,6 +57,9 @@ class SessionOptions(ProgramOptions):
             given: The program.
             keep_names: Whether the session keeps the names of values for reports.
         """
+        # Only commands that solve again need sessions, which bring the whole cost model.
+        from shardy_py.analysis.session import Session
+
         return Session.open(**keywords(given), **self.run_options(), keep_names=keep_names)
 
     def run_options(self) -> dict[str, Any]:
