@@ -61,7 +61,9 @@ def make_facts_of(
         if rules and op.id in rules:
             return OpFacts(resolved.traits_of(op), rules[op.id])
         if resolved.contextual:
-            return OpFacts(resolved.traits_of(op), make_rule(op, resolved, options, types))
+            facts = OpFacts(resolved.traits_of(op), make_rule(op, resolved, options, types))
+            # One object for equal facts, so that what is known of their rule is found again.
+            return memory.keep(facts, facts)
         attributes, operands = op.attributes, op.operands
         attributes_key = shared_key(attributes)
         if resolved.rule is None and (attributes_key in bare or RULE_ATTRIBUTE not in attributes):

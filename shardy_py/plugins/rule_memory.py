@@ -18,7 +18,7 @@ _PLAIN = frozenset((bool, int, float, str, RawAttribute, DenseElements, Unit, Te
 
 
 class RuleMemory(dict[Hashable, OpFacts]):
-    """Facts of ops by their names, attributes and types, as values; threads may share it."""
+    """Facts of ops by their names, attributes and types, as values, or by themselves; threads may share it."""
 
     __slots__ = ()
 

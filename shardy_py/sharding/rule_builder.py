@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from operator import index as integer
 from typing import Any, Protocol
 
@@ -276,8 +276,13 @@ def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: i
     >>> str(identity_rule((8, 4), num_operands=2))
     '<([i, j], [i, j])->([i, j]) {i=8, j=4}>'
     """
+    return _identity_rule(tuple(shape), num_operands, num_results)
+
+
+@lru_cache(maxsize=4096)
+def _identity_rule(shape: Shape, num_operands: int, num_results: int) -> OpShardingRule:
     mapping = _one_to_one(len(shape))
-    return OpShardingRule(tuple(shape), (mapping,) * num_operands, (mapping,) * num_results)
+    return OpShardingRule(shape, (mapping,) * num_operands, (mapping,) * num_results)
 
 
 def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
