@@ -397,6 +397,10 @@ class LocalValue:
     sharding: TensorSharding | None
 
 
+class Combined(tuple[Value, ...]):
+    """Results of an op that combined the partial results of devices itself: no collective has to do it."""
+
+
 Localize = Callable[[Op, Shard], Sequence[Value]]
 """Returns the results of an op on one device."""
 

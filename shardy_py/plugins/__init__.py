@@ -41,7 +41,7 @@ from shardy_py.ir.interfaces import (
     UnitedByMlir,
 )
 from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
-from shardy_py.ir.local import Localize, LocalOpInterface, LocalOps, Shard, local_by_types, no_local_form
+from shardy_py.ir.local import Combined, Localize, LocalOpInterface, LocalOps, Shard, local_by_types, no_local_form
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hookspecs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
@@ -64,6 +64,7 @@ __all__ = [
     "Broadcast",
     "Concatenation",
     "DynamicUpdate",
+    "Combined",
     "CombinerOf",
     "ElementBuilder",
     "Emission",

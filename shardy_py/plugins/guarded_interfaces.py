@@ -21,7 +21,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.local import Localize
+from shardy_py.ir.local import Combined, Localize
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.argument_checks import is_written
 from shardy_py.plugins.definition_checks import as_traits
@@ -132,7 +132,7 @@ def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
     results: tuple[Value, ...] = _items(answer, Value, "value")
     if len(results) != len(op.results):
         raise Unfit(f"returned {len(results)} values for {len(op.results)} results", "return one value per result")
-    return results
+    return Combined(results) if isinstance(answer, Combined) else results
 
 
 def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:

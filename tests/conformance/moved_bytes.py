@@ -13,6 +13,9 @@ _CALLED = re.compile(r"(?:body|to_apply|calls|true_computation|false_computation
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'known_trip_count":\{"n":"(\d+)"')
 _GROUPS = re.compile(r"replica_groups=\{\{([\d,]+)\}")
+_MESH_GROUPS = re.compile(r"replica_groups=mesh\[([^\]]*)\].*? \{([^}]*)\}")
+_AXIS_SIZE = re.compile(r"'([^']+)'=(\d+)")
+_AXIS = re.compile(r"'([^']+)'(?::\(\d+\)(\d+))?")
 _IOTA_GROUPS = re.compile(r"replica_groups=\[\d+,(\d+)\]")
 
 
@@ -79,8 +82,7 @@ def _sent(kind: str, size: int, line: str) -> float:
     """Return the bytes that a device sends for a collective, by the size of its result."""
     if kind == "collective-permute":
         return size
-    groups, iota = _GROUPS.search(line), _IOTA_GROUPS.search(line)
-    count = len(groups[1].split(",")) if groups else int(iota[1]) if iota else 2
+    count = _group_size(line)
     factors = {
         "all-reduce": 2 * (count - 1) / count,
         "all-gather": (count - 1) / count,
@@ -88,3 +90,20 @@ def _sent(kind: str, size: int, line: str) -> float:
         "all-to-all": (count - 1) / count,
     }
     return factors[kind] * size
+
+
+def _group_size(line: str) -> int:
+    """Return the number of devices in each group of a collective.
+
+    Raises:
+        ValueError: the groups are in another notation.
+    """
+    groups, iota, mesh = (pattern.search(line) for pattern in (_GROUPS, _IOTA_GROUPS, _MESH_GROUPS))
+    if groups:
+        return len(groups[1].split(","))
+    if iota:
+        return int(iota[1])
+    if mesh:
+        sizes = {name: int(size) for name, size in _AXIS_SIZE.findall(mesh[1])}
+        return prod(int(part or sizes[name]) for name, part in _AXIS.findall(mesh[2]))
+    raise ValueError(f"unknown groups: {line.strip()}")

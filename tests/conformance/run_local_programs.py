@@ -24,6 +24,7 @@ from shardy_py.targets.jax.inputs import random_inputs
 from shardy_py.targets.jax.unsharded import compile_unsharded, has_manual_computations, without_shardings
 from shardy_py.targets.local.replicas import as_replicas
 from shardy_py.targets.local.run_worker import run
+from tests.conformance.plain_reference import with_plain_reductions
 from tests.conformance.run_program import random_results
 
 DEVICES = 16
@@ -70,7 +71,8 @@ def _whole(text: str, result: sdy.Result, inputs: list[Any]) -> list[Any]:
     """Return the results of the program without shardings."""
     if has_manual_computations(result.program) or "manual_computation" in text:
         return [np.asarray(value) for value in compile_unsharded(text, semantics=result.registry)(*inputs)]
-    return [parts[0] for parts in run(as_replicas(without_shardings(text)), 1, [array[None] for array in inputs])]
+    plain = as_replicas(without_shardings(with_plain_reductions(text)))
+    return [parts[0] for parts in run(plain, 1, [array[None] for array in inputs])]
 
 
 def main() -> None:

@@ -31,8 +31,11 @@ from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
 
 FUNCTION, CALL, RETURN = "func.func", "func.call", "func.return"
-_FORWARDING = frozenset(("sdy.propagation_barrier", "sdy.data_flow_edge", "sdy.func_data_flow_edge"))
+_BARRIER = "sdy.propagation_barrier"
+_FORWARDING = frozenset((_BARRIER, "sdy.data_flow_edge", "sdy.func_data_flow_edge"))
 _RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
+_KNOWING = _RESHARDS | COLLECTIVES
+"""The ops that are made for the sharding that their operand has by itself."""
 _CONSTANT = "sdy.constant"
 _ERASED = frozenset(("sdy.sharding_group",))
 
@@ -133,6 +136,11 @@ class Converter:
             self._inline(op, emit)
             return
         if op.name in (*_FORWARDING, *_RESHARDS) and self._changes_nothing(op):
+            self._map(op.results, [self._local[op.operands[0].id]])
+            return
+        if op.name == _BARRIER and not any(user.name in _KNOWING for user in op.results[0].users):
+            # Ops behind a barrier were resharded as if it were not there.
+            self._shardings[op.results[0].id] = self._sharding(op.operands[0])
             self._map(op.results, [self._local[op.operands[0].id]])
             return
         self._set_target_shardings(op)

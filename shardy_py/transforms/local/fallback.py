@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from attrs import define, evolve, field, frozen
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Elementwise
-from shardy_py.ir.local import CannotLocalize, Shard, no_local_form
+from shardy_py.ir.local import CannotLocalize, Combined, Shard, no_local_form
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
@@ -70,7 +71,7 @@ class Fallback:
             return Outcome(shard.copy())
         last = shard.emit.block.last
         try:
-            return Outcome(self._local(op, shard, rule, form))
+            return self._local(op, shard, rule, form)
         except CannotLocalize as error:
             if not self.gathers:
                 raise
@@ -89,10 +90,16 @@ class Fallback:
             return value
         if not self.gathers:
             raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
-        self._warn(shard.op, f"an operand is {before or 'whole'} and goes on as {after or 'whole'}", "whole")
+        reason = f"an operand is {before or 'whole'} and goes on as {after or 'whole'}"
+        self._warn(shard.op, reason, "along the dimensions concerned")
+        common = _common(before, after)
+        shape, one_by_one = shard.op.operands[number].shape, self.options.per_dim_all_gather
         if before is not None:
-            value = self._gather(shard, number, None)
-        return value if after is None else shard.own_part(value, after)
+            change = Change.between(shard, shape, before, common)
+            value = gather(shard, value, change, _minor(before, common), one_by_one=one_by_one)
+        if after is None:
+            return value
+        return slice_shard(shard, value, Change.between(shard, shape, common, after), _minor(after, common))
 
     def _check_gathered(self, op: Op) -> None:
         """Name an op whose operands were gathered before, as nothing says how it runs on shards.
@@ -107,16 +114,23 @@ class Fallback:
                 raise no_local_form(reason)
             self._warn(op, reason, "whole")
 
-    def _local(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> Sequence[Value]:
+    def _local(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> Outcome:
         """Return the results of an op on its shards.
 
         Raises:
             CannotLocalize: it has no local form.
         """
         self._check(op, shard, rule, form)
-        if rule is not None:
-            shard = without_padding(op, shard, rule)
-        return form(op, shard) if form is not None else shard.copy()
+        if rule is None:
+            return Outcome(form(op, shard) if form is not None else shard.copy())
+        partial = reduced_axes(shard, rule)
+        masked = without_padding(op, shard, rule, has_form=form is not None)
+        results = form(op, masked) if form is not None else masked.copy()
+        if isinstance(results, Combined):
+            return Outcome(results, tuple(partial))
+        if partial and not self.trust_shardings:
+            _check_reductions(op, shard, rule, starts_once=form is not None)
+        return Outcome(results)
 
     def _check(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> None:
         """Check that an op can run on shards as far as its rule and its attributes tell.
@@ -134,14 +148,12 @@ class Fallback:
             return
         if disagreeing_factors(shard, rule, has_form=form is not None):
             raise no_local_form("its tensors are not sharded as its rule asks for")
-        if reduced_axes(shard, rule):
-            _check_reductions(op, shard, rule, starts_once=form is not None)
 
     def _gathered(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None, reason: str) -> Outcome:
         """Return the results of an op some or all of whose operands are gathered first."""
         partial = [] if rule is None else reduced_axes(shard, rule)
         if rule is not None:
-            outcome = self._gathered_in_part(op, shard, rule, form, partial)
+            outcome = self._gathered_in_part(op, shard, rule, form)
             if outcome is not None:
                 self._warn(op, reason, "along the dimensions concerned")
                 return outcome
@@ -149,9 +161,7 @@ class Fallback:
         whole = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
         return Outcome(self._sliced(shard, whole, whole.copy()), tuple(partial))
 
-    def _gathered_in_part(
-        self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None, partial: Sequence[AxisRef]
-    ) -> Outcome | None:
+    def _gathered_in_part(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Outcome | None:
         """Return the results of an op that runs on shards once the dimensions that disagree are whole, or None."""
         factors = disagreeing_factors(shard, rule)
         if not factors or any(factor in rule.reduction_factors for factor in factors):
@@ -167,7 +177,8 @@ class Fallback:
         ]
         try:
             part = _resharded(shard, operands, results, self._gather)
-            return Outcome(self._sliced(shard, part, self._local(op, part, rule, form)))
+            found = self._local(op, part, rule, form)
+            return Outcome(self._sliced(shard, part, found.results), found.complete)
         except CannotLocalize:
             shard.emit.erase_after(last)
             return None
@@ -177,6 +188,9 @@ class Fallback:
         value, sharding = shard.operands[number], shard.operand_shardings[number]
         if sharding is None or not isinstance(value.type, TensorType):
             return value
+        wider = _before_slice(shard, shard.op.operands[number], kept)
+        if wider is not None:
+            return wider
         change = Change.between(shard, shard.op.operands[number].shape, sharding, kept)
         one_by_one = self.options.per_dim_all_gather
         return gather(shard, value, change, _lost(sharding, kept), one_by_one=one_by_one)
@@ -204,9 +218,41 @@ def _same_parts(shard: Shard, before: TensorSharding | None, after: TensorShardi
     return all(_parts(shard, before, dim) == _parts(shard, after, dim) for dim in range(rank))
 
 
+def _before_slice(shard: Shard, value: Value, kept: TensorSharding | None) -> Value | None:
+    """Return the wanted parts of what a value was sliced from, where the device has them, or None."""
+    made = value.defining_op
+    known = shard.local_of(made.operands[0]) if made is not None and made.name == "sdy.all_slice" else None
+    if made is None or known is None:
+        return None
+    wider, sharding = known
+    columns = [(_parts(shard, sharding, dim), _parts(shard, kept, dim)) for dim in range(len(value.shape))]
+    if any(own is not None and own != wanted for own, wanted in columns):
+        return _before_slice(shard, made.operands[0], kept)
+    if kept is None or all(own == wanted for own, wanted in columns):
+        return wider
+    return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, kept), _lost(kept, sharding))
+
+
 def _parts(shard: Shard, sharding: TensorSharding | None, dim: int) -> list[int] | None:
     """Return the part of a dimension that each device has, None where it is not cut."""
     return None if sharding is None or shard.parts(sharding, dim) == 1 else shard.positions(sharding, dim)
+
+
+def _common(before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
+    """Return the sharding along the major axes that two shardings share in each dimension."""
+    if before is None or after is None:
+        return None
+    dims = []
+    for one, other in zip(before.dim_shardings, after.dim_shardings, strict=True):
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one.axes, other.axes, strict=False))
+        dims.append(type(one)(tuple(axis for axis, _ in pairs)))
+    return TensorSharding(before.mesh, tuple(dims))
+
+
+def _minor(sharding: TensorSharding, major: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
+    """Return, per dimension, the axes of a sharding behind those of another one, with which it begins."""
+    counts = [0 if major is None else len(major.dim_shardings[dim].axes) for dim in range(sharding.rank)]
+    return [tuple(dim.axes[count:]) for dim, count in zip(sharding.dim_shardings, counts, strict=True)]
 
 
 def _is_sharded(shard: Shard) -> bool:

@@ -12,7 +12,7 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
 
-def without_padding(op: Op, shard: Shard, rule: OpShardingRule) -> Shard:
+def without_padding(op: Op, shard: Shard, rule: OpShardingRule, *, has_form: bool = False) -> Shard:
     """Return an op on operands whose padding along reduced dimensions holds neutral values.
 
     The neutral value is that of the factor's combiner: zeros where partial results are added, for all operands, so that
@@ -22,6 +22,7 @@ def without_padding(op: Op, shard: Shard, rule: OpShardingRule) -> Shard:
         op: The op of the global program.
         shard: The op with its operands on the device.
         rule: Its rule.
+        has_form: Whether the op has a form of its own: then it sees itself to factors without a combiner.
 
     Raises:
         CannotLocalize: there is no neutral value.
@@ -32,7 +33,7 @@ def without_padding(op: Op, shard: Shard, rule: OpShardingRule) -> Shard:
         padded = shard.padded_dims(number) if mapping else []
         for factor in rule.reduction_factors:
             dims = [dim for dim in padded if factor in mapping[dim]]
-            if dims:
+            if dims and (combiners.get(factor) is not None or not has_form):
                 masked = evolve(shard, operands=operands)
                 operands[number] = masked.masked(number, dims, _neutral(masked, number, combiners.get(factor)))
     return evolve(shard, operands=operands)

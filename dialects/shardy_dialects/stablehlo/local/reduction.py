@@ -11,9 +11,10 @@ from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.ops import COMBINING
 from shardy_dialects.stablehlo.local.texts import array
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.local import Combined, Shard, no_local_form
 from shardy_py.ir.types import tensor
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.shard_positions import replica_groups
 
 NEUTRAL = {Combiner.ADD: 0, Combiner.MUL: 1}
 """The neutral values of the combiners for which it matters how often a value counts."""
@@ -27,8 +28,10 @@ def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
     """
     shard.check_kinds()
     is_first, combiner = _first_positions(op, shard), region_combiner(op)
-    if combiner is None or all(is_first):
+    if all(is_first):
         return shard.copy()
+    if combiner is None or (_is_bitwise(op, combiner) and not shard.is_resolved):
+        return _reduced_again(op, shard)
     count = len(op.results)
     operands = list(shard.operands)
     later: dict[int, Value] = {}
@@ -41,6 +44,33 @@ def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
     for number, initial in later.items():
         results[number] = _combined(shard, results[number], initial, combiner)
     return results
+
+
+def _reduced_again(op: Op, shard: Shard) -> Combined:
+    """Return the reduction of what the shards are reduced to, as for the largest element and its place.
+
+    Initial values count several times, as any order of a reduction may have it; they hold the place of padding, too.
+    """
+    count, sharding, dims = len(op.results), shard.operand_shardings[0], op.attributes["dimensions"]
+    if sharding is None or shard.is_resolved:
+        raise no_local_form("its partial results cannot be combined by one collective per result")
+    initial = shard.operands[count:]
+    operands = [shard.masked(number, dims, initial[number]) for number in range(count)]
+    axes = [axis for dim in dims for axis in sharding.of_dimension(dim).axes]
+    groups = replica_groups(shard.mesh(sharding), axes)
+    gathered = []
+    for partial in evolve(shard, operands=[*operands, *initial]).copy():
+        row = shard.ops.reshape(shard.emit, partial, (1, *partial.shape))
+        gathered.append(shard.ops.all_gather(shard.emit, row, 0, groups))
+    types = [shard.result_type(number) for number in range(count)]
+    again = shard.emit.op_like(op, [*gathered, *initial], types, {"dimensions": (0,)}, shard.regions())
+    return Combined(again.results)
+
+
+def _is_bitwise(op: Op, combiner: Combiner) -> bool:
+    """Return whether integers combine bit by bit, which no collective of XLA does."""
+    types = (getattr(value.type, "element_type", "") for value in op.results)
+    return combiner in (Combiner.AND, Combiner.OR) and any(type_ != "i1" for type_ in types)
 
 
 def _is_neutral(value: Value, combiner: Combiner) -> bool:

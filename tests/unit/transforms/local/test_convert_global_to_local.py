@@ -260,6 +260,19 @@ def test_initial_values_count_where_shards_have_one_element(op: str) -> None:
     assert compare(text, numbers(4), np.float32(5)) == []
 
 
+def test_barriers_move_nothing() -> None:
+    """Behind a barrier a tensor is sharded as before it, and what the barrier kept back is not gathered."""
+    barrier = "allowed_direction=BACKWARD {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}]>]>}"
+    cut = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>}'
+    body = f"""func.func @main(%a: tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{}}]>}}) ->
+        (tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{}}]>}}) {{
+      %0 = sdy.propagation_barrier %a {barrier} : tensor<8x16xf32>
+      %1 = stablehlo.negate %0 {cut} : tensor<8x16xf32>
+      return %1 : tensor<8x16xf32>
+    }}"""
+    assert "all_gather" not in convert(body, trust_shardings=False, gather_unsupported_ops=True)
+
+
 def test_generic_ops_make_no_parts_of_results() -> None:
     """An op whose result is sharded along a factor that no operand has is made whole, and then cut."""
     text = (
