@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.targets.jax.host import use_devices
+from shardy_py.targets.jax.kernels import register_kernels
 
 
 def run(bytecode: bytes, count: int, shards: Sequence[Any]) -> list[Any]:
@@ -24,6 +25,7 @@ def run(bytecode: bytes, count: int, shards: Sequence[Any]) -> list[Any]:
     from jaxlib import xla_client
 
     jax.config.update("jax_enable_x64", True)
+    register_kernels()
     devices = jax.devices()[:count]
     options = xla_client.CompileOptions()
     build = options.executable_build_options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field
 
@@ -25,8 +25,10 @@ from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.local.agreement import reduced_axes
 from shardy_py.transforms.local.collectives import COLLECTIVES, CollectiveConverter, CollectiveOptions
 from shardy_py.transforms.local.fallback import Fallback
+from shardy_py.transforms.local.look_ups import look_up, may_wait
 from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
 
@@ -66,6 +68,7 @@ class Converter:
     _meshes: Mapping[str, Mesh] = field(init=False)
     _local: dict[int, Value] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
+    _waiting: dict[int, Op] = field(factory=dict, init=False)
     _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
     _arguments: dict[str, dict[int, TensorSharding | None]] = field(factory=dict, init=False)
     _results: dict[str, list[TensorSharding | None]] = field(factory=dict, init=False)
@@ -143,12 +146,39 @@ class Converter:
             self._shardings[op.results[0].id] = self._sharding(op.operands[0])
             self._map(op.results, [self._local[op.operands[0].id]])
             return
+        if may_wait(op) and self._has_form(op.results[0].users):
+            self._waiting[op.results[0].id] = op
+            return
         self._set_target_shardings(op)
         if op.name == CALL:
             self._set_call_shardings(op)
+        results = self._looked_up(op, emit)
         shard = self._shard(op, emit)
-        self._map(op.results, self._results_of(op, shard))
+        self._map(op.results, self._results_of(op, shard) if results is None else results)
         self._fill_padding(op.results, shard)
+
+    def _has_form(self, ops: Iterable[Op]) -> bool:
+        """Return whether all of some ops have local forms of their own, and shardings are not taken as they are."""
+        return not self.fallback.trust_shardings and all(self._form_of(op) is not None for op in ops)
+
+    def _looked_up(self, op: Op, emit: LocalEmitter) -> Sequence[Value] | None:
+        """Return the results of an op on the parts of an operand; otherwise None, and the operand is gathered now."""
+        gathering = self._waiting.pop(op.operands[0].id, None) if op.operands else None
+        if gathering is None:
+            return None
+        source = self._shard(gathering, emit)
+        whole = gathering.results[0]
+        # The parts stand for the whole operand until it is known whether that is needed.
+        self._local[whole.id] = source.operands[0]
+        shard = self._shard(op, emit)
+        found = look_up(op, shard, source, self._form_of(op))
+        if found is None:
+            self._map(gathering.results, self._results_of(gathering, source))
+            return None
+        rule = self.semantics.get_sharding_rule(op)
+        if rule is not None:
+            self._complete.update((value.id, tuple(reduced_axes(shard, rule))) for value in op.results)
+        return found
 
     def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
         try:

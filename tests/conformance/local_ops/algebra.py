@@ -5,11 +5,7 @@ from __future__ import annotations
 from tests.conformance.local_ops.case import Case
 
 SOLVE = "left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>"
-CHOLESKY = """call_target_name = "lapack_spotrf_ffi", api_version = 4 : i32, backend_config = {uplo = 76 : ui8},
-  sdy.sharding_rule = #sdy.op_sharding_rule<([b, i, j])->([b, k, l], [b]) {b=9, i=3, j=3, k=3, l=3}
-    need_replication={i, j, k, l}, custom>,
-  operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>],
-  result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<0> : tensor<1xindex>]"""
+TOP_K = 'call_target_name = "mhlo.topk", mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64'
 
 
 def transformed(kind: str, length: str, operand: str, result: str) -> Case:
@@ -25,5 +21,5 @@ CASES = [
     transformed("IRFFT", "15", "9x8xcomplex<f32>", "9x15xf32"),
     Case("stablehlo.triangular_solve", ["9x3x3xf32", "9x3x15xf32"], ["9x3x15xf32"], SOLVE),
     Case("stablehlo.cholesky", ["9x3x3xf32"], ["9x3x3xf32"], "lower = true"),
-    Case("stablehlo.custom_call", ["9x3x3xf32"], ["9x3x3xf32", "9xi32"], CHOLESKY),
+    Case("stablehlo.custom_call", ["9x15xf32"], ["9x3xf32", "9x3xi32"], TOP_K),
 ]

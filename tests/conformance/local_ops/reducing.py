@@ -87,7 +87,6 @@ CASES = [
         given={2: "0xFF800000", 3: "0"},
         high=9,
     ),
-    Case(REDUCE, ["9x15xf32", "f32"], ["9xf32"], over("1"), body("subtract"), given={1: "0.0"}),
     Case(
         "stablehlo.reduce_window",
         ["9x15xf32", "f32"],

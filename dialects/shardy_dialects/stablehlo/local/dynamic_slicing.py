@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
 from shardy_dialects.stablehlo.local.indices import clamped, is_inside, on_device
+from shardy_dialects.stablehlo.local.looking_up import place_among_zeros, summed, with_zeros_around
 from shardy_dialects.stablehlo.local.reduction import splat_of
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer
@@ -15,13 +16,30 @@ from shardy_py.ir.types import tensor
 
 
 def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return a dynamic slice that takes sharded dimensions whole; their starts are 0 whatever they hold."""
-    sizes = list(op.attributes["slice_sizes"])
+    """Return a dynamic slice: of sharded dimensions all that the device has, or what it has of the slice.
+
+    The start of a dimension that is taken whole is 0, whatever it holds.
+    """
+    sizes, sharding, result = list(op.attributes["slice_sizes"]), shard.operand_shardings[0], shard.result_shardings[0]
+    cuts = []
     for dim in cut_dims(shard):
-        if sizes[dim] != op.operands[0].shape[dim]:
-            raise no_local_form(f"dimension {dim} is sharded and not taken whole")
-        sizes[dim] = shard.operands[0].shape[dim]
-    return shard.copy(slice_sizes=tuple(sizes))
+        if sizes[dim] == op.operands[0].shape[dim] and shard.parts(sharding, dim) == shard.parts(result, dim):
+            sizes[dim] = shard.operands[0].shape[dim]
+        elif sharding is not None and shard.parts(result, dim) == 1:
+            cuts.append(Cut(shard, sharding, dim))
+        else:
+            raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
+    return _looked_up(op, shard, cuts, sizes) if cuts else shard.copy(slice_sizes=tuple(sizes))
+
+
+def _looked_up(op: Op, shard: Shard, cuts: Sequence[Cut], sizes: Sequence[int]) -> Sequence[Value]:
+    """Return a slice along sharded dimensions."""
+    writer = Writer(shard.emit, shard.ops)
+    value, starts = shard.operands[0], [writer.convert(start, "i64") for start in shard.operands[1:]]
+    for cut in cuts:
+        value = with_zeros_around(shard, writer, value, cut.dim, sizes[cut.dim])
+        starts[cut.dim] = place_among_zeros(writer, starts[cut.dim], cut, sizes[cut.dim])
+    return summed(shard, shard.ops.dynamic_slice(shard.emit, value, starts, sizes), cuts)
 
 
 def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.attributes import DimensionNumbers, parse_dimension_numbers
 from shardy_dialects.stablehlo.local.indices import IndexVectors, clamped, is_inside, on_device
+from shardy_dialects.stablehlo.local.looking_up import place_among_zeros, summed, with_zeros_around
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, resized
 from shardy_py.ir.graph import Op, Value
@@ -20,10 +21,12 @@ def localize_gather(op: Op, shard: Shard) -> Sequence[Value]:
     """Return a gather from the part of the device."""
     numbers = parse_dimension_numbers(str(op.attributes["dimension_numbers"]))
     sizes = list(op.attributes["slice_sizes"])
-    looked_up = []
+    looked_up, windows = [], []
     sharding = shard.operand_shardings[0]
     for dim in shard.sharded_dims(sharding):
-        if sizes[dim] == op.operands[0].shape[dim] and sizes[dim] > 1:
+        if sharding is not None and sizes[dim] > 1 and _is_whole(shard, numbers, dim):
+            windows.append(Cut(shard, sharding, dim))
+        elif sizes[dim] == op.operands[0].shape[dim] and sizes[dim] > 1:
             sizes[dim] = shard.operands[0].shape[dim]
         elif dim in numbers.dims("operand_batching_dims"):
             continue
@@ -33,9 +36,37 @@ def localize_gather(op: Op, shard: Shard) -> Sequence[Value]:
             raise no_local_form(
                 f"dimension {dim} of the operand is sharded, and slices of {sizes[dim]} are taken of it"
             )
+    if windows:
+        return _summed_windows(op, shard, numbers, [*looked_up, *windows], sizes)
     if not looked_up:
         return shard.copy(slice_sizes=tuple(sizes))
     return [_masked_gather(op, shard, numbers, looked_up, sizes)]
+
+
+def _is_whole(shard: Shard, numbers: DimensionNumbers, dim: int) -> bool:
+    """Return whether the dimension of the result that a sharded dimension of the operand becomes is whole."""
+    dropped = (*numbers.dims("collapsed_slice_dims"), *numbers.dims("operand_batching_dims"))
+    kept = [number for number in range(len(shard.op.operands[0].shape)) if number not in dropped]
+    return dim in kept and shard.parts(shard.result_shardings[0], numbers.dims("offset_dims")[kept.index(dim)]) == 1
+
+
+def _summed_windows(
+    op: Op, shard: Shard, numbers: DimensionNumbers, cuts: Sequence[Cut], sizes: Sequence[int]
+) -> Sequence[Value]:
+    """Return a gather of several elements along sharded dimensions, which is the sum of what the devices have."""
+    writer = Writer(shard.emit, shard.ops)
+    indices = IndexVectors(shard.operands[1], numbers.number("index_vector_dim"), numbers.dims("start_index_map"))
+    value, places = shard.operands[0], {}
+    for cut in cuts:
+        if cut.dim not in indices.dims:
+            raise no_local_form(f"dimension {cut.dim} of the operand is sharded, and no index moves along it")
+        number = indices.dims.index(cut.dim)
+        value = with_zeros_around(shard, writer, value, cut.dim, sizes[cut.dim])
+        places[number] = place_among_zeros(writer, indices.component(writer, number), cut, sizes[cut.dim])
+    operands = [value, indices.with_components(writer, places).value]
+    types = [shard.result_type()]
+    found = shard.emit.op_like(op, operands, types, {"slice_sizes": tuple(sizes)}).result
+    return summed(shard, found, cuts)
 
 
 def _masked_gather(op: Op, shard: Shard, numbers: DimensionNumbers, cuts: Sequence[Cut], sizes: Sequence[int]) -> Value:
@@ -75,4 +106,23 @@ def _masked_gather(op: Op, shard: Shard, numbers: DimensionNumbers, cuts: Sequen
     return shard.emit.op("stablehlo.select", [mask, found, rest], [found.type]).result
 
 
-FORMS = {"stablehlo.gather": localize_gather}
+def localize_torch_index_select(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the rows that the device has, and zeros for the others."""
+    dim, batch = int(op.attributes["dim"]), int(op.attributes["batch_dims"])
+    sharding = shard.operand_shardings[0]
+    if sharding is None or dim not in shard.sharded_dims(sharding):
+        return shard.copy()
+    writer, part = Writer(shard.emit, shard.ops), shard.operands[0].shape[dim]
+    place = on_device(writer, writer.convert(shard.operands[1], "i64"), Cut(shard, sharding, dim), part)
+    rows = clamped(writer, place, part - 1)
+    found = shard.emit.op_like(op, [shard.operands[0], rows], [shard.result_type()]).result
+    dims = [number if number < batch else dim + number - batch for number in range(len(place.shape))]
+    mask = writer.spread(is_inside(writer, place, part), tensor(*found.shape, dtype="i1"), dims)
+    rest = writer.spread(writer.zero_like(found), resized(found, {}))
+    return [shard.emit.op("stablehlo.select", [mask, found, rest], [found.type]).result]
+
+
+FORMS = {
+    "stablehlo.gather": localize_gather,
+    "stablehlo.torch_index_select": localize_torch_index_select,
+}
