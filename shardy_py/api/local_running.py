@@ -8,12 +8,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.result import Result
-from shardy_py.api.running import RunReport, make_line
-from shardy_py.api.source import read_program
-from shardy_py.frontends.select import frontend_of
+from shardy_py.api.running import RunReport, given_arrays, read_native, result_lines
 
 if TYPE_CHECKING:
-    from shardy_py.targets.jax.deviations import Deviation
     from shardy_py.targets.local import LocalProgram
 
 
@@ -41,33 +38,22 @@ def run_local(
         OptionError: the inputs do not fit.
         WorkerError: XLA refuses the program.
     """
-    from shardy_py.targets.jax.deviations import compare_results
-    from shardy_py.targets.jax.inputs import random_inputs
-    from shardy_py.targets.jax.npz import read_inputs
     from shardy_py.targets.jax.unsharded import has_manual_computations
     from shardy_py.targets.local.child import run_whole
 
-    if inputs is None:
-        given = random_inputs(result.program, result.main, seed=seed)
-    else:
-        types = [port.type for port in local.arguments]
-        given = read_inputs(inputs, types) if isinstance(inputs, Path) else list(inputs)
+    given = given_arrays(result, [port.type for port in local.arguments], inputs, seed=seed)
     start = perf_counter()
     arrays = local.run(*given)
     seconds = perf_counter() - start
-    differences: Sequence[Deviation | None] = [None] * len(arrays)
+    wanted: Sequence[Any] | None = None
     notes: tuple[str, ...] = ()
     compared_with = ""
     if source is not None:
-        program = read_program(source, result.registry)
+        program, native = read_native(source, result)
         if has_manual_computations(program):
             notes = ("the program has manual computations, which one device cannot run: it is not compared",)
         else:
-            native = frontend_of(program).to_mlir(frontend_of(program).write_back(program))
-            differences = compare_results(arrays, run_whole(native, given), tolerance=tolerance)
-            compared_with = "one device, without shardings"
-    lines = [
-        make_line(result, number, str(port.type), str(port.sharding or ""), array, difference)
-        for number, (port, array, difference) in enumerate(zip(local.results, arrays, differences, strict=True))
-    ]
-    return RunReport(local.device_count, "cpu", tuple(lines), seconds, compared_with, tuple(arrays), notes)
+            wanted, compared_with = run_whole(native, given), "one device, without shardings"
+    shown = [(str(port.type), str(port.sharding or "")) for port in local.results]
+    lines = result_lines(result, shown, arrays, wanted, tolerance=tolerance)
+    return RunReport(local.device_count, "cpu", lines, seconds, compared_with, tuple(arrays), notes)

@@ -12,6 +12,7 @@ from attrs import frozen
 from shardy_py.api.result import Result
 from shardy_py.api.source import read_program
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph import Program
 
 if TYPE_CHECKING:
     from shardy_py.targets.jax.compiled import CompiledModule
@@ -95,35 +96,62 @@ def run_result(
         UnsupportedError: XLA refuses the module, or inputs cannot be made up for it.
         OptionError: there are too few devices, or the inputs do not fit.
     """
-    from shardy_py.targets.jax.deviations import compare_results
-    from shardy_py.targets.jax.inputs import random_inputs
-    from shardy_py.targets.jax.npz import read_inputs
-
     compiled = result.to_jax()
-    if inputs is None:
-        given = random_inputs(result.program, result.main, seed=seed)
-    else:
-        given = read_inputs(inputs, compiled.in_types) if isinstance(inputs, Path) else list(inputs)
+    given = given_arrays(result, compiled.in_types, inputs, seed=seed)
     arrays, seconds = _run(compiled, given)
-    differences: Sequence[Deviation | None] = [None] * len(arrays)
-    compared_with = ""
+    wanted, compared_with = None, ""
     if source is not None:
         whole, compared_with = _compile_unsharded(source, result)
-        differences = compare_results(arrays, _run(whole, given)[0], tolerance=tolerance)
+        wanted = _run(whole, given)[0]
     devices = sorted(_devices(compiled), key=lambda device: device.id)
-    lines = [
-        make_line(result, number, str(compiled.out_types[number]), _spec_text(compiled, number), array, difference)
-        for number, (array, difference) in enumerate(zip(arrays, differences, strict=True))
-    ]
     return RunReport(
         devices=len(devices),
         platform=devices[0].platform if devices else "",
-        results=tuple(lines),
+        results=result_lines(
+            result,
+            [(str(type_), _spec_text(compiled, number)) for number, type_ in enumerate(compiled.out_types)],
+            arrays,
+            wanted,
+            tolerance=tolerance,
+        ),
         seconds=seconds,
         compared_with=compared_with,
         arrays=tuple(arrays),
         notes=tuple(_notes(result)) if compared_with else (),
     )
+
+
+def given_arrays(result: Result, types: Sequence[Any], inputs: Path | Sequence[Any] | None, *, seed: int) -> list[Any]:
+    """Return the arguments of a run.
+
+    Args:
+        result: The propagated program.
+        types: The dtypes and shapes of its arguments.
+        inputs: The arrays, or the ``.npz`` file with them; None for random ones.
+        seed: The seed of random ones.
+
+    Raises:
+        UnsupportedError: inputs cannot be made up for the program.
+        OptionError: they do not fit.
+    """
+    from shardy_py.targets.jax.inputs import random_inputs
+    from shardy_py.targets.jax.npz import read_inputs
+
+    if inputs is None:
+        return list(random_inputs(result.program, result.main, seed=seed))
+    return list(read_inputs(inputs, types) if isinstance(inputs, Path) else inputs)
+
+
+def read_native(source: Any, result: Result) -> tuple[Program, Any]:
+    """Return the program that a run is compared with, and it as MLIR.
+
+    Args:
+        source: The program as it was given.
+        result: The propagated program.
+    """
+    program = read_program(source, result.registry)
+    frontend = frontend_of(program)
+    return program, frontend.to_mlir(frontend.write_back(program))
 
 
 def _notes(result: Result) -> Iterator[str]:
@@ -147,8 +175,7 @@ def _run(compiled: CompiledModule, inputs: Sequence[Any]) -> tuple[list[Any], fl
 def _compile_unsharded(source: Any, result: Result) -> tuple[CompiledModule, str]:
     from shardy_py.targets.jax.unsharded import compile_unsharded, has_manual_computations
 
-    program = read_program(source, result.registry)
-    native = frontend_of(program).to_mlir(frontend_of(program).write_back(program))
+    program, native = read_native(source, result)
     compiled = compile_unsharded(native, semantics=result.registry)
     if has_manual_computations(program):
         return compiled, "the same devices, with nothing sharded but the manual computations"
@@ -164,19 +191,37 @@ def _spec_text(compiled: CompiledModule, number: int) -> str:
     return "" if not any(spec) else str(tuple(spec))
 
 
-def make_line(
-    result: Result, number: int, type_: str, sharding: str, array: Any, difference: Deviation | None
-) -> ResultLine:
-    """Return what a report says of one result.
+def result_lines(
+    result: Result,
+    shown: Sequence[tuple[str, str]],
+    arrays: Sequence[Any],
+    wanted: Sequence[Any] | None,
+    *,
+    tolerance: float | None,
+) -> tuple[ResultLine, ...]:
+    """Return what a report says of the results, which are compared with others.
 
     Args:
         result: The propagated program.
-        number: The number of the result.
-        type_: Its dtype and shape.
-        sharding: Its sharding, or "".
-        array: The result itself.
-        difference: How far it is from the run it was compared with; None without one.
+        shown: The type and the sharding of each result, as text.
+        arrays: The results.
+        wanted: The results of another run; None for no comparison.
+        tolerance: The largest relative difference of floats; by default it depends on the dtype.
     """
+    from shardy_py.targets.jax.deviations import compare_results
+
+    differences: Sequence[Deviation | None] = [None] * len(arrays)
+    if wanted is not None:
+        differences = compare_results(arrays, wanted, tolerance=tolerance)
+    return tuple(
+        _line(result, number, type_, sharding, array, difference)
+        for number, ((type_, sharding), array, difference) in enumerate(zip(shown, arrays, differences, strict=True))
+    )
+
+
+def _line(
+    result: Result, number: int, type_: str, sharding: str, array: Any, difference: Deviation | None
+) -> ResultLine:
     import numpy
 
     wide = numpy.abs(array.astype("complex128" if array.dtype.kind == "c" else "float64"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -13,13 +12,12 @@ from shardy_py.api.memory import report_memory
 from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
-from shardy_py.cli.run import RANDOM
+from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.report.local import local_json, print_local
 from shardy_py.report.memory import print_memory
-from shardy_py.report.running import print_run, run_json
 from shardy_py.targets.local import LocalProgram
 from shardy_py.transforms.local.options import LocalOptions
 
@@ -83,15 +81,7 @@ def _run(
     from shardy_py.api.local_running import run_local
     from shardy_py.targets.jax.npz import outputs_file
 
-    path = None if inputs == RANDOM else Path(inputs)
-    if path is not None and not path.is_file():
-        message = f"--inputs {inputs}: there is no such file"
-        raise OptionError(Diagnostic("no-inputs", message, hint="give --inputs random, or a file of numpy.savez"))
-    report = run_local(result, local, source, inputs=path, seed=seed, tolerance=tolerance)
+    report = run_local(result, local, source, inputs=inputs_path(inputs), seed=seed, tolerance=tolerance)
     if outputs is not None:
         write_atomically(outputs, outputs_file(report.arrays))
-    if as_json:
-        click.echo(run_json(report))
-    else:
-        print_run(report, file=sys.stdout)
-    return 0 if report.is_within else 1
+    return show_report(report, as_json=as_json)

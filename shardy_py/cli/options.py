@@ -14,6 +14,7 @@ from shardy_py.transforms.local.options import LocalOptions
 
 Command = Callable[..., Any]
 LAYOUTS = ("tpu-v5e", "row-major")
+RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")
 SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
@@ -44,6 +45,41 @@ def strategy_option(choices: tuple[str, ...] = STRATEGIES) -> Callable[[Command]
 def schedule_option() -> Callable[[Command], Command]:
     """Return the option that gives one schedule."""
     return click.option("--schedule", metavar="FILE", help=SCHEDULE)
+
+
+def run_options(inputs: str, compare: str, when: str = "") -> Callable[[Command], Command]:
+    """Return the options of a run: its inputs, and what happens to its results.
+
+    Args:
+        inputs: What the inputs are, for the help.
+        compare: The help of ``--compare``.
+        when: Under which condition the options count, for the help.
+    """
+    options = (
+        click.option(
+            "--inputs",
+            default=RANDOM_INPUTS,
+            show_default=True,
+            metavar="random|FILE.npz",
+            help=f"{when}{inputs}: made up, or arg0, arg1, ... of a file of numpy.",
+        ),
+        click.option(
+            "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs."
+        ),
+        click.option("--compare", is_flag=True, help=f"{when}{compare}; exit with 1 where results differ."),
+        click.option(
+            "--tolerance",
+            type=click.FloatRange(min=0),
+            help="The largest relative difference of floats; by default 0.002 for f32, by dtype for others.",
+        ),
+        click.option(
+            "--outputs",
+            metavar="FILE.npz",
+            type=click.Path(),
+            help="Write the results to this file of numpy.",
+        ),
+    )
+    return lambda command: _add(command, *reversed(options))
 
 
 def plugin_choice(command: Command) -> Command:

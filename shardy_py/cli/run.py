@@ -6,19 +6,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import click
 from attrs import frozen
 
 from shardy_py.api.running import RunReport
 from shardy_py.cli.child import ask_child
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
-from shardy_py.report.running import print_run, run_json
-
-RANDOM = "random"
+from shardy_py.errors import Diagnostic, ShardyError
 
 
 @frozen
@@ -81,15 +78,12 @@ def run_run(
     **session_options: Any,
 ) -> None:
     """Run one file; write nothing unless all of it succeeded; exit with 1 where a comparison fails."""
-    if inputs != RANDOM and not Path(inputs).is_file():
-        message = f"--inputs {inputs}: there is no such file"
-        raise OptionError(Diagnostic("no-inputs", message, hint="give --inputs random, or a file of numpy.savez"))
     request = RunRequest(
         GivenProgram.of(file=file, **session_options),
         None if schedule is None else schedule_argument(schedule),
         devices,
         platform,
-        None if inputs == RANDOM else Path(inputs),
+        inputs_path(inputs),
         seed,
         compare,
         tolerance,
@@ -103,11 +97,7 @@ def run_run(
     print_warnings(answer.warnings)
     if outputs is not None:
         write_atomically(outputs, answer.outputs)
-    if as_json:
-        click.echo(run_json(report))
-    else:
-        print_run(report, file=sys.stdout)
-    sys.exit(0 if report.is_within else 1)
+    sys.exit(show_report(report, as_json=as_json))
 
 
 def run_in_child(request: RunRequest, *, timeout: float) -> RunAnswer:

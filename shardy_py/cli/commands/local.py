@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.options import LAYOUTS, local_options, schedule_option, session_options
+from shardy_py.cli.options import LAYOUTS, local_options, run_options, schedule_option, session_options
 
 
 @click.command()
@@ -15,21 +15,7 @@ from shardy_py.cli.options import LAYOUTS, local_options, schedule_option, sessi
 @click.option("--device", metavar="N", type=click.IntRange(min=0), help="The program of this device, its number in it.")
 @local_options
 @click.option("--run", "as_run", is_flag=True, help="Run it on host devices; print the results, not the module.")
-@click.option(
-    "--inputs",
-    default="random",
-    show_default=True,
-    metavar="random|FILE.npz",
-    help="With --run, the global arguments: made up, or arg0, arg1, ... of a file of numpy.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
-@click.option("--compare", is_flag=True, help="With --run, run one device, too; exit with 1 where results differ.")
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(min=0),
-    help="The largest relative difference of floats; by default 0.002 for f32, by dtype for others.",
-)
-@click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="With --run, write the results to this file.")
+@run_options("the global arguments", "run one device, too", "With --run, ")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Report the bytes of shards with these layouts.")
 @schedule_option()
 @click.option("--json", "as_json", is_flag=True, help="Print the shards and collectives, or the run, as JSON.")

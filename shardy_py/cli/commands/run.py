@@ -6,27 +6,13 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.options import schedule_option, session_options
+from shardy_py.cli.options import run_options, schedule_option, session_options
 
 
 @click.command()
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--devices", type=click.IntRange(min=1), help="Host devices; by default as many as the mesh has.")
-@click.option(
-    "--inputs",
-    default="random",
-    show_default=True,
-    metavar="random|FILE.npz",
-    help="The arguments: made up, or arg0, arg1, ... of a file of numpy.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
-@click.option("--compare", is_flag=True, help="Run the program without shardings, too; exit with 1 where they differ.")
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(min=0),
-    help="The largest relative difference of floats; by default 0.002 for f32, by dtype for others.",
-)
-@click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="Write the results to this file of numpy.")
+@run_options("The arguments", "Run the program without shardings, too")
 @schedule_option()
 @click.option("--platform", default="cpu", show_default=True, help="The devices of JAX: cpu, gpu, tpu.")
 @click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds it may take.")

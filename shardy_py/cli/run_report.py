@@ -1,0 +1,37 @@
+"""The inputs of a run, and its report, for all commands that run programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from shardy_py.api.running import RunReport
+from shardy_py.cli.options import RANDOM_INPUTS
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.running import print_run, run_json
+
+
+def inputs_path(inputs: str) -> Path | None:
+    """Return the file with the inputs, None for random ones.
+
+    Raises:
+        OptionError: there is no such file.
+    """
+    if inputs == RANDOM_INPUTS:
+        return None
+    path = Path(inputs)
+    if not path.is_file():
+        message = f"--inputs {inputs}: there is no such file"
+        raise OptionError(Diagnostic("no-inputs", message, hint="give --inputs random, or a file of numpy.savez"))
+    return path
+
+
+def show_report(report: RunReport, *, as_json: bool) -> int:
+    """Print the report of a run to stdout, and return the exit code: 1 where a comparison fails."""
+    if as_json:
+        click.echo(run_json(report))
+    else:
+        print_run(report, file=sys.stdout)
+    return 0 if report.is_within else 1
