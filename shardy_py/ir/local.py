@@ -213,6 +213,10 @@ class LocalOps(Protocol):
         """Return the ops for devices that are replicas of a program, and not partitions."""
         return self
 
+    def for_mesh_axes(self) -> LocalOps:
+        """Return the ops whose groups are written as axes of a mesh, if the dialect can do so."""
+        return self
+
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op of a local program is, or None."""
         return None

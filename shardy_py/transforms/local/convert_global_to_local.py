@@ -30,6 +30,7 @@ class ConvertGlobalToLocalPass:
         per_dim_all_gather: Whether an all-gather of several dimensions becomes one per dimension.
         combine_multi_dimension_reduce_scatter: Whether a reduce-scatter of several dimensions becomes one, and not an
             all-reduce and a slice.
+        enable_rgv3: Whether groups of devices that are whole axes of a mesh are written as those.
         trust_shardings: Whether the shardings of an op are taken as they are, as in the reference. Otherwise each op
             must be sharded as its rule asks for.
         gather_unsupported_ops: Whether an op without a local form runs on gathered operands, with a warning; otherwise
@@ -44,6 +45,7 @@ class ConvertGlobalToLocalPass:
 
     per_dim_all_gather: bool = False
     combine_multi_dimension_reduce_scatter: bool = False
+    enable_rgv3: bool = False
     trust_shardings: bool = True
     gather_unsupported_ops: bool = False
     replica_count: int = 1
@@ -61,6 +63,8 @@ class ConvertGlobalToLocalPass:
         ops = find_local_ops(program, context.semantics)
         if self.replica_count > 1 and self.partition_count <= 1:
             ops = ops.for_replicas()
+        if self.enable_rgv3:
+            ops = ops.for_mesh_axes()
         channels = count(last_channel(program) + 1).__next__
         values = context.local_values
         Converter(program, context.semantics, ops, options, fallback, channels, self.padding, values).run()

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from shardy_dialects.stablehlo.local.device import fold_device
 from shardy_dialects.stablehlo.local.literals import constant_literal, literal
+from shardy_dialects.stablehlo.local.mesh_groups import mesh_groups, read_mesh_groups
 from shardy_dialects.stablehlo.local.padded import PADDED
 from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
@@ -41,25 +42,29 @@ class StablehloLocalOps(LocalOps):
 
     Args:
         are_replicas: Whether devices are replicas: they have replica ids, and their collectives no channels.
+        by_axes: Whether groups are written as axes of a mesh of the program, where they are some.
     """
 
     are_replicas: bool = False
+    by_axes: bool = False
 
     def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
         """Return the shards of each group, joined along a dimension."""
         shape = list(value.shape)
         shape[dim] *= len(groups[0])
-        return self._collective(emit, "all_gather", value, shape, {"all_gather_dim": dim, **_groups(groups)})
+        return self._collective(emit, "all_gather", value, shape, {"all_gather_dim": dim, **self._groups(emit, groups)})
 
     def all_reduce(self, emit: LocalEmitter, value: Value, groups: Groups, combiner: Combiner) -> Value:
         """Return the combination of the values of each group."""
-        return self._collective(emit, "all_reduce", value, value.shape, _groups(groups), _body(emit, value, combiner))
+        return self._collective(
+            emit, "all_reduce", value, value.shape, self._groups(emit, groups), _body(emit, value, combiner)
+        )
 
     def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
         """Return one part per device of the combination of the values of each group."""
         shape = list(value.shape)
         shape[dim] //= len(groups[0])
-        attributes = {"scatter_dimension": dim, **_groups(groups)}
+        attributes = {"scatter_dimension": dim, **self._groups(emit, groups)}
         return self._collective(emit, "reduce_scatter", value, shape, attributes, _body(emit, value, combiner))
 
     def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
@@ -71,7 +76,7 @@ class StablehloLocalOps(LocalOps):
             "split_dimension": split_dim,
             "concat_dimension": concat_dim,
             "split_count": count,
-            "replica_groups": dense(groups),
+            "replica_groups": self._group_attribute(emit, groups),
         }
         return self._collective(emit, "all_to_all", value, shape, attributes)
 
@@ -195,6 +200,17 @@ class StablehloLocalOps(LocalOps):
         """Return the ops for devices that are replicas of a program, and not partitions."""
         return evolve(self, are_replicas=True)
 
+    def for_mesh_axes(self) -> LocalOps:
+        """Return the ops whose groups are axes of a mesh of the program, where they are some."""
+        return evolve(self, by_axes=True)
+
+    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Any]:
+        return {"replica_groups": self._group_attribute(emit, groups), "use_global_device_ids": UNIT}
+
+    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> Any:
+        found = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
+        return dense(groups) if found is None else found
+
     def _number(self, emit: LocalEmitter) -> Value:
         """Return the number of the device."""
         name = "stablehlo.replica_id" if self.are_replicas else "stablehlo.partition_id"
@@ -221,7 +237,7 @@ class StablehloLocalOps(LocalOps):
         kind = op.name.removeprefix("stablehlo.")
         if kind not in _GROUPS:
             return None
-        groups = read_dense(str(op.attributes[_GROUPS[kind]]))
+        groups = read_mesh_groups(op) or read_dense(str(op.attributes[_GROUPS[kind]]))
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 
     def fold_device(self, program: Program, device: int) -> None:
@@ -235,10 +251,6 @@ def _returning(emit: LocalEmitter, run: Callable[[LocalEmitter], Sequence[Value]
     inside = LocalEmitter(emit.program, block, emit.next_channel)
     inside.op("stablehlo.return", run(inside))
     return Region([block])
-
-
-def _groups(groups: Groups) -> dict[str, Any]:
-    return {"replica_groups": dense(groups), "use_global_device_ids": UNIT}
 
 
 def _body(emit: LocalEmitter, value: Value, combiner: Combiner) -> list[Region]:

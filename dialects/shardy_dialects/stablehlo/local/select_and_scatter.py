@@ -32,7 +32,7 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     are such that no window selects them.
     """
     windows = read_windows(op, attribute(op, "window_dimensions"), "base_dilations", "window_dilations")
-    moved = [dim for dim in cut_dims(shard) if not windows[dim].is_trivial]
+    moved = [dim for dim in cut_dims(shard) if not windows[dim].is_trivial and not _stay_apart(shard, dim, windows)]
     if not moved:
         return shard.copy()
     operand, source, initial = shard.operands
@@ -59,6 +59,15 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     for cut, own in places:
         result = own.part(result, cut, writer, initial)
     return [result]
+
+
+def _stay_apart(shard: Shard, dim: int, windows: Sequence[Window]) -> bool:
+    """Return whether the windows along a dimension do not overlap, and each lies within one part."""
+    window, (operand, source) = windows[dim], (value.shape[dim] for value in shard.operands[:2])
+    is_even = shard.op.operands[1].shape[dim] == source * shard.parts(shard.operand_shardings[1], dim)
+    axes = {item.of_dimension(dim).axes for item in (*shard.operand_shardings[:2], *shard.result_shardings) if item}
+    fits = window.size <= window.stride and (window.low, window.high) == (0, 0) and len(axes) == 1
+    return is_even and fits and operand == source * window.stride and operand == shard.result_shape()[dim]
 
 
 @frozen
@@ -111,6 +120,8 @@ def _selection(op: Op) -> Combiner:
     block = op.regions[0].blocks[0]
     end = block.terminator
     made = end.operands[0].defining_op if end is not None and end.operands else None
+    while made is not None and made.name == "stablehlo.convert" and made.operands[0].type == made.result.type:
+        made = made.operands[0].defining_op
     if made is not None and made.name == "stablehlo.compare" and all(item.owner is block for item in made.operands):
         found = _SELECTIONS.get(parse_enum(str(made.attributes["comparison_direction"])))
         order = tuple(item.index for item in made.operands)

@@ -26,7 +26,7 @@ def localize_slice(op: Op, shard: Shard) -> Sequence[Value]:
     if not moved:
         return shard.copy(**changes)
     value = shard.operands[0]
-    if any(changes[name] != op.attributes[name] for name in changes):
+    if any(starts) or limits != list(value.shape) or any(stride != 1 for stride in strides):
         sizes = {dim: _count(starts[dim], limits[dim], strides[dim]) for dim in range(len(starts))}
         value = shard.emit.op_like(op, [value], [resized(value, sizes)], changes).result
     for cut, start, stride in moved:

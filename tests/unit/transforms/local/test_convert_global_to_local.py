@@ -143,7 +143,8 @@ def test_what_has_no_local_form_is_gathered() -> None:
         + f"""func.func @main(%a: tensor<8x16xf32> {XY}, %b: tensor<8x8xf32>) -> tensor<8x16xf32> {{
       %i = stablehlo.constant dense<0.0> : tensor<f32>
       %0 = "stablehlo.select_and_scatter"(%a, %b, %i) <{{
-          window_dimensions = array<i64: 1, 2>, window_strides = array<i64: 1, 2>}}> ({{
+          window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>,
+          padding = dense<[[0, 0], [0, 1]]> : tensor<2x2xi64>}}> ({{
         ^bb0(%x: tensor<f32>, %y: tensor<f32>):
           %1 = stablehlo.compare GE, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
           stablehlo.return %1 : tensor<i1>
