@@ -15,6 +15,7 @@ from tests.unit.dialects.linalg import test_bodies as bodies  # noqa: E402
 from tests.unit.dialects.linalg import test_control_flow as control_flow  # noqa: E402
 from tests.unit.dialects.linalg.array_functions import FUNCTIONS  # noqa: E402
 from tests.unit.dialects.linalg.test_linalg import REGISTRY, TEXT  # noqa: E402
+from tests.unit.dialects.linalg.test_numeric import convolution  # noqa: E402
 
 MESH = {"a": 2, "b": 2}
 LAYER = """builtin.module {
@@ -234,3 +235,43 @@ def test_a_wrong_body_is_found() -> None:
     functions = FUNCTIONS | {"linalg.generic": lambda x, out: x.max(1)}
     run = run_sharded(parse_module(text), functions, MESH, in_shardings={"arg0": (None, "a")}, registry=REGISTRY)
     assert run.difference
+
+
+CONVOLUTION = """builtin.module {
+  func.func @main(%x0: tensor<Nx6x6xCxf32>, %k0: tensor<3x3xCxFxf32>) -> tensor<Nx4x4xFxf32> {
+    %x = math.sin %x0 : tensor<Nx6x6xCxf32>
+    %k = math.sin %k0 : tensor<3x3xCxFxf32>
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<Nx4x4xFxf32>
+    %i = linalg.fill ins(%zero : f32) outs(%e : tensor<Nx4x4xFxf32>) -> tensor<Nx4x4xFxf32>
+    %r = "linalg.conv_2d_nhwc_hwcf"(%x, %k, %i) <{operandSegmentSizes = array<i32: 2, 1>,
+        strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}> ({
+      ^bb0(%a: f32, %b: f32, %c: f32):
+        %m = arith.mulf %a, %b : f32
+        %s = arith.addf %c, %m : f32
+        linalg.yield %s : f32
+    }) : (tensor<Nx6x6xCxf32>, tensor<3x3xCxFxf32>, tensor<Nx4x4xFxf32>) -> tensor<Nx4x4xFxf32>
+    func.return %r : tensor<Nx4x4xFxf32>
+  }
+}"""
+
+
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 7)])
+@pytest.mark.parametrize(
+    ("given", "gathered"),
+    [
+        ({0: ("b", None, None, "a"), 1: (None, None, "a", None)}, ()),
+        ({1: (None, None, None, ("a", "b"))}, ()),
+        ({0: (None, "a", None, None)}, ("linalg.conv_2d_nhwc_hwcf",)),
+    ],
+)
+def test_convolutions(given: Any, gathered: tuple[str, ...], sizes: tuple[int, int, int]) -> None:
+    """Batch, channels and filters run on shards, padded or not; space, along which windows move, is gathered."""
+    text = CONVOLUTION
+    for letter, size in zip("NCF", sizes, strict=True):
+        text = text.replace(f"{letter}x", f"{size}x")
+    convolve = convolution("conv_2d_nhwc_hwcf", False, 1)
+    functions = FUNCTIONS | {"linalg.conv_2d_nhwc_hwcf": lambda x, k, out: (convolve(x, k, out) + out).astype(x.dtype)}
+    module = parse_module(text)
+    run = assert_runs_sharded(module, functions, MESH, in_shardings=given, registry=REGISTRY, rtol=1e-4)
+    assert run.gathered == gathered
