@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from itertools import islice
 from math import prod
 from pathlib import Path
 from statistics import median
@@ -33,6 +35,8 @@ pytestmark = [
     pytest.mark.skipif(JUDGE.name != "judge", reason="the emulator of PTX is not beside the reference's kernels"),
 ]
 
+# Every eighth kernel runs as machine code, or all of them if the environment says so.
+STEP = 1 if "SHARDY_ALL_PROGRAMS" in os.environ else 8
 # Elements of an operand that are reduced at every stage, and instructions that the emulator runs for one kernel.
 MOST_ELEMENTS, MOST_WORK = 1 << 14, 1e6
 # A formula in the place of a function is off by some units of the largest element; other passes change no bit.
@@ -96,6 +100,18 @@ def test_stages_compute_what_xla_computes() -> None:
         wrong += problems(name, text, kernel)
     assert wrong == []
     assert seen > 3
+
+
+def test_the_host_computes_what_xla_computes() -> None:
+    """Machine code of the host gives XLA:CPU's results, also where warps are done before others."""
+    wrong = []
+    for golden, fusion, _ in islice(reductions(), None, None, STEP):
+        kernel, name = emit(fusion), name_of(golden)
+        arrays = arrays_of(kernel)
+        wanted = judge("expected").reference(golden["fused_stablehlo"], arrays)
+        found = kernel.run(*arrays, on="host")
+        wrong += [name for want, got in zip(wanted, found, strict=True) if not is_right(want, got, name)]
+    assert wrong == []
 
 
 @pytest.mark.skipif(find_libdevice() is None, reason="libdevice is not installed (nvidia-cuda-nvcc-cu12)")

@@ -22,6 +22,8 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     for item in phases.storage:
         lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
     lines += [f"  %{_name(number)}.known = alloca i32" for number, exits in enumerate(phases.exits) if len(exits) > 1]
+    if phases.parting:
+        lines += [f"  %left = alloca [{phases.threads} x i8]", "  %parted = alloca i8"]
     for number in range(buffers):
         lines.append(f"  %place{number} = getelementptr ptr, ptr %buffers, i64 {number}")
         lines.append(f"  %buffer{number} = load ptr, ptr %place{number}")
@@ -34,6 +36,9 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
         lines.append(f"  %block.wide.{axis} = {text}")
     lines.append(f"  %block.wide.z = udiv i64 %block.row, {y}")
     lines += [f"  %block.{axis} = trunc nuw i64 %block.wide.{axis} to i32" for axis in "xyz"]
+    if phases.parting:
+        lines.append(f"  store [{phases.threads} x i8] zeroinitializer, ptr %left")
+        lines.append("  store i8 0, ptr %parted")
     lines.append(f"  br label %{_name(0)}")
     for number in range(len(phases.names)):
         lines += _phase(phases, number, buffers, launch)
@@ -48,8 +53,19 @@ def _name(number: int) -> str:
 def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
     """Return the loops over the threads of a block, along x innermost, and what follows them."""
     own, exits = _name(number), phases.exits[number]
-    lines = [f"{own}:", f"  br label %{own}.z.head"]
-    outer = {"z": own, "y": f"{own}.z.head", "x": f"{own}.y.head"}
+    lines = [f"{own}:"]
+    if number in phases.guarded & phases.barriers:
+        lines += [
+            f"  %{own}.parted = load i8, ptr %parted",
+            f"  %{own}.is.parted = icmp ne i8 %{own}.parted, 0",
+            f"  br i1 %{own}.is.parted, label %apart, label %{own}.begin",
+            f"{own}.begin:",
+        ]
+    start = f"{own}.begin" if number in phases.guarded & phases.barriers else own
+    if number in phases.parting:
+        lines.append(f"  store i32 {DONE}, ptr %{own}.known")
+    lines.append(f"  br label %{own}.z.head")
+    outer = {"z": start, "y": f"{own}.z.head", "x": f"{own}.y.head"}
     after = {"z": f"{own}.end", "y": f"{own}.z.next", "x": f"{own}.y.next"}
     inner = {"z": f"{own}.y.head", "y": f"{own}.x.head"}
     for axis in "zyx":
@@ -69,11 +85,12 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     if len(exits) == 1:
         return [*lines, f"  br label %{_name(exits[0])}"]
     cases = " ".join(f"i32 {value}, label %{_name(value)}" for value in exits[1:])
-    return [*lines, f"  switch i32 %{own}.exit, label %{_name(exits[0])} [{cases}]"]
+    lines.append(f"  %{own}.taken = load i32, ptr %{own}.known")
+    return [*lines, f"  switch i32 %{own}.taken, label %{_name(exits[0])} [{cases}]"]
 
 
 def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
-    """Return the call of a phase for one thread; all threads must leave it as the first one does."""
+    """Return the call of a phase for one thread, and the check that threads leave it alike."""
     own = _name(number)
     x, y, _ = launch.threads
     ids = {item: f"%{own}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
@@ -84,11 +101,25 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
         f"  %{own}.line = add nuw nsw i32 %{own}.row, %{own}.y",
         f"  %{own}.before = mul nuw nsw i32 %{own}.line, {x}",
         f"  %{own}.thread = add nuw nsw i32 %{own}.before, %{own}.x",
-        f"  %{own}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})",
     ]
+    if number in phases.guarded or number in phases.parting:
+        lines.append(f"  %{own}.left = getelementptr i8, ptr %left, i32 %{own}.thread")
+    if number in phases.guarded:
+        lines += [
+            f"  %{own}.has.left = load i8, ptr %{own}.left",
+            f"  %{own}.is.here = icmp eq i8 %{own}.has.left, 0",
+            f"  br i1 %{own}.is.here, label %{own}.run, label %{own}.x.next",
+            f"{own}.run:",
+        ]
+    lines.append(f"  %{own}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
     if len(phases.exits[number]) == 1:
         return [*lines, f"  br label %{own}.x.next"]
-    lines += [
+    return [*lines, *(_part(own) if number in phases.parting else _agree(own))]
+
+
+def _agree(own: str) -> list[str]:
+    """Return the check that a thread leaves a phase as the first one does."""
+    return [
         f"  %{own}.is.first = icmp eq i32 %{own}.thread, 0",
         f"  %{own}.before.exit = load i32, ptr %{own}.known",
         f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
@@ -96,4 +127,22 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
         f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
         f"  br i1 %{own}.same, label %{own}.x.next, label %apart",
     ]
-    return lines
+
+
+def _part(own: str) -> list[str]:
+    """Return what records that a thread is done, and the check that all others go on alike."""
+    return [
+        f"  %{own}.is.done = icmp eq i32 %{own}.exit, {DONE}",
+        f"  br i1 %{own}.is.done, label %{own}.leave, label %{own}.stay",
+        f"{own}.leave:",
+        f"  store i8 1, ptr %{own}.left",
+        "  store i8 1, ptr %parted",
+        f"  br label %{own}.x.next",
+        f"{own}.stay:",
+        f"  %{own}.before.exit = load i32, ptr %{own}.known",
+        f"  %{own}.is.first = icmp eq i32 %{own}.before.exit, {DONE}",
+        f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
+        f"  store i32 %{own}.first, ptr %{own}.known",
+        f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
+        f"  br i1 %{own}.same, label %{own}.x.next, label %apart",
+    ]

@@ -45,11 +45,36 @@ class HostPhases:
         names: The name of each one's function, the first one first.
         exits: The phases that may follow each; `DONE` where threads are done.
         storage: Memory that a block has: tiles, values that are kept, words that lanes exchange.
+        barriers: The phases that begin behind a barrier, which all threads of a block reach.
+        threads: The number of threads of a block.
     """
 
     names: tuple[str, ...]
     exits: tuple[tuple[int, ...], ...]
     storage: tuple[Storage, ...]
+    barriers: frozenset[int]
+    threads: int
+
+    @property
+    def parting(self) -> frozenset[int]:
+        """Phases behind which some warps may be done while others exchange values."""
+        return frozenset(
+            number
+            for number, exits in enumerate(self.exits)
+            if DONE in exits and any(later > 0 and later not in self.barriers for later in exits)
+        )
+
+    @property
+    def guarded(self) -> frozenset[int]:
+        """Phases that threads which are done do not run: those that may follow a parting."""
+        found: set[int] = set()
+        pending = [later for number in self.parting for later in self.exits[number]]
+        while pending:
+            number = pending.pop()
+            if number != DONE and number not in found:
+                found.add(number)
+                pending += self.exits[number]
+        return frozenset(found)
 
 
 def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, tiles: Sequence[Storage]) -> HostPhases:
@@ -81,7 +106,8 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     names = tuple(f"{name}.{phase.number}" for phase in phases.phases)
     for phase, own in zip(phases.phases, names, strict=True):
         module.functions.append(_PhaseWriter(function, module, phases, phase, storage, threads).text(own))
-    return HostPhases(names, tuple(phase.exits for phase in phases.phases), storage)
+    barriers = frozenset(phase.number for phase in phases.phases if phase.number > 0 and phase.after is None)
+    return HostPhases(names, tuple(phase.exits for phase in phases.phases), storage, barriers, threads)
 
 
 def _stored(type_: str) -> str:

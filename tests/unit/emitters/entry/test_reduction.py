@@ -27,6 +27,7 @@ SHAPES = [
     pytest.param((5, 300), (1,), id="a row per warp"),
     pytest.param((5, 1300), (1,), id="several warps per row"),
     pytest.param((2, 3, 700), (0, 2), id="rows in several parts"),
+    pytest.param((3, 4096), (1,), id="a row per block"),
     pytest.param((2, 20000), (1,), id="rows longer than XLA's"),
     pytest.param((300, 8), (0,), id="columns within a warp"),
     pytest.param((3, 301, 2), (1,), id="short columns in several parts"),
@@ -46,6 +47,15 @@ def test_sums_are_those_of_numpy(shape: tuple[int, ...], dims: tuple[int, ...]) 
     for stage in ("initial", None):
         (found,) = kernel.run(x, stage=stage)
         np.testing.assert_array_equal(found, x.sum(dims, dtype=np.int32))
+
+
+@pytest.mark.parametrize("width", [1300, 4096])
+def test_warps_that_are_done_leave_the_others_alone(width: int) -> None:
+    """On the host warps are done while the first one adds up what all of them found."""
+    pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+    x = np.arange(3 * width, dtype=np.int32).reshape(3, width) % 1009 - 500
+    (found,) = emit(fusion_of(SUM.format(shape=f"3x{width}", result="3", dims="[1]"))).run(x, on="host")
+    np.testing.assert_array_equal(found, x.sum(1, dtype=np.int32))
 
 
 ARGMAX = """
