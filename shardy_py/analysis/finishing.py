@@ -14,6 +14,8 @@ from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution
 from shardy_py.propagation.problem import Problem
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartitionerReshardsPass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.transforms.finish.split_partitioner_reshards import SplitPartitionerReshardsPass
 from shardy_py.transforms.run import run
 
 
@@ -57,13 +59,18 @@ class Finisher:
         count = names.index(last_pass) + 1 if last_pass in names else len(names)
         passes = self.passes[:count]
         if like_partitioner:
-            passes = tuple(InsertPartitionerReshardsPass() if _is_resharding(item) else item for item in passes)
+            passes = tuple(found for item in passes for found in _like_partitioner(item))
         run(program, passes, PassContext(self.registry))
         return program
 
 
-def _is_resharding(item: Pass) -> bool:
-    return item.name == InsertPartitionerReshardsPass.name
+def _like_partitioner(item: Pass) -> tuple[Pass, ...]:
+    """Return the passes that do as XLA's partitioner does what a pass does."""
+    if item.name == InsertPartitionerReshardsPass.name:
+        return (InsertPartitionerReshardsPass(),)
+    if item.name == ReshardToCollectivesPass.name:
+        return (SplitPartitionerReshardsPass(), item)
+    return (item,)
 
 
 def _without_unused(program: Program, problem: Problem) -> Program:

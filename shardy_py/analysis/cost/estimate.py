@@ -23,7 +23,7 @@ from shardy_py.analysis.machine.placement import AxisLinks, Placement
 from shardy_py.analysis.machine.profile import Profile, choose_profile
 from shardy_py.api.memory import policy_of
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import ConstantLike
+from shardy_py.ir.interfaces import Broadcast, ConstantLike, Elementwise, PassThrough
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 
@@ -72,6 +72,9 @@ def estimate(
     return _cost(estimator, memory, devices, policy, notes)
 
 
+_FOLDED = (Elementwise, Broadcast, PassThrough)
+
+
 @define(eq=False)
 class _Estimator:
     """Sum of the costs of kernels and transfers."""
@@ -88,6 +91,7 @@ class _Estimator:
     ops: dict[int, OpCost] = field(factory=dict)
     whole: float = 0.0
     unknown: dict[str, set[int]] = field(factory=dict)
+    folded: set[int] = field(factory=set)
 
     def run(self) -> None:
         """Count the work, divide it into kernels and price them."""
@@ -119,12 +123,28 @@ class _Estimator:
             return NOTHING
         if op.name.startswith("sdy."):
             return self._moved(node, priced)
+        if self._is_folded(node):
+            return NOTHING
         work = counter.count(op, self.flattener.rule_of(op))
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
             self.unknown.setdefault(op.name, set()).add(op.id)
         self.whole += node.runs * node.parts * work.whole
         return work
+
+    def _is_folded(self, node: Node) -> bool:
+        """Return whether an op computes the same from constants for all elements, as in constant_folding.cc."""
+        registry = self.flattener.registry
+        if not node.inputs or not any(registry.has_trait(node.op, trait) for trait in _FOLDED):
+            return False
+        makers = [tensor.maker for tensor in node.inputs]
+        is_folded = all(
+            maker is not None and (id(maker) in self.folded or registry.has_trait(maker.op, ConstantLike))
+            for maker in makers
+        )
+        if is_folded:
+            self.folded.add(id(node))
+        return is_folded
 
     def _moved(self, node: Node, priced: list[Priced]) -> Work:
         """Return the work of one of Shardy's ops: an all-reduce adds each element once."""

@@ -27,7 +27,7 @@ from shardy_py.ir.op_names import MANUAL_COMPUTATION, MESH, RETURN
 from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import symbol
+from shardy_py.sharding.tensor import TensorSharding, symbol
 
 RuleOf = Callable[[Op], OpShardingRule | None]
 
@@ -111,6 +111,8 @@ class Flattener:
             elif self.registry.has_trait(op, Reshape) or self._is_folded(op):
                 # Another view of the same bytes.
                 names[op.results[0].id] = names[op.operands[0].id]
+            elif self._hands_on(op):
+                names.update({value.id: names[given.id] for value, given in zip(op.results, op.operands, strict=True)})
             elif op.name not in _IGNORED:
                 self._op(op, section, names, parts)
         return results
@@ -124,6 +126,14 @@ class Flattener:
             return False
         users = op.results[0].users
         return bool(users) and all(self.registry.has_trait(user, Contraction) for user in users)
+
+    def _hands_on(self, op: Op) -> bool:
+        """Return whether the results of an op are its operands, as those of a barrier are."""
+        flow = None if op.regions or len(op.operands) != len(op.results) else self.registry.get_data_flow(op)
+        return flow is not None and all(
+            [source.value for source in flow.get_edge_sources(op, result)] == [operand]
+            for result, operand in zip(op.results, op.operands, strict=True)
+        )
 
     def _call(self, op: Op, callee: str, section: Section, names: _Names, parts: int) -> None:
         if callee in self._calls:
@@ -171,7 +181,7 @@ class Flattener:
         attributes = shared_parts(op.attributes)
         if attributes is None or not self._may_merge(op):
             return None
-        shardings = [self.program.shardings.get(value.id) for value in op.results]
+        shardings = [_axes(self.program.shardings.get(value.id)) for value in op.results]
         region = op.id if op.regions else -1
         types = [value.type for value in op.results]
         return (op.name, *map(_Same, attributes), region, id(section), *map(id, inputs), *types, *shardings)
@@ -285,6 +295,13 @@ class _Same:
 
     def __hash__(self) -> int:
         return id(self.value)
+
+
+def _axes(sharding: TensorSharding | None) -> tuple[object, ...]:
+    """Return what a sharding says of a finished program, where it matters no more which dimensions are open."""
+    if sharding is None:
+        return ()
+    return sharding.mesh, sharding.unreduced_axes, *(dim.axes for dim in sharding.dim_shardings)
 
 
 def carries(op: Op, registry: Registry) -> bool:

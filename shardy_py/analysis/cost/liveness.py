@@ -103,7 +103,7 @@ class Liveness:
             made = self._made(node, ends)
             inside = max((self._inner(node, inner) for inner in node.sections), default=0)
             reused = self._reused(node, made, ends)
-            during = live + made - reused + inside + self.traffic.extra_bytes(node)
+            during = live + made - reused + inside + round(self.traffic.extra_bytes(node))
             if during > peak:
                 peak = during
                 if section.owner is None:

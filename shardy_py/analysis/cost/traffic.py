@@ -76,17 +76,43 @@ class Traffic:
             tensor for tensor in (*node.inputs, *node.outputs) if _is_bfloat16(tensor) and not self._is_widened(tensor)
         ]
 
-    def copied_bytes(self, node: Node) -> int:
-        """Return the bytes of the copies that a collective makes of its operand and result, in another layout."""
-        if not self.profile.transposes_collectives or node.op.name not in (ALL_GATHER, _ALL_TO_ALL):
-            return 0
-        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
-        changed = next((dim for dim, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]), 0)
-        if node.op.name == ALL_GATHER and prod(before[:changed]) == 1:
-            return 0
-        return self.stored_bytes(node.inputs[0]) + self.stored_bytes(node.outputs[0])
+    def copied_bytes(self, node: Node) -> float:
+        """Return the bytes of the copies that a collective makes of its operand and result, in another layout.
 
-    def extra_bytes(self, node: Node) -> int:
+        A kernel that makes the operand, or takes the result, may do so in that layout. Dimensions are gathered one
+        after the other, the last one first; each but the outermost one needs the copies.
+        """
+        if not self.profile.transposes_collectives or node.op.name not in (ALL_GATHER, _ALL_TO_ALL):
+            return 0.0
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
+        copied_in = 0 if self._is_made_for(node) else given
+        copied_out = 0 if self._is_taken_by_kernels(node) else made
+        if node.op.name == _ALL_TO_ALL:
+            return copied_in + copied_out
+        changed = [dim for dim, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]]
+        copied, size = 0.0, float(given)
+        for dim in reversed(changed):
+            outer, is_last = prod(before[:dim]), dim == changed[0]
+            larger = made if is_last else size * after[dim] / before[dim]
+            if outer > 1:
+                copied += (copied_in if size == given else 0.0) + (copied_out if is_last else larger)
+            # What one gather makes, the next one takes.
+            copied += 0.0 if is_last else larger
+            size = larger
+        return copied
+
+    def _is_made_for(self, node: Node) -> bool:
+        """Return whether the operand of a node is what a kernel makes for it alone."""
+        (tensor,) = node.inputs
+        return tensor.maker is not None and len(tensor.users) == 1 and self.fusion.is_fusible(tensor.maker)
+
+    def _is_taken_by_kernels(self, node: Node) -> bool:
+        """Return whether only kernels of elementwise ops take the result of a node."""
+        (tensor,) = node.outputs
+        return not tensor.is_result and all(self.fusion.is_fusible(user) for user in tensor.users)
+
+    def extra_bytes(self, node: Node) -> float:
         """Return the bytes of such copies that live while the collective runs, or directly behind it."""
         if not node.inputs:
             return 0

@@ -76,6 +76,8 @@ class MapCost(CostOpInterface):
 
 
 COSTS: Mapping[str, CostOpInterface] = {
+    # One op of HLO, unlike the other ops of CHLO.
+    "chlo.erf": TranscendentalCost(),
     **{name.removeprefix("stablehlo."): TranscendentalCost() for name in sorted(TRANSCENDENTAL)},
     "logistic": TranscendentalCost(_LOGISTIC_FLOPS),
     "map": MapCost(),

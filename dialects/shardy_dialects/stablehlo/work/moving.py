@@ -10,10 +10,25 @@ from math import prod
 
 from attrs import frozen
 
+from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
+
+_INDEX_CHECKS = 5.0
+"""Operations per index: it is clamped, compared with both bounds of the part, and moved to its start."""
+
+
+def _has_part_of_table(op: Op, shapes: OpShapes) -> bool:
+    """Return whether a device has a part of the rows that the indices of a lookup select.
+
+    As in XLA's gather_scatter_handler.cc::PartitionGatherTrivialSlicedOperandDimensions, which masks what other devices
+    have.
+    """
+    dims = parse_dimension_numbers(str(attribute(op, "dimension_numbers", ""))).dims("start_index_map")
+    whole = tensor_shape(op.operands[0])
+    return any(shapes.operands[0][dim] < whole[dim] for dim in dims if dim < len(shapes.operands[0]))
 
 
 @frozen
@@ -34,9 +49,12 @@ class SliceCost(CostOpInterface):
     """A part of the first operand: a slice, a dynamic slice or a gather."""
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
-        """Return no operations, and a read of as many elements as the result has."""
-        tables = (0,) if op.name == "stablehlo.gather" else ()
-        return OpWork(reads={0: float(prod(shapes.results[0]))}, tables=tables)
+        """Return a read of as many elements as the result has, and the operations of a lookup in a part of a table."""
+        elements = float(prod(shapes.results[0]))
+        if op.name != "stablehlo.gather":
+            return OpWork(reads={0: elements})
+        masked = elements + _INDEX_CHECKS * prod(shapes.operands[1]) if _has_part_of_table(op, shapes) else 0.0
+        return OpWork(masked, reads={0: elements}, tables=(0,))
 
     def is_fusible(self, op: Op) -> bool:
         """Return True."""

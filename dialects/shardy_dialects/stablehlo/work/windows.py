@@ -36,7 +36,9 @@ class ReduceWindowCost(CostOpInterface):
         else:
             size = out[scanned]
             runs = _scan_runs(size) * prod(out) / max(1, size)
-        return OpWork(flops * runs, transcendentals * runs)
+        # The parts of a scan are scanned one by one, and another kernel adds what stands before each of them.
+        touched = {} if scanned is None else dict.fromkeys(range(len(op.results)), 3.0 * prod(out))
+        return OpWork(flops * runs, transcendentals * runs, touched)
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each dimension that has one."""
@@ -57,8 +59,11 @@ class SelectAndScatterCost(CostOpInterface):
         window = prod(attribute(op, "window_dimensions") or ())
         select, _ = region_work(op)
         scatter = len([inner for inner in op.regions[1].blocks[0].ops if inner.operands and inner.results])
-        body = select + 5 + 1 + len(shapes.operands[0])
-        return OpWork(float(source * (window - 1) * body + source * scatter))
+        rank, elements = len(shapes.operands[0]), prod(shapes.operands[0])
+        body = select + 5 + 1 + rank
+        # An index per dimension is made, read beside the values, joined with the others, and read by the scatter.
+        moved = float((2 * rank + 1) * elements + (4 * rank + 5) * source)
+        return OpWork(float(source * (window - 1) * body + source * scatter), reads={0: moved})
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each dimension that has one; source and operand are the other way around."""

@@ -139,7 +139,8 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
     else:
         if situation.mode is Mode.PARTITIONER:
             is_open = not any(situation.results)
-            axes = find_result_axes(projection, len(situation.operands), is_result_open=is_open)
+            sizes = situation.operand_sizes + situation.result_sizes
+            axes = find_result_axes(projection, len(situation.operands), is_result_open=is_open, sizes=sizes)
         else:
             axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)
         for factor, common in enumerate(axes):

@@ -6,15 +6,19 @@ As in XLA's dot_handler.cc::PartitionDot and spmd_partitioner.cc::HandleReduce, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from shardy_py.sharding.axis_lists import greatest_common_prefix, truncate_without_overlap
+from shardy_py.sharding.axes import AxisRef, axes_size, make_axis
+from shardy_py.sharding.axis_lists import any_overlap, greatest_common_prefix, truncate_without_overlap
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.transforms.finish.reshards.common_axes import non_scalar_tensors
 from shardy_py.transforms.finish.reshards.projection import OpProjection, compatible_axes
 
 
-def find_result_axes(projection: OpProjection, operands: int, *, is_result_open: bool = False) -> list[Axes]:
+def find_result_axes(
+    projection: OpProjection, operands: int, *, is_result_open: bool = False, sizes: Sequence[int] = ()
+) -> list[Axes]:
     """Return the axes of every factor.
 
     Where operands agree along a reduced factor, each device sums its part. All other axes follow from the results, so
@@ -24,6 +28,7 @@ def find_result_axes(projection: OpProjection, operands: int, *, is_result_open:
         projection: The factor shardings; left as they are.
         operands: The number of operands.
         is_result_open: Whether propagation left the results alone, so that they follow the operands.
+        sizes: The number of elements of every tensor.
     """
     compatible = compatible_axes(projection)
     if compatible:
@@ -47,7 +52,79 @@ def find_result_axes(projection: OpProjection, operands: int, *, is_result_open:
             wanted = _common_prefix(projection, inputs, factor)
         axes[factor] = truncate_without_overlap(wanted, used)
         used += axes[factor]
+    if len(sharded) == 2 and sizes and all(sizes) and not (rule.need_replication_factors or rule.permutation_factors):
+        for factor in reduced:
+            if not axes[factor]:
+                axes[factor] = _summed_axes(projection, sharded, factor, axes, sizes)
+        _divide_otherwise(projection, leading, axes)
     return axes
+
+
+def _divide_otherwise(projection: OpProjection, results: Sequence[int], axes: list[Axes]) -> None:
+    """Divide factors of results whose axes are summed along as often along axes that are free, in place.
+
+    The result is permuted to where it belongs, as in dot_handler.cc::PartitionDotGroupOnContractingImpl.
+    """
+    mesh = projection.mesh
+    for factor in range(len(axes)):
+        wanted = _first(projection, results, factor)
+        if not wanted or axes[factor]:
+            continue
+        size = axes_size(wanted, mesh)
+        used = tuple(axis for item in axes for axis in item)
+        free = [AxisRef(axis.name) for axis in mesh.axes if not any_overlap((AxisRef(axis.name),), used)]
+        fitting = next((axis for axis in free if axis.size(mesh) % size == 0), None)
+        if fitting is not None:
+            axes[factor] = (make_axis(fitting.name, 1, size, mesh),)
+
+
+def _summed_axes(
+    projection: OpProjection, operands: Sequence[int], factor: int, axes: Sequence[Axes], sizes: Sequence[int]
+) -> Axes:
+    """Return the axes along which devices sum parts of a product whose operands disagree there; none to gather them.
+
+    As in dot_handler.cc::PartitionDotGroupOnContractingImpl: operands divided alike follow the larger one. Where only
+    one is divided, and both results and operands are divided elsewhere, what sends less is done.
+    """
+    first, second = sorted(operands, key=lambda number: -sizes[number])
+    mesh = projection.mesh
+    used = tuple(axis for item in axes for axis in item)
+    free = {number: _free_axes(projection, number, factor, used) for number in (first, second)}
+    if free[first] and free[second]:
+        return free[first] if axes_size(free[first], mesh) == axes_size(free[second], mesh) else ()
+    holder, other = (first, second) if free[first] else (second, first)
+    found = free[holder]
+    if not found or not _is_grouped(projection, operands, axes) or _uses(projection, other, found):
+        return ()
+    count, result = axes_size(found, mesh), len(projection.tensors) - 1
+    gathered = sizes[holder] * (count - 1) / (_parts(projection, holder, axes) * count)
+    reduced = 2 * sizes[result] * (count - 1) / (_parts(projection, result, axes) * count)
+    return found if reduced <= gathered else ()
+
+
+def _free_axes(projection: OpProjection, number: int, factor: int, used: Axes) -> Axes:
+    """Return the axes of a tensor along a factor; none where another factor takes some of them."""
+    axes = projection.axes(number, factor) or ()
+    return () if any_overlap(axes, used) else axes
+
+
+def _uses(projection: OpProjection, number: int, axes: Axes) -> bool:
+    """Return whether a tensor is divided along some of the axes."""
+    return any(any_overlap(entry.axes, axes) for entry in projection.tensors[number].factors.values())
+
+
+def _parts(projection: OpProjection, number: int, axes: Sequence[Axes]) -> int:
+    """Return the number of parts into which the axes of the op's factors divide a tensor."""
+    return prod(axes_size(axes[factor], projection.mesh) for factor in projection.tensors[number].factors)
+
+
+def _is_grouped(projection: OpProjection, operands: Sequence[int], axes: Sequence[Axes]) -> bool:
+    """Return whether some operand has the axes of the op along a factor already."""
+    return any(
+        axes[factor] and projection.axes(number, factor) == axes[factor]
+        for number in operands
+        for factor in range(len(axes))
+    )
 
 
 def _common_prefix(projection: OpProjection, tensors: Sequence[int], factor: int) -> Axes:

@@ -114,3 +114,74 @@ def test_a_profile_that_nobody_knows_is_an_error():
     """The names are listed."""
     with pytest.raises(OptionError, match="there is no profile 'xla-tpu'"):
         _cost(TWO_SUMS, "xla-tpu")
+
+
+def _product(lhs, rhs, out, sizes=(64, 128, 256)):
+    """Return a product of matrices with the given axes of their dimensions."""
+    m, k, n = sizes
+
+    def dims(axes):
+        return "[" + ", ".join("{}" if axis == "-" else f'{{"{axis}"}}' for axis in axes) + "]"
+
+    result = f"#sdy.sharding<@mesh, {dims(out)}>"
+    return f"""
+func.func @main(%x: tensor<{m}x{k}xf32> {{sdy.sharding = #sdy.sharding<@mesh, {dims(lhs)}>}},
+                %w: tensor<{k}x{n}xf32> {{sdy.sharding = #sdy.sharding<@mesh, {dims(rhs)}>}})
+    -> (tensor<{m}x{n}xf32> {{sdy.sharding = {result}}}) {{
+  %0 = stablehlo.dot %x, %w {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, {dims(out)}>]>}}
+    : (tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  return %0 : tensor<{m}x{n}xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("axes", "sizes", "moved"),
+    [
+        # The right side is divided along both dimensions: summing sends no more than gathering it.
+        (("--", "ab", "-b"), (64, 128, 256), {"all_reduce": 16384}),
+        # Here summing would send more.
+        (("--", "ab", "-b"), (256, 64, 64), {"all_gather": 2048}),
+        # Nothing but the contracted dimension is divided: the right side is gathered.
+        (("--", "b-", "--"), (8, 128, 256), {"all_gather": 98304}),
+        # The right side is gathered whole, and then each device takes its columns.
+        (("--", "a-", "-b"), (64, 128, 256), {"all_gather": 65536}),
+        # The axis of the rows is summed along: they are divided along another one, and moved back.
+        (("-a", "a-", "a-"), (64, 128, 256), {"all_reduce": 32768, "collective_permute": 32768}),
+    ],
+)
+def test_products_move_what_xla_moves_for_them(axes, sizes, moved):
+    """Kinds and bytes are those that XLA's own partitioner has for these shardings."""
+    found = {item.kind: item.bytes for item in _cost(_product(*axes, sizes), "xla-cpu").transfers if item.bytes}
+    assert found == moved
+
+
+BARRIER = """
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>) {
+  %0 = stablehlo.optimization_barrier %x : tensor<8x4xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+"""
+
+
+def test_a_barrier_costs_nothing():
+    """Its results are its operands: only the op behind it reads and writes."""
+    cost = _cost(BARRIER, "xla-cpu")
+    assert [item.name for item in cost.ops] == ["stablehlo.tanh"]
+    assert cost.memory_traffic_bytes.value == 2 * 8 * 4 * 4
+
+
+FOLDED = """
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>) {
+  %0 = stablehlo.constant dense<2.0> : tensor<8x4xf32>
+  %1 = stablehlo.multiply %0, %0 : tensor<8x4xf32>
+  %2 = stablehlo.add %x, %1 : tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}
+"""
+
+
+def test_what_is_computed_from_constants_alone_takes_no_operations():
+    """Only the addition counts: one operation per element."""
+    assert _cost(FOLDED, "xla-cpu").flops.value == 8 * 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shardy_py.targets.jax.figures.collectives import group_size, list_collectives
 from shardy_py.targets.jax.figures.hlo_text import parse_computations
 from shardy_py.targets.jax.figures.loops import LoopWeights, runs_of
+from shardy_py.targets.jax.figures.measure import custom_calls
 
 MODULE = """HloModule m
 
@@ -56,3 +57,9 @@ def test_groups_are_read_in_every_form() -> None:
     """Lists, tiles and meshes say the same: two groups of four devices."""
     forms = ("{{0,1,2,3},{4,5,6,7}}", "[2,4]<=[8]", "mesh['a'=4,'b'=2] {'a'}", "mesh['a'=8], device_ids=(0) {'a':(1)4}")
     assert [group_size(f"replica_groups={form}, x=1", 8) for form in forms] == [4, 4, 4, 4]
+
+
+def test_custom_calls_are_counted_as_often_as_they_run() -> None:
+    """One in a body that runs five times, for each of which XLA counts -1 operation."""
+    text = MODULE.replace("%i = s32[]", '%y = f32[8]{0} custom-call(%p), custom_call_target="f"\n  %i = s32[]', 1)
+    assert custom_calls(parse_computations(text)) == 5.0

@@ -1,0 +1,77 @@
+"""Split reshards into the gather and the slice that XLA's SPMD partitioner makes of some of them.
+
+As in spmd_partitioner.cc::PartitionedHlo::ReshardNoCache, which replicates a tensor and slices it where neither a
+permutation, an all-to-all, a slice nor a gather alone leads to the target.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import RESHARD
+from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import mesh_of
+from shardy_py.sharding.axes import axes_size
+from shardy_py.sharding.axis_lists import any_overlap, greatest_common_prefix
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import Axes
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+
+
+@frozen
+class SplitPartitionerReshardsPass:
+    """Put a reshard before each one that XLA's partitioner carries out by a gather and a slice.
+
+    It stands before `ReshardToCollectivesPass`, for estimates of what XLA does with a propagated program.
+    """
+
+    name: ClassVar[str] = "split-partitioner-reshards"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Split the reshards of all functions."""
+        for op in ops_named(program, RESHARD):
+            before = program.shardings.get(op.operands[0].id)
+            after = program.shardings.get(op.results[0].id)
+            if before is None or after is None:
+                continue
+            between = sharding_between(before, after, mesh_of(after, program.meshes))
+            if between is not None:
+                _split(program, op, between)
+
+
+def _split(program: Program, op: Op, between: TensorSharding) -> None:
+    value = op.operands[0]
+    gather = Op(program, RESHARD, [value], [value.type], {"sharding": between})
+    assert op.parent is not None
+    op.parent.insert_after(op.prev, gather)
+    program.shardings[gather.results[0].id] = between
+    op.set_operand(0, gather.results[0])
+
+
+def sharding_between(before: TensorSharding, after: TensorSharding, mesh: Mesh) -> TensorSharding | None:
+    """Return the sharding behind the gather and before the slice of a reshard; None where it takes no such pair.
+
+    It takes one where a dimension loses axes that no other dimension gets, and another dimension gets axes.
+    """
+    old, new = ([dim.axes for dim in sharding.dim_shardings] for sharding in (before, after))
+    if before.mesh != after.mesh or len(old) != len(new) or before.unreduced_axes or after.unreduced_axes:
+        return None
+    if sorted(axes_size(axes, mesh) for axes in old) == sorted(axes_size(axes, mesh) for axes in new):
+        return None
+    kept = [greatest_common_prefix(first, second) for first, second in zip(old, new, strict=True)]
+    losing = [dim for dim, axes in enumerate(old) if axes != kept[dim] and new[dim] == kept[dim]]
+    gaining = [dim for dim, axes in enumerate(new) if axes != kept[dim] and old[dim] == kept[dim]]
+    wanted = tuple(axis for axes in new for axis in axes)
+    if not gaining or not any(_loses(old[dim][len(kept[dim]) :], wanted) for dim in losing):
+        return None
+    dims = tuple([DimensionSharding(new[dim] if dim in losing else old[dim]) for dim in range(len(old))])
+    return TensorSharding(before.mesh, dims)
+
+
+def _loses(axes: Axes, wanted: Axes) -> bool:
+    """Return whether some of the axes are not wanted."""
+    return any(not any_overlap((axis,), wanted) for axis in axes)
