@@ -37,7 +37,7 @@ BOUNDS = {
     "peak_bytes": (0.5, 1.3),
 }
 """The ratios of estimate and XLA's number that count as agreement."""
-SHARES = {"flops": 0.75, "memory_traffic_bytes": 0.65, "communication_bytes": 0.85, "peak_bytes": 0.85}
+SHARES = {"flops": 0.8, "memory_traffic_bytes": 0.8, "communication_bytes": 0.9, "peak_bytes": 0.85}
 """The least shares of programs that agree."""
 
 

@@ -112,7 +112,7 @@ class _Estimator:
             for node in {id(item.node): item.node for item in self.priced if item.is_halo}.values()
             if not self.fusion.is_fusible(node)
         }
-        self.traffic = Traffic(self.sizes, self.fusion, works, self.profile, halos)
+        self.traffic = Traffic(self.sizes, self.fusion, works, self.profile, halos, self.flattener.rule_of)
         self.fusion.add(self.section)
         for kernel in self.fusion:
             self._add(kernel)
@@ -155,6 +155,8 @@ class _Estimator:
 
     def _add(self, kernel: Kernel) -> None:
         root = kernel.root
+        if root.carried:
+            self._add_copies(root)
         if root.sections or self.flattener.registry.has_trait(root.op, ConstantLike):
             return
         works = [self.fusion.works[id(node)] for node in kernel.nodes]
@@ -176,6 +178,17 @@ class _Estimator:
         )
         known = self.ops.get(root.op.id)
         self.ops[root.op.id] = found if known is None else _sum(known, found)
+
+    def _add_copies(self, loop: Node) -> None:
+        """Add what copies of carried values cost, once for all runs of a loop."""
+        moved = self.traffic.carried_bytes(loop)
+        if not moved:
+            return
+        op = loop.op
+        seconds = None if self.machine is None else moved / self.machine.memory_bandwidth
+        found = OpCost(op.id, op.name, "", loop.runs, 0.0, 0.0, moved, seconds, op.location)
+        known = self.ops.get(op.id)
+        self.ops[op.id] = found if known is None else _sum(known, found)
 
     def _seconds(self, kernel: Kernel, operations: float, moved: float) -> float | None:
         """Return the time of one run of a kernel: a roofline; that of a transfer is counted elsewhere."""

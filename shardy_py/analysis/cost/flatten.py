@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import define, field
 
+from shardy_py.analysis.cost.equal_ops import OpKeys, axes_key
 from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
 from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.attributes import shared_parts
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import (
@@ -23,11 +23,11 @@ from shardy_py.ir.interfaces import (
     Pure,
     Reshape,
 )
-from shardy_py.ir.op_names import MANUAL_COMPUTATION, MESH, RETURN
+from shardy_py.ir.op_names import ALL_REDUCE, MANUAL_COMPUTATION, MESH, REDUCE_SCATTER, RESHARD, RETURN
 from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import TensorSharding, symbol
+from shardy_py.sharding.tensor import symbol
 
 RuleOf = Callable[[Op], OpShardingRule | None]
 
@@ -35,6 +35,12 @@ DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 """Attributes of arguments whose memory the results may take; JAX's names."""
 _SHARDINGS = ("in_shardings", "out_shardings")
 _IGNORED = (MESH,)
+_MOVING = (
+    *(f"sdy.{kind}" for kind in ("all_gather", "all_to_all", "collective_permute")),
+    ALL_REDUCE,
+    REDUCE_SCATTER,
+    RESHARD,
+)
 _MOVABLE = (Pure, Elementwise, ConstantLike)
 _Names = dict[int, Tensor]
 
@@ -59,6 +65,10 @@ class Flattener:
     _runs: list[float] = field(factory=list, init=False)
     _open: list[bool] = field(factory=list, init=False)
     _calls: list[str] = field(factory=list, init=False)
+    _equal: dict[int, int] = field(factory=dict, init=False)
+    _frame: int = field(default=0, init=False)
+    _frames: int = field(default=0, init=False)
+    _keys: OpKeys = field(factory=OpKeys, init=False)
     _seen: dict[tuple[object, ...], Node] = field(factory=dict, init=False)
 
     def flatten(self, main: Op) -> Section:
@@ -142,7 +152,10 @@ class Flattener:
         block = function.regions[0].blocks[0]
         inner = {argument.id: names[value.id] for argument, value in zip(block.arguments, op.operands, strict=True)}
         self._calls.append(callee)
+        self._frames += 1
+        frame, self._frame = self._frame, self._frames
         results = self._block(block, section, inner, parts)
+        self._frame = frame
         self._calls.pop()
         names.update({value.id: tensor for value, tensor in zip(op.results, results, strict=True)})
 
@@ -159,8 +172,10 @@ class Flattener:
         is_control_flow = self.is_control_flow(op)
         inputs = [names[value.id] for value in op.operands]
         key = None if is_control_flow else self._key(op, section, inputs)
-        if key is not None and key in self._seen:
-            names.update({value.id: tensor for value, tensor in zip(op.results, self._seen[key].outputs, strict=True)})
+        is_moving = op.name in _MOVING
+        equal = self._seen.get(key) if key is not None else None
+        if equal is not None and not is_moving:
+            names.update({value.id: tensor for value, tensor in zip(op.results, equal.outputs, strict=True)})
             return
         node = Node(op, section, inputs, parts=parts, position=len(section.nodes))
         node.depth = section.depth if is_control_flow else self._depth(node, section)
@@ -173,18 +188,23 @@ class Flattener:
         section.nodes.append(node)
         if is_control_flow:
             self._regions(node, names, parts)
+        elif equal is not None:
+            pairs = zip(node.outputs, equal.outputs, strict=True)
+            self._equal.update({id(tensor): self._equal.get(id(first), id(first)) for tensor, first in pairs})
         elif key is not None:
             self._seen[key] = node
 
     def _key(self, op: Op, section: Section, inputs: Sequence[Tensor]) -> tuple[object, ...] | None:
         """Return the same key for ops that a compiler computes once; None where an op may do more than compute."""
-        attributes = shared_parts(op.attributes)
-        if attributes is None or not self._may_merge(op):
+        key = self._keys.key(op) if self._may_merge(op) else None
+        if key is None:
             return None
-        shardings = [_axes(self.program.shardings.get(value.id)) for value in op.results]
-        region = op.id if op.regions else -1
+        shardings = [axes_key(self.program.shardings.get(value.id)) for value in op.results]
         types = [value.type for value in op.results]
-        return (op.name, *map(_Same, attributes), region, id(section), *map(id, inputs), *types, *shardings)
+        # Communications have channels of their own and stay apart; what equal ones of one function lead to is equal.
+        place = (id(section), self._frame if op.name in _MOVING else 0)
+        operands = [self._equal.get(id(tensor), id(tensor)) for tensor in inputs]
+        return (key, *place, *operands, *types, *shardings)
 
     def _depth(self, node: Node, section: Section) -> int:
         """Return the depth at which a node runs: where its operands change, if it may leave loops around it."""
@@ -282,26 +302,6 @@ class Flattener:
         mentioned = [item for name in _SHARDINGS if name in op.attributes for item in op.attributes[name].shardings]
         mesh = next((found for item in mentioned if (found := resolve_mesh(item.mesh, meshes)) is not None), None)
         return 1 if mesh is None else prod(mesh.axis_size(name) for name in op.attributes["manual_axes"].names)
-
-
-@define(eq=False)
-class _Same:
-    """An object that is compared by its identity, and stays alive as long as it is compared."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def _axes(sharding: TensorSharding | None) -> tuple[object, ...]:
-    """Return what a sharding says of a finished program, where it matters no more which dimensions are open."""
-    if sharding is None:
-        return ()
-    return sharding.mesh, sharding.unreduced_axes, *(dim.axes for dim in sharding.dim_shardings)
 
 
 def carries(op: Op, registry: Registry) -> bool:

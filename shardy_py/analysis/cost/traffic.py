@@ -7,20 +7,27 @@ from math import prod
 
 from attrs import Factory, frozen
 
+from shardy_py.analysis.cost.flatten import RuleOf
 from shardy_py.analysis.cost.flops import Work
 from shardy_py.analysis.cost.fusion import Fusion, Kernel
-from shardy_py.analysis.cost.graph import Node, Tensor
+from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
+from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import Contraction
 from shardy_py.ir.op_names import ALL_GATHER
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.rule import OpShardingRule
 
 HOW = (
     "the shards that each kernel reads and writes; what passes between elementwise ops, ops that move data and"
     " reductions is fused, and slices and updates count what they touch"
 )
 _ALL_TO_ALL = "sdy.all_to_all"
+
+
+def _no_rule(op: Op) -> OpShardingRule | None:
+    return None
 
 
 @frozen
@@ -33,6 +40,7 @@ class Traffic:
         works: The work of each node, by its id.
         profile: The rules of the backend.
         halos: The bytes of the halos of each node that gets some and is no part of another kernel, by its id.
+        rule_of: Gives the rule of an op.
     """
 
     sizes: LocalSizes
@@ -40,6 +48,7 @@ class Traffic:
     works: dict[int, Work]
     profile: Profile
     halos: Mapping[int, int] = Factory(dict)
+    rule_of: RuleOf = _no_rule
 
     def bytes_of(self, kernel: Kernel) -> float:
         """Return the bytes that one device reads and writes for a kernel."""
@@ -62,7 +71,7 @@ class Traffic:
 
     def _added(self, node: Node) -> float:
         """Return the bytes that the backend moves for a node besides its operands and results."""
-        converted = sum(self.stored_bytes(tensor) for tensor in self.converted(node))
+        converted = sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node) / 2
         halo = self.halos.get(id(node), 0)
         # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
         joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
@@ -72,9 +81,62 @@ class Traffic:
         """Return the operands and results of a product that are converted from, or to, ``bf16`` for it."""
         if not self.profile.widens_bfloat16 or not self.fusion.registry.has_trait(node.op, Contraction):
             return []
+        # A kernel of the library takes bf16, and gives f32.
+        if not any(map(_is_bfloat16, node.outputs)):
+            return []
         return [
             tensor for tensor in (*node.inputs, *node.outputs) if _is_bfloat16(tensor) and not self._is_widened(tensor)
         ]
+
+    def _transposed_bytes(self, node: Node) -> float:
+        """Return the bytes of the operands of a product that are copied with their batch dimensions first.
+
+        As in XLA's dot_decomposer.cc. What a kernel makes for the product alone, it makes in that order.
+        """
+        if not self.profile.transposes_operands or not self.fusion.registry.has_trait(node.op, Contraction):
+            return 0.0
+        rule = self.rule_of(node.op)
+        if rule is None or len(node.inputs) != 2 or not any(map(rule.is_batching, range(rule.num_factors))):
+            return 0.0
+        moved, converted = 0.0, {id(tensor) for tensor in self.converted(node)}
+        for tensor, mapping in zip(node.inputs, rule.operand_mappings, strict=True):
+            kinds = [_dimension_kind(rule, dim) for dim in mapping]
+            runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
+            is_leading = runs[:1] == ["batch"] and len(runs) == len(set(runs))
+            is_made = tensor.maker is not None and len(tensor.users) == 1 and self.fusion.is_fusible(tensor.maker)
+            moved += 0.0 if is_leading or is_made or id(tensor) in converted else self.stored_bytes(tensor)
+        return moved
+
+    def carried_bytes(self, node: Node) -> float:
+        """Return the bytes of the copies of what a loop carries, as XLA's copy_insertion.cc makes them.
+
+        What starts in an argument is copied once before the loop. In each iteration, what is still read when its next
+        value is there is copied, and what is handed on by an op that does not write over its operand.
+        """
+        if not self.profile.copies_carried:
+            return 0.0
+        moved = 0.0
+        for item in node.carried:
+            if item.is_unchanged:
+                continue
+            if item.initial.maker is None:
+                moved += 2 * node.runs * self.stored_bytes(item.initial)
+            moved += sum(self._iteration_bytes(section, item) for section in node.sections)
+        return moved
+
+    def _iteration_bytes(self, section: Section, item: Carried) -> float:
+        here = [tensor for tensor in section.parameters if any(tensor is other for other in item.parameters)]
+        made = [tensor for tensor in section.results if any(tensor is other for other in item.yielded)]
+        if not here or not made or made[0].maker is None:
+            return 0.0
+        maker, tensor = made[0].maker, here[0]
+        if maker.section is not section or not tensor.users:
+            return 0.0
+        roots = {id(root): root for user in tensor.users for root in self.fusion.roots_of(user)}.values()
+        last = max(root.position for root in roots if root.section is section or root.position)
+        is_read_by_maker = any(root is maker for root in roots)
+        is_in_the_way = last > maker.position or (is_read_by_maker and not self.fusion.is_fusible(maker))
+        return 2 * maker.runs * self.stored_bytes(made[0]) if is_in_the_way else 0.0
 
     def copied_bytes(self, node: Node) -> float:
         """Return the bytes of the copies that a collective makes of its operand and result, in another layout.
@@ -162,6 +224,13 @@ class Traffic:
         """Return the bytes of an element."""
         count = prod(self.sizes.shape(tensor.value))
         return self.stored_bytes(tensor) / count if count else 0.0
+
+
+def _dimension_kind(rule: OpShardingRule, factors: tuple[int, ...]) -> str:
+    """Return the kind of a dimension of an operand of a product."""
+    if all(factor in rule.reduction_factors for factor in factors):
+        return "contracted"
+    return "batch" if all(rule.is_batching(factor) for factor in factors) else "free"
 
 
 def _is_bfloat16(tensor: Tensor) -> bool:

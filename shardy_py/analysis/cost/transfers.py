@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, zip_longest
+from math import prod
 
 from attrs import field, frozen
 
@@ -175,12 +176,41 @@ class TransferPricer:
     def _of_sdy(self, op: Op, kind: str) -> tuple[str, int, int, float | None]:
         before, after = self.sizes.sharding(op.operands[0]), self.sizes.sharding(op.results[0])
         attribute = op.attributes.get(AXES_ATTRIBUTES.get(op.name, ""))
-        key = (op.name, kind, op.operands[0].type, before, after, attribute)
+        key: tuple[object, ...] = (op.name, kind, op.operands[0].type, before, after, attribute)
+        if kind == "all_reduce" and op.name == ALL_REDUCE and self.profile.follows_results:
+            key = (*key, *self._axes_by_dimension(op))
         found = self._memo.get(key)
         if found is None:
             group = self._sdy_group(op, before, after)
-            found = self._memo[key] = (group.axes, group.devices, *self._priced(kind, group, op))
+            parts = [self._priced(kind, part, op) for part in self._groups(op, kind, before, after)]
+            times = [seconds for _, seconds in parts if seconds is not None]
+            seconds = sum(times) if len(times) == len(parts) else None
+            found = self._memo[key] = (group.axes, group.devices, sum(sent for sent, _ in parts), seconds)
         return found
+
+    def _groups(self, op: Op, kind: str, before: TensorSharding | None, after: TensorSharding | None) -> list[Group]:
+        """Return the groups along which a collective runs, one run after the other.
+
+        XLA's partitioner reduces along the axes of one dimension after the other (AllReduceAlongShardingDims).
+        """
+        whole = self._sdy_group(op, before, after)
+        sharding = after or before
+        mesh = None if sharding is None else self.sizes.mesh(sharding)
+        if kind != "all_reduce" or op.name != ALL_REDUCE or not self.profile.follows_results or mesh is None:
+            return [whole]
+        parts = [self._along(axes, mesh) for axes in self._axes_by_dimension(op)]
+        return parts if prod(part.devices for part in parts) == whole.devices else [whole]
+
+    def _axes_by_dimension(self, op: Op) -> Iterator[tuple[AxisRef, ...]]:
+        """Yield the axes of an all-reduce that shard one dimension of what its operand is made from."""
+        wanted = op.attributes[AXES_ATTRIBUTES[ALL_REDUCE]].axes
+        maker = op.operands[0].defining_op
+        found: dict[tuple[AxisRef, ...], None] = {}
+        for value in () if maker is None else maker.operands:
+            sharding = self.sizes.sharding(value)
+            dims = () if sharding is None else sharding.dim_shardings
+            found |= {axes: None for dim in dims if (axes := tuple(item for item in dim.axes if item in wanted))}
+        yield from found
 
     def _priced(self, kind: str, group: Group, op: Op) -> tuple[int, float | None]:
         """Return the bytes that one device sends, and the time."""
@@ -199,7 +229,10 @@ class TransferPricer:
         mesh = max((item for item in meshes if item is not None), key=lambda item: item.total_size, default=None)
         if mesh is None or op.name in LOCAL:
             return Group("", 1, () if self.placement is not None else None)
-        axes = tuple(dict.fromkeys(_axes_of(op, before, after, mesh)))
+        return self._along(tuple(dict.fromkeys(_axes_of(op, before, after, mesh))), mesh)
+
+    def _along(self, axes: tuple[AxisRef, ...], mesh: Mesh) -> Group:
+        """Return a group of the devices along axes."""
         parts = self.placement.parts(axes, mesh) if self.placement is not None else None
         devices = formulas.group_size(parts) if parts is not None else _combined_size(axes, mesh)
         return Group("{" + ", ".join(str(axis) for axis in axes) + "}", devices, parts)

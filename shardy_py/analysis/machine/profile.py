@@ -20,12 +20,14 @@ class Profile:
         follows_results: Whether communication follows from the shardings of results, as that of XLA's SPMD partitioner
             does; otherwise it is that of Shardy's explicit reshards.
         hoists_invariant_ops: Whether ops in a loop that give the same in each iteration run once, before the loop.
-        simplifies_communication: Whether equal communications become one, and those that nobody uses are dropped.
+        simplifies_communication: Whether communications that nobody uses, or that lead to equal ops, are dropped.
         combined_bytes: The largest number of bytes of the all-reduces that become one; 0 for none.
         makes_reduce_scatters: Whether an all-reduce of which each device keeps a part becomes a reduce-scatter.
         widens_bfloat16: Whether ``bf16`` is computed, and reduced between devices, in ``f32``.
         transposes_collectives: Whether a gather along another dimension than the first one, and an all-to-all, copy
             their operand and their result.
+        transposes_operands: Whether the operands of products are copied where their batch dimensions do not come first.
+        copies_carried: Whether what loops carry is copied where its old value is still needed.
         fuses_tables: Whether a gather that is fused counts as a read of its whole table.
     """
 
@@ -37,6 +39,8 @@ class Profile:
     makes_reduce_scatters: bool = True
     widens_bfloat16: bool = False
     transposes_collectives: bool = False
+    transposes_operands: bool = False
+    copies_carried: bool = False
     fuses_tables: bool = False
 
 
@@ -51,6 +55,8 @@ PROFILES: tuple[Profile, ...] = (
         makes_reduce_scatters=False,
         widens_bfloat16=True,
         transposes_collectives=True,
+        transposes_operands=True,
+        copies_carried=True,
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.
