@@ -22,7 +22,11 @@ SLOW = (
     "docs/explanation/warps.md",
 )
 """Pages that run with the longer tests: those that change a copy of the checkout, or start many commands."""
-TORCH = ("docs/how-to/programs-from-pytorch.md",)
+TORCH = (
+    "docs/explanation/llama.md",
+    "docs/how-to/programs-from-pytorch.md",
+    "docs/tutorial/from-a-module-to-four-processes.md",
+)
 """Pages that need PyTorch."""
 
 
