@@ -19,6 +19,7 @@ MODIFIERS = {
     *(
         "binary",
         "bounded",
+        "combined",
         "compiled",
         "counted",
         "dense",
