@@ -116,7 +116,7 @@ def test_every_thread_of_the_grid_runs_once() -> None:
         terms.append(f"%s{number}")
     body += [f"  %q = getelementptr i32, ptr %p, i32 {terms[-1]}", "  %o = load i32, ptr %q", "  %n = add i32 %o, 1"]
     body += ["  store i32 %n, ptr %q", "  ret i32 -1", "}"]
-    text = "\n".join(body) + "\n" + grid_text(HostPhases(("count",), ((DONE,),), ()), 1, launch)
+    text = "\n".join(body) + "\n" + grid_text(HostPhases(("count",), ((DONE,),), (), frozenset(), 24), 1, launch)
     parse(text)
     counts = np.zeros(288, np.int32)
     HostKernel(text, "count", 12, [counts.nbytes], [0]).run_into([counts])
