@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import FunctionType
+from functools import cache
+from types import FunctionType, MethodType
 from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
@@ -48,8 +49,13 @@ def check_methods(thing: Any, protocol: type, *, op: str, code: str, what: str, 
         method = getattr(thing, name)
         if not callable(method):
             raise refuse(code, f"{what} has {name} = {shown(method)}, which is no method", op)
-        wanted = tuple(inspect.signature(getattr(protocol, name)).parameters)[1:]
-        check_callable(method, op=op, code=code, what=f"{name} of {what}", arguments=wanted)
+        check_callable(method, op=op, code=code, what=f"{name} of {what}", arguments=_arguments_of(protocol, name))
+
+
+@cache
+def _arguments_of(protocol: type, name: str) -> tuple[str, ...]:
+    """Return the names of the arguments of a protocol's method, without self."""
+    return tuple(inspect.signature(getattr(protocol, name)).parameters)[1:]
 
 
 def check_callable(
@@ -88,7 +94,9 @@ def check_callable(
 
 
 def _plainly_takes(function: Any, count: int) -> bool:
-    """Return whether an ordinary function takes this number of arguments; much faster than a signature."""
+    """Return whether an ordinary function or method takes this number of arguments; much faster than a signature."""
+    if isinstance(function, MethodType):
+        function, count = function.__func__, count + 1
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         return False
     code = function.__code__
