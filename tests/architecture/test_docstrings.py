@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
     "benchmarks",
     "dialects/shardy_dialects",
-    *sorted(f"shardy_py/{path.name}" for path in (ROOT / "shardy_py").iterdir() if path.is_dir()),
+    *sorted(f"shardy_py/{path.name}" for path in (ROOT / "shardy_py").iterdir() if (path / "__init__.py").exists()),
 )
 """The folders whose summaries are checked."""
 

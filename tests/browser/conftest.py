@@ -33,6 +33,15 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
+def expect(chromium: Any) -> Callable[..., Any]:
+    """The assertions of playwright that wait until they hold."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE)
+    return expect
+
+
+@pytest.fixture
 def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """A function that opens a page from a file, offline, and fails on any message in the console."""
     contexts, messages, requests = [], [], []

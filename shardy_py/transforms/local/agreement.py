@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from shardy_py.ir.local import Shard
 from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
 
 _LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
@@ -20,6 +22,9 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
 
     A factor whose kind asks for replication or a permutation is among them where it is sharded, and so is one that
     passes through but not to every result: the results would differ between devices.
+
+    Where the tensors are on several meshes no reshard and no reduction was made for the op. Axes of one name cut in
+    different ways then, and a sharded reduction factor is among the factors, too.
 
     Args:
         shard: The op with its operands on the device.
@@ -36,18 +41,26 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
         if sharding is None or not mapping:
             continue
         result |= _overflowing(sharding, mapping, rule, shard.mesh(sharding))
+    on_one_mesh = is_on_one_mesh(shard)
     axes = [
-        _factor_axes(mapping, sharding, rule, shard)
+        _factor_parts(mapping, sharding, rule, shard, by_axes=on_one_mesh)
         for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True)
     ]
+    local = _LOCAL if on_one_mesh else (FactorKind.PASS_THROUGH,)
     for factor in found:
         seen = {own[factor] for own in axes if factor in own}
         is_cut = seen != {()}
-        needs_whole = rule.kind(factor) not in _LOCAL or _gets_lost(factor, rule, shard)
+        needs_whole = rule.kind(factor) not in local or _gets_lost(factor, rule, shard)
         is_made = not has_form and not _is_in_operands(factor, rule)
         if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
             result.add(factor)
-    return result - set(rule.permutation_factors) if has_form else result
+    return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
+
+
+def is_on_one_mesh(shard: Shard) -> bool:
+    """Return whether all tensors of an op are on meshes with the same axes, or have no sharding."""
+    shardings = [item for item in _shardings(shard) if item is not None]
+    return not shardings or common_mesh(shardings, shard.meshes, ignore_device_ids=True) is not None
 
 
 def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:
@@ -100,6 +113,22 @@ def _factor_axes(
     return {
         factor: tuple(axis for axis in item.axes if axis.size(mesh) > 1) for factor, item in projected.factors.items()
     }
+
+
+def _factor_parts(
+    mapping: Sequence[Sequence[int]],
+    sharding: TensorSharding | None,
+    rule: OpShardingRule,
+    shard: Shard,
+    *,
+    by_axes: bool,
+) -> dict[int, tuple[object, ...]]:
+    """Return how factors are cut: by their axes, or by the part that each device has, which other meshes can share."""
+    axes = _factor_axes(mapping, sharding, rule, shard)
+    if by_axes or sharding is None:
+        return dict(axes)
+    mesh = shard.mesh(sharding)
+    return {factor: tuple(shard_positions(mesh, own)) if own else () for factor, own in axes.items()}
 
 
 def _overflowing(

@@ -15,7 +15,7 @@ from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.local.agreement import disagreeing_factors, reduced_axes, without_factors
+from shardy_py.transforms.local.agreement import disagreeing_factors, is_on_one_mesh, reduced_axes, without_factors
 from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.masks import without_padding
 from shardy_py.transforms.local.regrid import Change, gather, slice_shard
@@ -164,7 +164,7 @@ class Fallback:
     def _gathered_in_part(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Outcome | None:
         """Return the results of an op that runs on shards once the dimensions that disagree are whole, or None."""
         factors = disagreeing_factors(shard, rule)
-        if not factors or any(factor in rule.reduction_factors for factor in factors):
+        if not factors or (is_on_one_mesh(shard) and any(factor in rule.reduction_factors for factor in factors)):
             return None
         last = shard.emit.block.last
         operands = [

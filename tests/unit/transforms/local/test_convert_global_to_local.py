@@ -289,3 +289,37 @@ def test_generic_ops_make_no_parts_of_results() -> None:
     written = convert(text.removeprefix(MESH), trust_shardings=False, gather_unsupported_ops=True)
     assert "(tensor<4x8xf32>) -> tensor<4x8xf32>" in written
     assert "tensor<4x2xf32>" in written
+
+
+TWO_MESHES = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\nsdy.mesh @turned = <["y"=4, "x"=2]>\n'
+
+
+@pytest.mark.parametrize("combine", ["maximum", "add"])
+def test_a_reduction_between_meshes_is_complete(combine: str) -> None:
+    """No collective follows a reduction whose tensors are on two meshes: every device reduces all parts."""
+    text = (
+        TWO_MESHES
+        + f"""func.func @main(%a: tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"y"}}]>}})
+        -> (tensor<8xf32> {{sdy.sharding = #sdy.sharding<@turned, [{{"y"}}]>}}) {{
+      %i = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.reduce(%a init: %i) applies stablehlo.{combine} across dimensions = [1]
+          {{sdy.sharding = #sdy.sharding_per_value<[<@turned, [{{"y"}}]>]>}}
+          : (tensor<8x16xf32>, tensor<f32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }}"""
+    )
+    assert compare(text, numbers(8, 16)) == ["stablehlo.reduce"]
+
+
+def test_axes_of_one_name_differ_between_meshes() -> None:
+    """An axis cuts a tensor as its own mesh says, though an axis of the other mesh has its name and its size."""
+    text = (
+        TWO_MESHES
+        + """func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>},
+          %b: tensor<8xf32> {sdy.sharding = #sdy.sharding<@turned, [{"y"}]>})
+          -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}) {
+      %0 = stablehlo.add %a, %b : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }"""
+    )
+    assert compare(text, numbers(8), numbers(8)[::-1].copy()) == ["stablehlo.add"]
