@@ -51,7 +51,7 @@ def _name(number: int) -> str:
 
 
 def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
-    """Return the loops over the threads of a block, along x innermost, and what follows them."""
+    """Return the loops over the threads of a block, along x innermost and in strips, and what follows them."""
     own, exits = _name(number), phases.exits[number]
     lines = [f"{own}:"]
     if number in phases.guarded & phases.barriers:
@@ -65,21 +65,20 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     if number in phases.parting:
         lines.append(f"  store i32 {DONE}, ptr %{own}.known")
     lines.append(f"  br label %{own}.z.head")
-    outer = {"z": start, "y": f"{own}.z.head", "x": f"{own}.y.head"}
-    after = {"z": f"{own}.end", "y": f"{own}.z.next", "x": f"{own}.y.next"}
-    inner = {"z": f"{own}.y.head", "y": f"{own}.x.head"}
-    for axis in "zyx":
-        back = f"{own}.{axis}.next"
+    width = phases.widths[number]
+    loops = {"z": launch.threads[2], "y": launch.threads[1], "strip": launch.threads[0] // width, "lane": width}
+    heads = [start, *(f"{own}.{axis}.head" for axis in loops)]
+    ends = [f"{own}.end", *(f"{own}.{axis}.next" for axis in loops)]
+    for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):
         lines += [f"{own}.{axis}.head:"]
-        lines += [f"  %{own}.{axis} = phi i32 [ 0, %{outer[axis]} ], [ %{own}.{axis}.more, %{back} ]"]
-        lines += [f"  br label %{inner[axis]}"] if axis in inner else _call(phases, number, buffers, launch)
-    for axis in "xyz":
-        size = launch.threads["xyz".index(axis)]
+        lines += [f"  %{own}.{axis} = phi i32 [ 0, %{before} ], [ %{own}.{axis}.more, %{own}.{axis}.next ]"]
+        lines += [f"  br label %{inner}"] if inner else _call(phases, number, buffers, launch)
+    for (axis, size), after in zip(loops.items(), ends, strict=False):
         lines += [
             f"{own}.{axis}.next:",
             f"  %{own}.{axis}.more = add nuw nsw i32 %{own}.{axis}, 1",
             f"  %{own}.{axis}.again = icmp ult i32 %{own}.{axis}.more, {size}",
-            f"  br i1 %{own}.{axis}.again, label %{own}.{axis}.head, label %{after[axis]}",
+            f"  br i1 %{own}.{axis}.again, label %{own}.{axis}.head, label %{after}",
         ]
     lines.append(f"{own}.end:")
     if len(exits) == 1:
@@ -95,8 +94,11 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
     x, y, _ = launch.threads
     ids = {item: f"%{own}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
     arguments = [f"ptr %buffer{place}" for place in range(buffers)] + [f"i32 {ids[item]}" for item in ID_ARGUMENTS]
-    arguments += [f"i32 %{own}.thread", *(f"ptr {item.name}" for item in phases.storage)]
+    arguments += [f"i32 %{own}.{item}" for item in ("thread", "strip", "lane")]
+    arguments += [f"ptr {item.name}" for item in phases.storage]
     lines = [
+        f"  %{own}.strip.begin = mul nuw nsw i32 %{own}.strip, {phases.widths[number]}",
+        f"  %{own}.x = add nuw nsw i32 %{own}.strip.begin, %{own}.lane",
         f"  %{own}.row = mul nuw nsw i32 %{own}.z, {y}",
         f"  %{own}.line = add nuw nsw i32 %{own}.row, %{own}.y",
         f"  %{own}.before = mul nuw nsw i32 %{own}.line, {x}",
@@ -108,12 +110,12 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
         lines += [
             f"  %{own}.has.left = load i8, ptr %{own}.left",
             f"  %{own}.is.here = icmp eq i8 %{own}.has.left, 0",
-            f"  br i1 %{own}.is.here, label %{own}.run, label %{own}.x.next",
+            f"  br i1 %{own}.is.here, label %{own}.run, label %{own}.lane.next",
             f"{own}.run:",
         ]
     lines.append(f"  %{own}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
     if len(phases.exits[number]) == 1:
-        return [*lines, f"  br label %{own}.x.next"]
+        return [*lines, f"  br label %{own}.lane.next"]
     return [*lines, *(_part(own) if number in phases.parting else _agree(own))]
 
 
@@ -125,7 +127,7 @@ def _agree(own: str) -> list[str]:
         f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
         f"  store i32 %{own}.first, ptr %{own}.known",
         f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
-        f"  br i1 %{own}.same, label %{own}.x.next, label %apart",
+        f"  br i1 %{own}.same, label %{own}.lane.next, label %apart",
     ]
 
 
@@ -137,12 +139,12 @@ def _part(own: str) -> list[str]:
         f"{own}.leave:",
         f"  store i8 1, ptr %{own}.left",
         "  store i8 1, ptr %parted",
-        f"  br label %{own}.x.next",
+        f"  br label %{own}.lane.next",
         f"{own}.stay:",
         f"  %{own}.before.exit = load i32, ptr %{own}.known",
         f"  %{own}.is.first = icmp eq i32 %{own}.before.exit, {DONE}",
         f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
         f"  store i32 %{own}.first, ptr %{own}.known",
         f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
-        f"  br i1 %{own}.same, label %{own}.x.next, label %apart",
+        f"  br i1 %{own}.same, label %{own}.lane.next, label %apart",
     ]

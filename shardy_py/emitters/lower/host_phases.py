@@ -12,6 +12,7 @@ from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.lower.llvm import function_arguments, write_op
 from shardy_py.emitters.lower.phases import DONE, WAITS, Phase, Phases, block_of, is_at_hand, split_phases, targets
+from shardy_py.emitters.lower.strips import LANE, STRIP, strip_width, write_in_strip
 from shardy_py.emitters.lower.writer import FunctionWriter, ModuleWriter
 from shardy_py.emitters.passes.base import constant_value
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -47,6 +48,7 @@ class HostPhases:
         storage: Memory that a block has: tiles, values that are kept, words that lanes exchange.
         barriers: The phases that begin behind a barrier, which all threads of a block reach.
         threads: The number of threads of a block.
+        widths: The threads of a strip along x, for each phase.
     """
 
     names: tuple[str, ...]
@@ -54,6 +56,7 @@ class HostPhases:
     storage: tuple[Storage, ...]
     barriers: frozenset[int]
     threads: int
+    widths: tuple[int, ...]
 
     @property
     def parting(self) -> frozenset[int]:
@@ -104,10 +107,23 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     ]
     storage = (*tiles, *kept, *lanes)
     names = tuple(f"{name}.{phase.number}" for phase in phases.phases)
-    for phase, own in zip(phases.phases, names, strict=True):
-        module.functions.append(_PhaseWriter(function, module, phases, phase, storage, threads).text(own))
+    widths = tuple(_width(phases, phase, launch.threads[0]) for phase in phases.phases)
+    for phase, own, width in zip(phases.phases, names, widths, strict=True):
+        module.functions.append(_PhaseWriter(function, module, phases, phase, storage, threads, width).text(own))
     barriers = frozenset(phase.number for phase in phases.phases if phase.number > 0 and phase.after is None)
-    return HostPhases(names, tuple(phase.exits for phase in phases.phases), storage, barriers, threads)
+    return HostPhases(names, tuple(phase.exits for phase in phases.phases), storage, barriers, threads, widths)
+
+
+def _width(phases: Phases, phase: Phase, threads: int) -> int:
+    """Return the threads of a strip of a phase; where lanes exchanged values they are parts of warps."""
+    found: dict[Operation, None] = {}
+    pending = [op for block in phase.blocks for op in block.ops]
+    while pending:
+        op = pending.pop()
+        if op not in found:
+            found[op] = None
+            pending += [value.owner for value in op.operands if value in phases.again and isinstance(value, OpResult)]
+    return strip_width(found, threads, within=_WARP if phase.after is not None else 0)
 
 
 def _stored(type_: str) -> str:
@@ -126,6 +142,7 @@ class _PhaseWriter:
         phase: Phase,
         storage: Sequence[Storage],
         threads: int,
+        width: int,
     ) -> None:
         self._function = function
         self._writer = FunctionWriter(module)
@@ -133,6 +150,7 @@ class _PhaseWriter:
         self._phase = phase
         self._storage = storage
         self._threads = threads
+        self._width = width
         self._slots = {value: f"%kept{number}" for number, value in enumerate(phases.slots)}
         self._own: dict[SSAValue, str] = {}
         self._incoming: dict[Block, list[tuple[str, list[str]]]] = {block: [] for block in phase.blocks}
@@ -140,7 +158,7 @@ class _PhaseWriter:
     def text(self, name: str) -> str:
         """Return the function."""
         writer, first = self._writer, self._phase.blocks[0]
-        more = [*(f"i32 {item}" for item in ID_ARGUMENTS), f"i32 {THREAD}"]
+        more = [*(f"i32 {item}" for item in ID_ARGUMENTS), *(f"i32 {item}" for item in (THREAD, STRIP, LANE))]
         more += [f"ptr noalias {item.name}" for item in self._storage]
         arguments = function_arguments(self._function, writer, is_entry=True)
         body: dict[Block, list[str]] = {}
@@ -200,7 +218,7 @@ class _PhaseWriter:
             number = writer.new(f"add nuw nsw i32 {THREAD}, {step}")
             place = writer.new(f"getelementptr inbounds {type_}, ptr {base}, i32 {number}")
             words.append(writer.new(f"load {type_}, ptr {place}"))
-        lane = writer.new(f"and i32 {THREAD}, {_WARP - 1}")
+        lane = LANE if self._width == _WARP else writer.new(f"and i32 {THREAD}, {_WARP - 1}")
         exists = writer.new(f"icmp ult i32 {lane}, {_WARP - distance}")
         if self._threads % _WARP:
             inside = writer.new(f"icmp ult i32 {THREAD}, {max(0, self._threads - distance)}")
@@ -237,7 +255,7 @@ class _PhaseWriter:
     def _write(self, op: Operation) -> None:
         if isinstance(op, llvm.AddressOfOp) and any(item.name == _tile(op) for item in self._storage):
             self._writer.bind(op.result, _tile(op))
-        else:
+        elif not write_in_strip(op, self._writer, self._width):
             write_op(op, self._writer)
         for result in op.results:
             self._own[result] = self._writer.get(result)

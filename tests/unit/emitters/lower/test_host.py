@@ -106,7 +106,7 @@ def test_every_thread_of_the_grid_runs_once() -> None:
     """The loops go over all blocks and threads, along all of their dimensions."""
     launch = Launch((3, 2, 2), (4, 3, 2))
     ids = ", ".join(f"i32 %{kind}.{axis}" for kind in ("thread", "block") for axis in "xyz")
-    body = [f"define internal i32 @count(ptr %p, {ids}, i32 %thread) {{"]
+    body = [f"define internal i32 @count(ptr %p, {ids}, i32 %thread, i32 %strip, i32 %lane) {{"]
     terms = ["%thread.x"]
     for size, name in zip(
         (4, 12, 24, 72, 144), ("%thread.y", "%thread.z", "%block.x", "%block.y", "%block.z"), strict=True
@@ -116,7 +116,8 @@ def test_every_thread_of_the_grid_runs_once() -> None:
         terms.append(f"%s{number}")
     body += [f"  %q = getelementptr i32, ptr %p, i32 {terms[-1]}", "  %o = load i32, ptr %q", "  %n = add i32 %o, 1"]
     body += ["  store i32 %n, ptr %q", "  ret i32 -1", "}"]
-    text = "\n".join(body) + "\n" + grid_text(HostPhases(("count",), ((DONE,),), (), frozenset(), 24), 1, launch)
+    phases = HostPhases(("count",), ((DONE,),), (), frozenset(), 24, (2,))
+    text = "\n".join(body) + "\n" + grid_text(phases, 1, launch)
     parse(text)
     counts = np.zeros(288, np.int32)
     HostKernel(text, "count", 12, [counts.nbytes], [0]).run_into([counts])
