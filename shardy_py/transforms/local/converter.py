@@ -23,6 +23,7 @@ from shardy_py.ir.local import (
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.agreement import reduced_axes
@@ -183,9 +184,7 @@ class Converter:
     def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
         try:
             if op.name in _RESHARDS:
-                message = "a reshard between two shardings is no local program yet"
-                hint = "run sdy-reshard-to-collectives first, or ask for explicit collectives"
-                raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
+                return [self._reshard(op, shard)]
             if op.name in _FORWARDING:
                 return [self.fallback.reshard(shard, 0, shard.result_shardings[0])]
             if op.name in COLLECTIVES:
@@ -278,6 +277,24 @@ class Converter:
         if before is None:
             return after is None or after.is_fully_replicated
         return before.is_equivalent(after, ignore_unreduced_axes=True)
+
+    def _reshard(self, op: Op, shard: Shard) -> Value:
+        """Return the operand of a reshard between two meshes, gathered: no collectives are made for it before.
+
+        Raises:
+            UnsupportedError: it is on one mesh, or nothing may be gathered.
+        """
+        ends = [item for item in (*shard.operand_shardings, *shard.result_shardings) if item is not None]
+        is_partial = any(item.unreduced_axes for item in ends)
+        if common_mesh(ends, self._meshes) is not None or is_partial:
+            message = "a reshard between two shardings is no local program yet"
+            hint = "run sdy-reshard-to-collectives first, or ask for explicit collectives"
+            raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
+        if not self.fallback.gathers:
+            message = "a reshard between two meshes is no collective"
+            hint = "put the values on one mesh, or allow ops to be gathered"
+            raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
+        return self.fallback.reshard(shard, 0, shard.result_shardings[0])
 
     def _set_target_shardings(self, op: Op) -> None:
         """Give block arguments that carry values along an edge the sharding of its owner."""

@@ -91,8 +91,9 @@ class Fallback:
         if not self.gathers:
             raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
         reason = f"an operand is {before or 'whole'} and goes on as {after or 'whole'}"
-        self._warn(shard.op, reason, "along the dimensions concerned")
-        common = _common(before, after)
+        hint = "give the value and what gets it the same sharding"
+        self._warn(shard.op, reason, "along the dimensions concerned", hint)
+        common = _common(shard, before, after)
         shape, one_by_one = shard.op.operands[number].shape, self.options.per_dim_all_gather
         if before is not None:
             change = Change.between(shard, shape, before, common)
@@ -206,9 +207,10 @@ class Fallback:
             result.append(value)
         return result
 
-    def _warn(self, op: Op, reason: str, extent: str) -> None:
+    def _warn(
+        self, op: Op, reason: str, extent: str, hint: str = "give the op a local form: Dialect.op(..., local=)"
+    ) -> None:
         message = f"the operands are gathered {extent}: {reason}"
-        hint = "give the op a local form: Dialect.op(..., local=)"
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
 
 
@@ -238,9 +240,9 @@ def _parts(shard: Shard, sharding: TensorSharding | None, dim: int) -> list[int]
     return None if sharding is None or shard.parts(sharding, dim) == 1 else shard.positions(sharding, dim)
 
 
-def _common(before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
+def _common(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
     """Return the sharding along the major axes that two shardings share in each dimension."""
-    if before is None or after is None:
+    if before is None or after is None or shard.mesh(before) != shard.mesh(after):
         return None
     dims = []
     for one, other in zip(before.dim_shardings, after.dim_shardings, strict=True):

@@ -323,3 +323,29 @@ def test_axes_of_one_name_differ_between_meshes() -> None:
     }"""
     )
     assert compare(text, numbers(8), numbers(8)[::-1].copy()) == ["stablehlo.add"]
+
+
+def test_values_move_between_meshes() -> None:
+    """A value that goes on to another mesh is gathered, and each device takes its part by the order of that mesh."""
+    text = (
+        TWO_MESHES
+        + 'sdy.mesh @moved = <["x"=4, "y"=2], device_ids=[7, 1, 5, 4, 3, 2, 6, 0]>\n'
+        + """func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>})
+        -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@moved, [{"x"}, {"y"}]>}) {
+      %0 = stablehlo.sine %a : tensor<8x16xf32>
+      %1 = sdy.sharding_constraint %0 <@turned, [{"y"}, {"x"}]> : tensor<8x16xf32>
+      return %1 : tensor<8x16xf32>
+    }"""
+    )
+    assert "sdy.reshard" in compare(text, numbers(8, 16))
+
+
+def test_reshards_between_meshes_need_gathering() -> None:
+    """Where nothing may be gathered, the error says that meshes differ."""
+    body = f"""sdy.mesh @turned = <["y"=4, "x"=2]>
+    func.func @main(%a: tensor<8x16xf32> {XY}) -> tensor<8x16xf32> {{
+      %0 = sdy.reshard %a <@turned, [{{"y"}}, {{}}]> : tensor<8x16xf32>
+      return %0 : tensor<8x16xf32>
+    }}"""
+    with pytest.raises(ShardyError, match="between two meshes"):
+        convert(body)
