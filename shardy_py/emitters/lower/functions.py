@@ -1,4 +1,4 @@
-"""Functions of ``math`` as LLVM: intrinsics, libdevice on devices, the C library on the host."""
+"""Functions of ``math`` as LLVM: intrinsics, libdevice on devices, on the host the C library and own exponentials."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import MappingProxyType
 from xdsl.dialects import builtin
 from xdsl.ir import Operation
 
+from shardy_py.emitters.lower.exponential import exponential, exponential_of_two
 from shardy_py.emitters.lower.floats import binary, bind_rounded, computed, computed_type, flags, intrinsic
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -23,6 +24,8 @@ _HOST_INTRINSICS = {
     **{"math.cos": "cos", "math.exp": "exp", "math.exp2": "exp2", "math.log": "log", "math.log10": "log10"},
     **{"math.log2": "log2", "math.powf": "pow", "math.round": "round", "math.sin": "sin"},
 }
+# What calls of the C library would keep from becoming vectors.
+_HOST_FLOATS = {"math.exp": exponential, "math.exp2": exponential_of_two}
 _LIBRARY = {
     f"math.{name}": name
     for name in (
@@ -64,7 +67,9 @@ def _called(writer: FunctionWriter, op: Operation, name: str) -> None:
 
 
 def _on_host(writer: FunctionWriter, op: Operation, name: str) -> None:
-    if name in _HOST_INTRINSICS:
+    if name in _HOST_FLOATS and computed_type(writer, op.results[0].type) == "float":
+        bind_rounded(writer, op.results[0], _HOST_FLOATS[name](writer, computed(writer, op.operands[0])))
+    elif name in _HOST_INTRINSICS:
         intrinsic(_HOST_INTRINSICS[name])(writer, op)
     elif name == "math.rsqrt":
         type_ = computed_type(writer, op.results[0].type)
