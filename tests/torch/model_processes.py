@@ -1,4 +1,7 @@
-"""Models on four processes, for the tests: each is exported once, then four forks run it; prints JSON."""
+"""Models and training steps on four processes, for the tests: one start for all of them; prints JSON.
+
+This process exports and propagates all cases, then four forks run them one after the other.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +10,98 @@ import multiprocessing
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from attrs import frozen
 from torch.distributed.device_mesh import init_device_mesh
 
-from tests.torch.hugging_face import MESHES, distance, exported, propagated
+import shardy_py as sdy
+from tests.torch.hugging_face import MESHES, MODELS, distance, exported, propagated, randomized
+from tests.torch.models import Decoder
+from tests.torch.training import largest_difference, make_state, propagated_step, traced_step
+
+Prepared = tuple[Any, Mapping[str, torch.Tensor], Sequence[torch.Tensor], Any]
+"""A program, the state that it takes as inputs, all inputs, and what one process computes."""
+TRAINED = {"train_decoder": Decoder, "train_llama": lambda: randomized(MODELS["llama"].make())}
 
 
-def run_model(name: str, mesh_name: str, batch: int) -> list[dict[str, Any]]:
-    """Return what four processes saw."""
+@frozen
+class Run:
+    """A propagated program with its inputs.
+
+    Args:
+        case: The name of the case, such as ``llama:2x2:5``.
+        mesh: The sizes of the mesh.
+        result: The propagated program.
+        inputs: The whole tensors of its inputs.
+        want: What one process computes.
+        predicted: Kind of collective to how often it is predicted.
+    """
+
+    case: str
+    mesh: Mapping[str, int]
+    result: sdy.Result
+    inputs: Sequence[torch.Tensor]
+    want: Any
+    predicted: Mapping[str, int]
+
+    def seen(self) -> dict[str, Any]:
+        """Run the program on the processes that are there, and return what this one saw."""
+        mesh = init_device_mesh("cpu", tuple(self.mesh.values()), mesh_dim_names=tuple(self.mesh))
+        local = self.result.to_torch(mesh, strict=True)
+        compare = largest_difference if self.case.startswith("train") else distance
+        found = compare(local(*self.inputs), self.want)
+        return {"distance": found, "ran": dict(local.collectives), "predicted": dict(self.predicted)}
+
+
+def prepared(cases: Sequence[str]) -> list[Run]:
+    """Return all cases, propagated; a model of one batch is exported once."""
+    known: dict[tuple[str, int], Prepared] = {}
+    runs = []
+    for case in cases:
+        name, mesh_name, size = case.split(":")
+        key = name, int(size)
+        if key not in known:
+            known[key] = _traced(*key) if name in TRAINED else _exported(*key)
+        program, state, inputs, want = known[key]
+        mesh = MESHES[mesh_name]
+        result = propagated_step(program, state, mesh) if state else propagated(name, program, mesh)
+        predicted = Counter(item.kind for item in result.redistributions)
+        runs.append(Run(case, mesh, result, inputs, want, predicted))
+    return runs
+
+
+def _exported(name: str, batch: int) -> Prepared:
     program, given = exported(name, batch)
-    result = propagated(name, program, MESHES[mesh_name])
-    want = program.module()(given)
-    predicted = dict(Counter(item.kind for item in result.redistributions))
+    with torch.no_grad():
+        return program, {}, (given,), program.module()(given)
+
+
+def _traced(name: str, batch: int) -> Prepared:
+    model = TRAINED[name]()
+    state = make_state(model)
+    generator = torch.Generator().manual_seed(1)
+    tokens, labels = (torch.randint(0, 32, (batch, 8), generator=generator) for _ in range(2))
+    graph = traced_step(model, state, (tokens, labels))
+    inputs = (*state.values(), tokens, labels)
+    return graph, state, inputs, graph(*inputs)
+
+
+def main(cases: Sequence[str]) -> None:
+    """Run cases and print what the four processes saw of each."""
+    # Forks have no threads of their parent.
+    torch.set_num_threads(1)
+    runs = prepared(cases)
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
 
         def one(rank: int) -> None:
-            store = Path(folder, "store")
-            dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
-            sizes = MESHES[mesh_name]
-            mesh = init_device_mesh("cpu", tuple(sizes.values()), mesh_dim_names=tuple(sizes))
-            local = result.to_torch(mesh)
-            seen = {
-                "distance": distance(local(given), want),
-                "ran": dict(local.collectives),
-                "predicted": predicted,
-                "gathered": len(local.local.warnings),
-            }
+            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=4)
+            seen = {run.case: run.seen() for run in runs}
             Path(folder, str(rank)).write_text(json.dumps(seen))
             dist.destroy_process_group()
 
@@ -45,17 +109,9 @@ def run_model(name: str, mesh_name: str, batch: int) -> list[dict[str, Any]]:
         for process in started:
             process.start()
         for process in started:
-            process.join(300)
-        return [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
-
-
-def main(cases: list[str]) -> None:
-    """Run cases such as ``llama:2x2:5``."""
-    # Forks have no threads of their parent.
-    torch.set_num_threads(1)
-    for case in cases:
-        name, mesh, batch = case.split(":")
-        print(json.dumps([case, run_model(name, mesh, int(batch))]), flush=True)
+            process.join()
+        found = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
+    print(json.dumps({case: [seen[case] for seen in found] for case in cases}))
 
 
 if __name__ == "__main__":

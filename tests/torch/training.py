@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -9,7 +11,10 @@ from torch import nn
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import shardy_py as sdy
+
 RATE, FIRST, SECOND = 1e-2, 0.9, 0.999
+GLOBS = ("*.[qkv]_proj.weight", "*.gate_proj.weight", "*embed_tokens.weight")
 
 
 def make_state(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -47,7 +52,34 @@ def traced_step(
         new = _adam(known, dict(zip(names, gradients, strict=True)))
         return [loss.detach(), *(new[key] for key in keys)]
 
-    return make_fx(step, tracing_mode="fake")(*state.values(), *inputs)
+    # Buffers of the model are constants of the graph.
+    return make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)(*state.values(), *inputs)
+
+
+def propagated_step(
+    graph: torch.fx.GraphModule, state: Mapping[str, torch.Tensor], mesh: Mapping[str, int]
+) -> sdy.Result:
+    """Return a step with shardings: the batch on ``data``, and some parameters with their moments on ``model``.
+
+    Args:
+        graph: The step, as `traced_step` makes it.
+        state: The state that it takes.
+        mesh: The sizes of the mesh.
+    """
+    rows = ("model", None)
+    shardings: dict[int, tuple[str | None, ...]] = {
+        number: rows
+        for number, key in enumerate(state)
+        if any(fnmatchcase(key.removeprefix("first.").removeprefix("second."), glob) for glob in GLOBS)
+    }
+    if "data" in mesh:
+        shardings |= {len(state): ("data",), len(state) + 1: ("data",)}
+    return sdy.propagate(graph, mesh, in_shardings=shardings, strict=True)
+
+
+def largest_difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
+    """Return the largest difference of any tensor of a step, relative to its largest number."""
+    return max(float((one - other).abs().max() / other.abs().max()) for one, other in zip(got, want, strict=True))
 
 
 def _adam(known: dict[str, torch.Tensor], gradients: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -6,6 +6,7 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
+from shardy_py.targets.torch.uneven_reshapes import GatherUnevenReshapesPass
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
@@ -27,6 +28,7 @@ def explicit_program(program: Program, registry: Registry) -> Program:
         InsertExplicitReshardsPass(enable_full_version=True, reshard_ops_without_rule=True),
         # Operators of PyTorch have no forms that exchange halos.
         ResolvePermutationFactorsPass(),
+        GatherUnevenReshapesPass(),
         CanonicalizeReshardsPass(),
         ReshardToCollectivesPass(),
         CanonicalizeCollectivesPass(),

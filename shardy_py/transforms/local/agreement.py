@@ -40,7 +40,7 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
                 found.setdefault(factor, ())
         if sharding is None or not mapping:
             continue
-        result |= _overflowing(sharding, mapping, rule, shard.mesh(sharding))
+        result |= overflowing_factors(sharding, mapping, rule, shard.mesh(sharding))
     on_one_mesh = is_on_one_mesh(shard)
     axes = [
         _factor_parts(mapping, sharding, rule, shard, by_axes=on_one_mesh)
@@ -70,6 +70,27 @@ def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:
         for factor, axes in _factor_axes(mapping, sharding, rule, shard).items():
             if rule.kind(factor) is FactorKind.REDUCTION:
                 result.extend(axis for axis in axes if axis not in result)
+    return result
+
+
+def overflowing_factors(
+    sharding: TensorSharding, mapping: Sequence[Sequence[int]], rule: OpShardingRule, mesh: Mesh
+) -> set[int]:
+    """Return the factors of dimensions whose axes do not divide them.
+
+    The parts of a dimension that has one factor are those of the factor, with padding where they do not divide.
+    """
+    result: set[int] = set()
+    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
+    for dim in mapping:
+        items = [projected.factors[factor] for factor in dim if factor in projected.factors]
+        uneven = sum(rule.factor_sizes[factor] > 1 for factor in dim) > 1 and any(
+            rule.factor_sizes[factor] % axes_size(projected.factors[factor].axes, mesh)
+            for factor in dim
+            if factor in projected.factors
+        )
+        if uneven or any(item.overflow_axes for item in items):
+            result.update(dim)
     return result
 
 
@@ -129,24 +150,3 @@ def _factor_parts(
         return dict(axes)
     mesh = shard.mesh(sharding)
     return {factor: tuple(shard_positions(mesh, own)) if own else () for factor, own in axes.items()}
-
-
-def _overflowing(
-    sharding: TensorSharding, mapping: Sequence[Sequence[int]], rule: OpShardingRule, mesh: Mesh
-) -> set[int]:
-    """Return the factors of dimensions whose axes do not divide them.
-
-    The parts of a dimension that has one factor are those of the factor, with padding where they do not divide.
-    """
-    result: set[int] = set()
-    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
-    for dim in mapping:
-        items = [projected.factors[factor] for factor in dim if factor in projected.factors]
-        uneven = sum(rule.factor_sizes[factor] > 1 for factor in dim) > 1 and any(
-            rule.factor_sizes[factor] % axes_size(projected.factors[factor].axes, mesh)
-            for factor in dim
-            if factor in projected.factors
-        )
-        if uneven or any(item.overflow_axes for item in items):
-            result.update(dim)
-    return result

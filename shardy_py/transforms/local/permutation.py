@@ -10,14 +10,14 @@ from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard
 from shardy_py.ir.op_clones import clone_region
-from shardy_py.ir.op_names import MANUAL_COMPUTATION, RESHARD
+from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS, load_computation
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
-from shardy_py.transforms.local.agreement import without_factors
 from shardy_py.transforms.local.divisible import padded_type
+from shardy_py.transforms.local.whole_factors import make_whole
 
 _RETURN = "sdy.return"
 
@@ -57,7 +57,7 @@ class PermutationResolver:
         if block is not None:
             LocalEmitter(self.program, block, self.next_channel).erase_after(None)
         if moves:
-            self._reshard(op, rule, factors)
+            make_whole(self.program, op, rule, factors)
 
     def _sharding(self, value: Value) -> TensorSharding | None:
         return self.program.sharding(value)
@@ -167,27 +167,6 @@ class PermutationResolver:
         if sharding is not None:
             self.program.shardings[made.id] = sharding
         return made
-
-    def _reshard(self, op: Op, rule: OpShardingRule, factors: set[int]) -> None:
-        """Make the dimensions of some factors whole for an op, and reshard its results to what they were."""
-        for number, (value, mapping) in enumerate(zip(op.operands, rule.operand_mappings, strict=True)):
-            before = self._sharding(value)
-            after = without_factors(before, mapping, factors)
-            if after is not None and after != before:
-                op.set_operand(number, self._resharded(op.prev, op, value, after))
-        for value, mapping in zip(op.results, rule.result_mappings, strict=True):
-            before = self._sharding(value)
-            after = without_factors(before, mapping, factors)
-            if before is not None and after is not None and after != before:
-                made = self._resharded(op, op, value, before)
-                self.program.shardings[value.id] = after
-                value.replace_all_uses_with(made, except_op=made.defining_op)
-
-    def _resharded(self, anchor: Op | None, op: Op, value: Value, sharding: TensorSharding) -> Value:
-        made = Op(self.program, RESHARD, [value], [value.type], {"sharding": sharding})
-        _block_of(op).insert_after(anchor, made)
-        self.program.shardings[made.results[0].id] = sharding
-        return made.results[0]
 
 
 def _block_of(op: Op) -> Block:
