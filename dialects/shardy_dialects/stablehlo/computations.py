@@ -14,6 +14,8 @@ COMBINERS = {
     "stablehlo.and": Combiner.AND,
     "stablehlo.or": Combiner.OR,
 }
+CHOOSING = frozenset(f"stablehlo.{name}" for name in ("select", "maximum", "minimum", "and", "or"))
+"""Ops that make of a value and itself that value; a select of its second and third operand."""
 REDUCTIONS = frozenset(("stablehlo.add", "stablehlo.multiply", "stablehlo.maximum", "stablehlo.minimum"))
 LOGICAL_REDUCTIONS = frozenset(("stablehlo.and", "stablehlo.or"))
 
@@ -50,24 +52,56 @@ def region_combiner(op: Op, region: int = 0) -> Combiner | None:
         op: An op with N results.
         region: The number of the region.
     """
+    found = {COMBINERS.get(name or "") for name in region_ops(op, region)}
+    return found.pop() if len(found) == 1 else None
+
+
+def region_ops(op: Op, region: int = 0) -> list[str | None]:
+    """Return, per result, the name of the op that combines its old and its new value; None where it is no single op.
+
+    Args:
+        op: An op with N results.
+        region: The number of the region, of N old and N new values.
+    """
+    pairs = _combined_pairs(op, region)
+    return [None] * len(op.results) if pairs is None else [_combining_op(*pair) for pair in pairs]
+
+
+def is_choice(op: Op) -> bool:
+    """Return whether the region of a reduction makes each result one of its old and its new value."""
+    pairs = _combined_pairs(op, 0)
+    return pairs is not None and all(_is_chosen(value, arguments) for value, arguments in pairs)
+
+
+def _combined_pairs(op: Op, region: int) -> list[tuple[Value, tuple[Value, Value]]] | None:
+    """Return what a region returns, each with the two arguments that it combines; None for any other region."""
     regions = op.regions[region : region + 1]
     block = regions[0].blocks[0] if regions and regions[0].blocks else None
     terminator = block.terminator if block is not None else None
     count = len(op.results)
     if block is None or terminator is None or len(block.arguments) != 2 * count or len(terminator.operands) != count:
         return None
-    found = {_combiner(block, value, index, index + count) for index, value in enumerate(terminator.operands)}
-    return found.pop() if len(found) == 1 else None
+    arguments = zip(block.arguments[:count], block.arguments[count:], strict=True)
+    return list(zip(terminator.operands, arguments, strict=True))
 
 
-def _combiner(block: Block, value: Value, first: int, second: int) -> Combiner | None:
-    """Return the combiner of two arguments of a block, in any order, to a value."""
+def _combining_op(value: Value, arguments: tuple[Value, Value]) -> str | None:
+    """Return the name of the op of two arguments, in any order, that makes a value."""
     made = value.defining_op
-    if made is None or len(made.operands) != 2:
+    if made is None or len(made.operands) != 2 or {item.id for item in made.operands} != {x.id for x in arguments}:
         return None
-    if any(not operand.is_block_argument or operand.owner is not block for operand in made.operands):
-        return None
-    return COMBINERS.get(made.name) if {operand.index for operand in made.operands} == {first, second} else None
+    return made.name
+
+
+def _is_chosen(value: Value, arguments: tuple[Value, Value]) -> bool:
+    """Return whether a value is one of two, whatever decides which."""
+    if value in arguments:
+        return True
+    made = value.defining_op
+    if made is None or made.name not in CHOOSING:
+        return False
+    operands = made.operands[1:] if made.name == "stablehlo.select" else made.operands
+    return all(_is_chosen(operand, arguments) for operand in operands)
 
 
 def first_operands(op: Op) -> range:

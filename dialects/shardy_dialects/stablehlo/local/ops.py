@@ -225,12 +225,15 @@ class StablehloLocalOps(LocalOps):
         attributes: Mapping[str, Any],
         regions: Sequence[Region] = (),
     ) -> Value:
+        type_ = _like(value, shape)
+        if 0 in type_.shape:
+            return self._nothing(emit, type_)
         own = dict(attributes)
         if self.are_replicas:
             own.pop("use_global_device_ids", None)
         else:
             own["channel_handle"] = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
-        return emit.op(f"stablehlo.{kind}", [value], [_like(value, shape)], own, regions).result
+        return emit.op(f"stablehlo.{kind}", [value], [type_], own, regions).result
 
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op is, or None."""

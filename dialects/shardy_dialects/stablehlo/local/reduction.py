@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from shardy_dialects.stablehlo.computations import region_combiner
+from shardy_dialects.stablehlo.computations import COMBINERS, is_choice, region_combiner, region_ops
 from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.ops import COMBINING
 from shardy_dialects.stablehlo.local.texts import array
@@ -47,24 +47,47 @@ def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
 
 
 def _reduced_again(op: Op, shard: Shard) -> Combined:
-    """Return the reduction of what the shards are reduced to, as for the largest element and its place.
-
-    Initial values count several times, as any order of a reduction may have it; they hold the place of padding, too.
-    """
+    """Return the reduction of what the shards are reduced to, as for the largest element and its place."""
     count, sharding, dims = len(op.results), shard.operand_shardings[0], op.attributes["dimensions"]
     if sharding is None or shard.is_resolved:
         raise no_local_form("its partial results cannot be combined by one collective per result")
-    initial = shard.operands[count:]
-    operands = [shard.masked(number, dims, initial[number]) for number in range(count)]
+    initial, neutral = shard.operands[count:], _neutral_initials(op, shard)
+    operands = [shard.masked(number, dims, neutral[number]) for number in range(count)]
     axes = [axis for dim in dims for axis in sharding.of_dimension(dim).axes]
     groups = replica_groups(shard.mesh(sharding), axes)
     gathered = []
-    for partial in evolve(shard, operands=[*operands, *initial]).copy():
+    for partial in evolve(shard, operands=[*operands, *neutral]).copy():
         row = shard.ops.reshape(shard.emit, partial, (1, *partial.shape))
         gathered.append(shard.ops.all_gather(shard.emit, row, 0, groups))
     types = [shard.result_type(number) for number in range(count)]
     again = shard.emit.op_like(op, [*gathered, *initial], types, {"dimensions": (0,)}, shard.regions())
     return Combined(again.results)
+
+
+def _neutral_initials(op: Op, shard: Shard) -> list[Value]:
+    """Return scalars that may count once per shard, and in the place of padding, before the initial values count.
+
+    Where each result is one of two elements, these are the initial values: of a value and itself it makes the value.
+
+    Raises:
+        CannotLocalize: the region computes something of which no neutral values are known.
+    """
+    initial = shard.operands[len(op.results) :]
+    if is_choice(op):
+        return list(initial)
+    names = region_ops(op)
+    types = [getattr(value.type, "element_type", "") for value in initial]
+    found = [_neutral_of(shard, name, type_) for name, type_ in zip(names, types, strict=True)]
+    neutral = [value for value in found if value is not None]
+    if len(neutral) < len(initial):
+        raise no_local_form("its initial values would count once per shard, and no values are neutral for its region")
+    return neutral
+
+
+def _neutral_of(shard: Shard, name: str | None, element_type: str) -> Value | None:
+    """Return a scalar that changes nothing where an op combines elements, or None."""
+    number = 0 if name == "stablehlo.xor" else COMBINERS.get(name or "")
+    return None if number is None else shard.ops.scalar(shard.emit, element_type, number)
 
 
 def _is_bitwise(op: Op, combiner: Combiner) -> bool:

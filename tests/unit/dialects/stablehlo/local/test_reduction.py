@@ -9,8 +9,11 @@ pytest.importorskip("jax", reason="programs run through XLA")
 import numpy as np
 
 import shardy_py as sdy
+from shardy_py.plugins import Registry
+from shardy_py.targets.local import make_local_program
+from shardy_py.transforms.local.options import LocalOptions
 from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN
-from tests.unit.transforms.local.host_devices import compare_padded
+from tests.unit.transforms.local.host_devices import compare_padded, propagate_unevenly
 
 ARGMAX = """%v, %w = stablehlo.reduce(%a init: %low), (%i init: %zero) across dimensions = [1]
       : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
@@ -62,3 +65,46 @@ def test_integers_that_combine_bit_by_bit_are_gathered_when_they_are_reduced() -
       return %0 : tensor<i32>
     }"""
     assert [item.kind for item in sdy.propagate(text, local=True).local().collectives] == ["all_gather"]
+
+
+def several(second: str) -> str:
+    """Return the sum of rows together with another reduction of them, from values that are not neutral."""
+    return f"""{UNEVEN}
+    func.func @main(%a: tensor<4x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{"y"}}]>}})
+        -> (tensor<4xf32>, tensor<4xf32>) {{
+      %i = stablehlo.constant dense<1.0> : tensor<f32>
+      %v, %w = stablehlo.reduce(%a init: %i), (%a init: %i) across dimensions = [1]
+          : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+         reducer(%x: tensor<f32>, %y: tensor<f32>) (%j: tensor<f32>, %k: tensor<f32>)  {{
+          %p = stablehlo.add %x, %y : tensor<f32>
+          %q = {second}
+          stablehlo.return %p, %q : tensor<f32>, tensor<f32>
+        }}
+      return %v, %w : tensor<4xf32>, tensor<4xf32>
+    }}"""
+
+
+def test_initial_values_count_once_whatever_else_is_reduced() -> None:
+    """Results that combine in different ways have their initial values once each, and none in the place of padding."""
+    assert compare_padded(several("stablehlo.multiply %k, %j : tensor<f32>"), NUMBERS / 20) == []
+
+
+def test_reductions_without_known_neutral_values_are_gathered() -> None:
+    """Where no values are neutral for a region, initial values could count once per shard: nothing is reduced there."""
+    local = make_local_program(
+        propagate_unevenly(several("stablehlo.atan2 %j, %k : tensor<f32>")),
+        registry=Registry.from_entry_points(),
+        options=LocalOptions(),
+    )
+    assert [item.op for item in local.warnings] == ["stablehlo.reduce"]
+
+
+def test_tensors_without_elements_are_not_sent() -> None:
+    """No collective moves a tensor that has no elements."""
+    text = """sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%a: tensor<0x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
+        -> (tensor<0x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+      %0 = stablehlo.sine %a : tensor<0x4xf32>
+      return %0 : tensor<0x4xf32>
+    }"""
+    assert not sdy.propagate(text, local=True).local().collectives
