@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         Trait,
         TraitsOf,
         UnitedByMlir,
+        Unpartitioned,
         hookimpl,
         local_by_types,
     )
@@ -190,6 +191,7 @@ __all__ = [
     "Sum",
     "TraitsOf",
     "UnitedByMlir",
+    "Unpartitioned",
     # Errors
     "Diagnostic",
     "ShardyError",
@@ -225,7 +227,8 @@ _HOMES = {
         "MeshReferenceOpInterface Minimum OpDefinition OpOperand OpPriority OpSemantics OwnCollective Pass "
         "PassContext PassThrough PropagationBarrier Pure RecursiveMemoryEffects Reduction Registry "
         "Reshape ReturnLike Rule RuleOptions Scatter Schedule Selector ShardableDataFlowOpInterface "
-        "ShardingRuleOpInterface Sum Trait TraitsOf UnitedByMlir hookimpl local_by_types "
+        "ShardingRuleOpInterface Sum Trait TraitsOf UnitedByMlir Unpartitioned hookimpl "
+        "local_by_types "
     ),
     "shardy_py.rules": "rules",
     "shardy_py.sharding.axes": "AxisRef SubAxis",

@@ -94,6 +94,8 @@ DynamicUpdate = Trait("DynamicUpdate")
 """Returns its first operand with the second one written into it, at a start per dimension, the operands after these."""
 Scatter = Trait("Scatter")
 """Returns its first operand with updates, its third, combined into it at the places that its second one lists."""
+Unpartitioned = Trait("Unpartitioned")
+"""Is computed on whole tensors by XLA's SPMD partitioner, which gathers its operands and slices its results."""
 
 TRAITS: tuple[Trait, ...] = tuple(item for item in list(globals().values()) if isinstance(item, Trait))
 """All traits above."""

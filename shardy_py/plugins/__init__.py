@@ -39,6 +39,7 @@ from shardy_py.ir.interfaces import (
     Sum,
     Trait,
     UnitedByMlir,
+    Unpartitioned,
 )
 from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
 from shardy_py.ir.local import Combined, Localize, LocalOpInterface, LocalOps, Shard, local_by_types, no_local_form
@@ -130,6 +131,7 @@ __all__ = [
     "Trait",
     "TraitsOf",
     "UnitedByMlir",
+    "Unpartitioned",
     "Window",
     "hookimpl",
     "hookspec",

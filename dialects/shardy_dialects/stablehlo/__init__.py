@@ -69,6 +69,7 @@ def chlo_dialect() -> Dialect:
     """Return the definitions of the CHLO ops."""
     dialect = Dialect("chlo")
     chlo.register(dialect)
+    costs.register(dialect)
     indexing.register(dialect)
     emission.register(dialect)
     return dialect

@@ -15,6 +15,7 @@ from shardy_py.plugins import (
     Pure,
     RecursiveMemoryEffects,
     UnitedByMlir,
+    Unpartitioned,
 )
 from shardy_py.rules.pointwise import aligned_rule
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
@@ -136,7 +137,7 @@ def register(dialect: Dialect) -> None:
         define(dialect, f"chlo.{name}", pointwise_rule, extended=True)
     for name in BROADCASTING:
         define(dialect, f"chlo.broadcast_{name}", broadcasting_rule, extended=True, traits=ELEMENTWISE_TRAITS)
-    define(dialect, "chlo.top_k", top_k_rule, extended=True)
+    define(dialect, "chlo.top_k", top_k_rule, extended=True, traits=(Pure, Unpartitioned))
     define(dialect, "chlo.constant", traits=(Pure, ConstantLike, UnitedByMlir))
     define(dialect, "chlo.ragged_dot", ragged_dot_rule, extended=True)
     define(dialect, "chlo.scan", traits=(IsolatedFromAbove, RecursiveMemoryEffects))

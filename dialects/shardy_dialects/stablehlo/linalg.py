@@ -8,7 +8,7 @@ from __future__ import annotations
 from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect
+from shardy_py.plugins import Dialect, Pure, Unpartitioned
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -64,4 +64,4 @@ def register(dialect: Dialect) -> None:
     """Define the linear algebra ops."""
     define(dialect, "stablehlo.cholesky", cholesky_rule)
     define(dialect, "stablehlo.triangular_solve", triangular_solve_rule)
-    define(dialect, "stablehlo.fft", fft_rule)
+    define(dialect, "stablehlo.fft", fft_rule, traits=(Pure, Unpartitioned))

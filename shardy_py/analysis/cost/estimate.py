@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from shardy_py.analysis.cost import flops, liveness, traffic
 from shardy_py.analysis.cost.combining import Priced
@@ -125,7 +125,12 @@ class _Estimator:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        work = counter.count(op, self.flattener.rule_of(op))
+        if any(item.transfer.kind == "all_reduce" for item in priced):
+            return self._moved(node, priced)
+        rule = self.flattener.rule_of(op)
+        work = counter.count(op, rule)
+        if self.profile.follows_results and (masked := counter.masked(op, rule)):
+            work = evolve(work, local=work.local + masked)
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
             self.unknown.setdefault(op.name, set()).add(op.id)
@@ -147,10 +152,10 @@ class _Estimator:
         return is_folded
 
     def _moved(self, node: Node, priced: list[Priced]) -> Work:
-        """Return the work of one of Shardy's ops: an all-reduce adds each element once."""
+        """Return the work of an op that moves data between devices: an all-reduce adds each element once."""
         elements = float(prod(self.sizes.shape(node.op.results[0])) if node.op.results else 0)
         if any(item.transfer.kind == "all_reduce" for item in priced):
-            return Work(local=float(prod(self.sizes.shape(node.op.operands[0]))))
+            return Work(local=float(sum(prod(self.sizes.shape(value)) for value in node.op.operands)))
         return Work(reads={0: elements}) if node.op.name == "sdy.all_slice" else NOTHING
 
     def _add(self, kernel: Kernel) -> None:

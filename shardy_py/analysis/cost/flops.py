@@ -17,7 +17,7 @@ from shardy_py.api.sizes import local_shape
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import CostOpInterface, OpShapes
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import Contraction, Elementwise
+from shardy_py.ir.interfaces import Contraction, Elementwise, Reduction
 from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import axes_size
@@ -54,6 +54,9 @@ class Work:
     is_known: bool = True
 
 
+_MASKED = frozenset((Contraction, Reduction))
+_MASK_OPS = 3.0
+
 NOTHING = Work()
 UNKNOWN = Work(is_known=False)
 
@@ -86,6 +89,23 @@ class WorkCounter:
         if found is None:
             found = self._memo[key] = self._from_rule(op, rule, shardings, given)
         return found
+
+    def masked(self, op: Op, rule: OpShardingRule | None) -> float:
+        """Return the operations that keep the padding of uneven shards out of a reduction or a product.
+
+        As in XLA's spmd_partitioner_util.cc::PadWithValue: of each element the place in the whole tensor is computed,
+        compared with the size and selected by.
+        """
+        if rule is None or not rule.reduction_factors or self._registry.get_traits(op).isdisjoint(_MASKED):
+            return 0.0
+        masked = 0.0
+        for value, mapping in zip(op.operands, rule.operand_mappings, strict=True):
+            shape = static_shape(value.type) or ()
+            local = self._sizes.shape(value)
+            dims = [dim for dim, factors in enumerate(mapping) if set(factors) & set(rule.reduction_factors)]
+            if any(local[dim] < shape[dim] and shape[dim] % local[dim] for dim in dims):
+                masked += _MASK_OPS * prod(local)
+        return masked
 
     def _by_shapes(self, op: Op, cost: CostOpInterface) -> Work | None:
         """Return what the dialect counts for the whole tensors and for the shards."""

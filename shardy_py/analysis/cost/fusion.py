@@ -6,7 +6,7 @@ of them if it is cheap (as in instruction_fusion.cc), and stored otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import Factory, define, field
 
@@ -18,6 +18,8 @@ from shardy_py.plugins import Registry
 
 _FUSIBLE = frozenset((Elementwise, Broadcast, ConstantLike, PassThrough))
 _SLICE = "sdy.all_slice"
+_MOST_BETWEEN = 200
+"""The number of ops between an op and its user that are looked at; behind more of them, it is taken as stored."""
 
 
 @define(eq=False)
@@ -88,7 +90,7 @@ class Fusion:
         if not users or not all(self._takes(user, node) for user in users):
             return (node,)
         roots = tuple({id(root): root for user in users for root in self.roots_of(user)}.values())
-        if len(roots) > 1 and not self._is_cheap(node):
+        if len(roots) > 1 and not self._is_computed_again(node, users):
             return (node,)
         return roots
 
@@ -108,11 +110,46 @@ class Fusion:
         cost = self.registry.get_cost(node.op)
         return cost is not None and cost.is_fusible(node.op)
 
-    def _is_cheap(self, node: Node) -> bool:
-        """Return whether a node may be computed several times: it reads one tensor at most, and is not expensive."""
+    def _is_computed_again(self, node: Node, users: Sequence[Node]) -> bool:
+        """Return whether several kernels compute a node: it is cheap, and either reads little or is stored nowhere.
+
+        As in XLA's instruction_fusion.cc::ComputeGloballyUnfusible, EffectivelyAtMostUnary and CanFuseOnAllPaths.
+        """
         if self.works[id(node)].transcendentals:
             return False
-        return sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1
+        if sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1:
+            return True
+        distinct = {id(user): user for user in users}.values()
+        return not any(self._is_split(node, user) for user in distinct)
+
+    def _is_split(self, node: Node, user: Node) -> bool:
+        """Return whether a stored value stands between a node and one of its users."""
+        between = self._before(user, node)
+        if between is None:
+            return True
+        reached = {id(node)}
+        for other in sorted(between, key=lambda item: item.position):
+            if any(id(tensor.maker) in reached for tensor in other.inputs if tensor.maker is not None):
+                if self.roots_of(other) == (other,):
+                    return True
+                reached.add(id(other))
+        return False
+
+    def _before(self, user: Node, node: Node) -> list[Node] | None:
+        """Return the nodes behind a node that lead to its user, without the latter; None where they are many."""
+        found: dict[int, Node] = {}
+        waiting = [user]
+        while waiting:
+            for tensor in waiting.pop().inputs:
+                maker = tensor.maker
+                if maker is None or maker.section is not node.section or maker.position <= node.position:
+                    continue
+                if id(maker) not in found:
+                    found[id(maker)] = maker
+                    waiting.append(maker)
+            if len(found) > _MOST_BETWEEN:
+                return None
+        return list(found.values())
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels)

@@ -75,7 +75,20 @@ class Traffic:
         halo = self.halos.get(id(node), 0)
         # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
         joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
-        return 2 * self.copied_bytes(node) + 4 * converted + joined
+        return 2 * self.copied_bytes(node) + 4 * converted + joined + self._cut_bytes(node)
+
+    def _cut_bytes(self, node: Node) -> float:
+        """Return the bytes of the copy of a gathered tensor without the padding of its uneven shards.
+
+        Copies in another layout leave it out, and so do kernels that take the tensor.
+        """
+        if not self.profile.follows_results or node.op.name != ALL_GATHER:
+            return 0.0
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        is_even = all(size % part == 0 for part, size in zip(before, after, strict=True) if part)
+        if is_even or self.copied_bytes(node) or self._is_taken_by_kernels(node):
+            return 0.0
+        return 2.0 * self.stored_bytes(node.outputs[0])
 
     def converted(self, node: Node) -> list[Tensor]:
         """Return the operands and results of a product that are converted from, or to, ``bf16`` for it."""
@@ -207,7 +220,8 @@ class Traffic:
         written = 0.0
         for number, tensor in enumerate(root.outputs):
             elements = work.writes.get(number)
-            written += self.stored_bytes(tensor) if elements is None else elements * self._width(tensor)
+            is_whole = elements is None or (number in work.tables and self.profile.fuses_tables)
+            written += self.stored_bytes(tensor) if is_whole else (elements or 0.0) * self._width(tensor)
             if elements is not None and self._copies(root, number):
                 written += 2 * self.stored_bytes(root.inputs[number])
         return written

@@ -28,7 +28,7 @@ class Profile:
             their operand and their result.
         transposes_operands: Whether the operands of products are copied where their batch dimensions do not come first.
         copies_carried: Whether what loops carry is copied where its old value is still needed.
-        fuses_tables: Whether a gather that is fused counts as a read of its whole table.
+        fuses_tables: Whether a gather or a scatter that is fused counts as a read, and a write, of its whole table.
     """
 
     name: str

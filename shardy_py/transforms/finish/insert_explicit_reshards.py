@@ -13,7 +13,16 @@ from attrs import evolve, frozen
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import Broadcast, Concatenation, Contraction, IsTerminator, OpSemantics, Reshape, Trait
+from shardy_py.ir.interfaces import (
+    Broadcast,
+    Concatenation,
+    Contraction,
+    IsTerminator,
+    OpSemantics,
+    Reshape,
+    Trait,
+    Unpartitioned,
+)
 from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import names_with_trait, ops_named, place_of
 from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
@@ -209,6 +218,9 @@ class _Run:
         mode = self._mode(op, traits, results, operands)
         if reduce_operands(self._resharder, op, operands, results):
             operands = tuple([sharding(value) for value in op.operands])
+        if self._full_mode is Mode.PARTITIONER and Unpartitioned in traits:
+            gather_around(self._resharder, op)
+            return
         plan = self._plan(op, mode, operands, results)
         if plan is not None and not plan.is_empty:
             self._apply(op, plan)

@@ -28,7 +28,9 @@ class DotCost(CostOpInterface):
         if op.name.endswith(".dot"):
             return OpWork(2.0 * prod(shapes.results[0]) * left[-1] if left else 1.0)
         pairs = zip(numbers.dims("lhs_contracting_dimensions"), numbers.dims("rhs_contracting_dimensions"), strict=True)
-        return OpWork(2.0 * prod(shapes.results[0]) * prod(min(left[i], right[j]) for i, j in pairs))
+        contracted = prod(min(left[i], right[j]) for i, j in pairs)
+        # Without a sum it is a multiplication, as in algebraic_simplifier.cc::HandleDot.
+        return OpWork(float(prod(shapes.results[0]) * (2 * contracted if contracted != 1 else 1)))
 
 
 @frozen

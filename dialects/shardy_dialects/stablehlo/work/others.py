@@ -65,5 +65,5 @@ COSTS: Mapping[str, CostOpInterface] = {
     "sort": SortCost(),
     "fft": FftCost(),
     "rng_bit_generator": RandomBitsCost(),
-    **dict.fromkeys(("triangular_solve", "custom_call"), KernelCost()),
+    **dict.fromkeys(("triangular_solve", "custom_call", "chlo.top_k"), KernelCost()),
 }

@@ -10,9 +10,12 @@ from math import prod
 
 from attrs import frozen
 
+from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
+from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.elementwise import region_work
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
+from shardy_py.sharding.rule_builder import tensor_shape
 
 
 @frozen
@@ -36,7 +39,34 @@ class ScatterCost(CostOpInterface):
         updates = prod(shapes.operands[-1])
         flops, transcendentals = region_work(op)
         touched = dict.fromkeys(range(count), float(updates))
-        return OpWork(flops * updates, transcendentals * updates, touched, touched)
+        masked = count * prod(shapes.operands[0]) if _scatters_parts(op, shapes) else 0
+        return OpWork(flops * updates + masked, transcendentals * updates, touched, touched, tuple(range(count)))
+
+
+def _scatters_parts(op: Op, shapes: OpShapes) -> bool:
+    """Return whether each device scatters a part of the updates into a tensor of its own, and all of them are summed.
+
+    As in XLA's gather_scatter_handler.cc::PartitionScatterIndexPassthroughDimensions, where all devices but one start
+    from the neutral element, by a selection. What is filled with that element already needs none.
+    """
+    if _is_filled(op.operands[0]):
+        return False
+    numbers = parse_dimension_numbers(str(attribute(op, "scatter_dimension_numbers", "")))
+    whole, local = tensor_shape(op.operands[-1]), shapes.operands[-1]
+    windows = numbers.dims("update_window_dims")
+    scattered = [dim for dim in range(len(whole)) if dim not in windows]
+    vector, batched = numbers.dims("index_vector_dim"), numbers.dims("scatter_indices_batching_dims")
+    index_dims = [dim for dim in range(len(shapes.operands[len(op.results)])) if dim not in vector]
+    parallel = {dim for dim, index_dim in zip(scattered, index_dims, strict=False) if index_dim in batched}
+    return any(local[dim] < whole[dim] for dim in scattered if dim not in parallel)
+
+
+def _is_filled(value: Value) -> bool:
+    """Return whether a value is a constant, or one number in all places."""
+    made = value.defining_op
+    while made is not None and made.name == "stablehlo.broadcast_in_dim":
+        made = made.operands[0].defining_op
+    return made is not None and not made.operands and attribute(made, "value") is not None
 
 
 COSTS: Mapping[str, CostOpInterface] = {"reduce": ReduceCost(), "scatter": ScatterCost()}

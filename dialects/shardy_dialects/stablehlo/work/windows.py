@@ -30,6 +30,9 @@ class ReduceWindowCost(CostOpInterface):
         flops, transcendentals = region_work(op)
         out = shapes.results[0]
         scanned = _scanned_dim(op)
+        if scanned is not None and out[scanned] < tensor_shape(op.results[0])[scanned]:
+            # The partitioner has made it a window over the parts of all devices, which the rewriter does not know.
+            scanned = None
         if scanned is None:
             window = prod(attribute(op, "window_dimensions") or ())
             runs = float((window - 1) * prod(out))

@@ -16,6 +16,7 @@ _CALLED = re.compile(
     r"\b(?:calls|to_apply|condition|body|true_computation|false_computation|comparator|select|scatter)=%?([\w.\-]+)"
 )
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+_LISTED = re.compile(r"\b(?:branch|called)_computations=\{([^}]*)\}")
 _TUPLE = re.compile(r"^\((.*)\)$")
 _COMMENT = re.compile(r"/\*.*?\*/")
 
@@ -49,8 +50,8 @@ class Instruction:
     @property
     def called(self) -> tuple[str, ...]:
         """The names of all computations that it mentions."""
-        branches = _BRANCHES.search(self.rest)
-        more = [] if branches is None else [item.strip().lstrip("%") for item in branches.group(1).split(",")]
+        listed = _LISTED.search(self.rest)
+        more = [] if listed is None else [item.strip().lstrip("%") for item in listed.group(1).split(",")]
         return (*_CALLED.findall(self.rest), *more)
 
     @property

@@ -63,3 +63,12 @@ def test_custom_calls_are_counted_as_often_as_they_run() -> None:
     """One in a body that runs five times, for each of which XLA counts -1 operation."""
     text = MODULE.replace("%i = s32[]", '%y = f32[8]{0} custom-call(%p), custom_call_target="f"\n  %i = s32[]', 1)
     assert custom_calls(parse_computations(text)) == 5.0
+
+
+def test_the_computations_that_a_custom_call_names_are_called() -> None:
+    """The body that is analysed alone needs the comparison of a top-k in front of it."""
+    line = '  %t = (f32[2], s32[2]) custom-call(%x), custom_call_target="TopK", called_computations={%add, %c}'
+    found = parse_computations(MODULE.replace("  %r = ", f"{line}\n  %r = "))
+    (call,) = [item for item in found["body"].instructions if item.opcode == "custom-call"]
+    assert call.called == ("add", "c")
+    assert call.branches == ()
