@@ -9,7 +9,9 @@ Importing the package imports nothing else: each name comes, with what it needs,
 and dialects come when a module is propagated.
 """
 
+import gc
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -246,10 +248,21 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(_HOME_OF[name])
+    home = _import(_HOME_OF[name])
     # A module that is public itself is its own home.
     value = globals()[name] = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
     return value
+
+
+def _import(name: str) -> ModuleType:
+    """Import a module while the garbage collector, which would find nothing in modules and classes, pauses."""
+    if not gc.isenabled():
+        return import_module(name)
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        gc.enable()
 
 
 def __dir__() -> list[str]:

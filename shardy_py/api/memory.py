@@ -9,10 +9,10 @@ from attrs import frozen
 from shardy_py.api.main_function import argument_names, arguments_of, result_names
 from shardy_py.api.sizes import local_shape, tensor_bytes
 from shardy_py.api.summary import mesh_of
+from shardy_py.element_types import xla_element_type
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType, Type
-from shardy_py.layout.element_types import xla_element_type
 from shardy_py.layout.policies import POLICIES, LayoutPolicy
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.sizes import padded_bytes

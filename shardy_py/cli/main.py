@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib.util import find_spec
 
@@ -13,11 +14,16 @@ def main() -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         sys.exit(_refuse(missing))
-    from shardy_py.cli.app import shardy
-    from shardy_py.cli.streams import standard_streams
+    # Modules and rules live as long as the process: `make_registry` turns the collector on when all are there.
+    gc.disable()
+    try:
+        from shardy_py.cli.app import shardy
+        from shardy_py.cli.streams import standard_streams
 
-    with standard_streams():
-        shardy(prog_name="shardy")
+        with standard_streams():
+            shardy(prog_name="shardy")
+    finally:
+        gc.enable()
 
 
 def _refuse(missing: list[str]) -> int:

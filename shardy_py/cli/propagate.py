@@ -5,23 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shardy_py.api.memory import MemoryReport, report_memory
 from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.forms import form_text
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
-from shardy_py.report.copies import print_copies
-from shardy_py.report.data import report_json
 from shardy_py.report.graph import graph_suffix, graph_text
-from shardy_py.report.memory import print_memory
 from shardy_py.report.plan import plan_json
-from shardy_py.report.tables import print_report
+from shardy_py.report.summary import print_report
+
+if TYPE_CHECKING:
+    from shardy_py.api.memory import MemoryReport
 
 LABELS = {
     "import": "Reading the module",
@@ -56,7 +55,7 @@ def run_propagate(
         result = program.propagate(schedule=order, on_stage=on_stage, **more)
         text = form_text(result, target)
     print_warnings(result.warnings)
-    memory = None if layout is None else report_memory(result.program, result.main, layout)
+    memory = None if layout is None else result.memory(layout)
     planned = None if plan is None else plan_json(result)
     if planned is not None and plan is not None:
         write_atomically(plan, planned)
@@ -64,11 +63,19 @@ def run_propagate(
         write_atomically(graph, graph_text(result.to_networkx(), graph))
     _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
-        print_report(result, file=sys.stderr)
-        if result.copies is not None:
-            print_copies(result.copies, file=sys.stderr)
-        if memory is not None:
-            print_memory(memory, file=sys.stderr)
+        _print_reports(result, memory)
+
+
+def _print_reports(result: Result, memory: MemoryReport | None) -> None:
+    print_report(result, file=sys.stderr)
+    if result.copies is not None:
+        from shardy_py.report.copies import print_copies
+
+        print_copies(result.copies, file=sys.stderr)
+    if memory is not None:
+        from shardy_py.report.memory import print_memory
+
+        print_memory(memory, file=sys.stderr)
 
 
 def _write(
@@ -79,6 +86,8 @@ def _write(
     if output:
         write_atomically(output, text)
     if as_json:
+        from shardy_py.report.data import report_json
+
         click.echo(report_json(result, memory=memory))
     elif not output:
         click.echo(text, nl=not text.endswith("\n"))

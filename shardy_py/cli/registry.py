@@ -8,6 +8,7 @@ from typing import Any
 from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.errors import RuleWarning
+from shardy_py.ir.gc_pause import resume_garbage_collection
 from shardy_py.plugins import Registry
 from shardy_py.plugins.plugin_files import plugin_files
 
@@ -26,6 +27,7 @@ def make_registry(options: SessionOptions, *, warn: bool = True) -> Registry:
         # What Python warns of is among the problems, too.
         warnings.simplefilter("ignore", RuleWarning)
         registry = options.load_registry()
+    resume_garbage_collection()
     print_warnings(registry.problems if warn else ())
     return registry
 

@@ -49,6 +49,14 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
         gc.enable()
 
 
+def resume_garbage_collection() -> None:
+    """Turn the collector on after a pause of the caller's own, all that was made since counting as old."""
+    if not gc.isenabled():
+        if not gc.get_freeze_count():
+            _grow_old()
+        gc.enable()
+
+
 def _collect_old() -> None:
     """Collect the garbage of earlier runs if it may be much."""
     collections = gc.get_stats()[-1]["collections"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import FunctionType
 
 from shardy_py.arguments import checked
+from shardy_py.element_types import ELEMENT_TYPES, bit_width, storage_bits, xla_element_type
 from shardy_py.layout.drawing import draw_svg, draw_text
-from shardy_py.layout.element_types import ELEMENT_TYPES, bit_width, storage_bits, xla_element_type
 from shardy_py.layout.image import from_image, image, padding_mask
 from shardy_py.layout.index import (
     expanded_sizes,

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 from attrs import evolve, field, frozen
 
-from shardy_py.layout.element_types import packed_bits
+from shardy_py.element_types import packed_bits
 from shardy_py.layout.shape import AnyShape, Shape, map_arrays
 from shardy_py.layout.values import Layout, Tile, default_layout, invalid
 

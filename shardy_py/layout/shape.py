@@ -9,7 +9,7 @@ from typing import Any
 from attrs import Factory, evolve, field, frozen
 
 from shardy_py.arguments import shown
-from shardy_py.layout.element_types import ELEMENT_TYPES, storage_bits
+from shardy_py.element_types import ELEMENT_TYPES, storage_bits
 from shardy_py.layout.values import (
     Layout,
     Split,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -94,9 +94,15 @@ def check_callable(
 
 
 def _plainly_takes(function: Any, count: int) -> bool:
-    """Return whether an ordinary function or method takes this number of arguments; much faster than a signature."""
+    """Return whether something callable of an ordinary kind takes this number of arguments; faster than a signature."""
+    if hasattr(function, "__signature__"):
+        return False
+    if isinstance(function, partial) and not function.keywords:
+        function, count = function.func, count + len(function.args)
     if isinstance(function, MethodType):
         function, count = function.__func__, count + 1
+    elif not isinstance(function, FunctionType) and not isinstance(function, type | partial):
+        function, count = getattr(type(function), "__call__", None), count + 1  # noqa: B004 - its code is looked at
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         return False
     code = function.__code__

@@ -11,6 +11,7 @@ from stat import S_ISDIR
 from attrs import frozen
 
 from shardy_py.errors import PluginError
+from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.interfaces import RuleOptions
 from shardy_py.plugins.registry import DEFAULT_OPTIONS, Registry
 
@@ -90,7 +91,8 @@ def installed_distributions() -> Hashable:
 
 @lru_cache(maxsize=8)
 def _build(distributions: Hashable, options: RuleOptions, skip_broken: bool) -> Registry:
-    return Registry.from_entry_points(options=options, skip_broken=skip_broken)
+    with no_garbage_collection(keep=True):
+        return Registry.from_entry_points(options=options, skip_broken=skip_broken)
 
 
 @lru_cache(maxsize=8)

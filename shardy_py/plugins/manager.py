@@ -77,7 +77,8 @@ class LoadedPlugins:
 def find_entry_points() -> list[EntryPoint]:
     """Return the entry points of all installed plugins, sorted."""
     found = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
-    return sorted(found, key=lambda item: (item.name, item.value, _origin(item)))
+    origins = _origins(found)
+    return sorted(found, key=lambda item: (item.name, item.value, origins[id(item.dist)]))
 
 
 def load_plugins(
@@ -150,7 +151,9 @@ def create_manager() -> pluggy.PluginManager:
 
 def _candidates(plugins: Iterable[object]) -> list[Candidate]:
     """Return all plugins by name, the bundled ones first."""
-    candidates = [Candidate(item.name, _origin(item), item.load) for item in find_entry_points()]
+    installed = find_entry_points()
+    origins = _origins(installed)
+    candidates = [Candidate(item.name, origins[id(item.dist)], item.load) for item in installed]
     candidates += [Candidate(_name(plugin), "", partial(_same, plugin)) for plugin in plugins]
     return sorted(candidates, key=lambda item: (not _is_bundled(item), item.name, item.origin))
 
@@ -223,8 +226,10 @@ def _loaded(candidate: Candidate, answers: _Answers) -> PluginInfo:
     )
 
 
-def _origin(item: EntryPoint) -> str:
-    return f"{item.dist.name} {item.dist.version}" if item.dist else ""
+def _origins(found: Iterable[EntryPoint]) -> dict[int, str]:
+    """Return name and version of the distributions of entry points by identity; a look at either parses metadata."""
+    distributions = {id(item.dist): item.dist for item in found}
+    return {key: f"{dist.name} {dist.version}" if dist else "" for key, dist in distributions.items()}
 
 
 def _same(plugin: object) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.layout.element_types import bit_width
+from shardy_py.element_types import bit_width
 from shardy_py.layout.index import expanded_sizes
 from shardy_py.layout.instruction import HloInstruction
 from shardy_py.layout.shape import AnyShape, Shape, TupleShape, arrays

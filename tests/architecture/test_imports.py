@@ -72,3 +72,17 @@ def test_help_is_light() -> None:
     names = _imported_by("import sys; sys.argv = ['shardy', '--help']; from shardy_py.cli.main import main; main()")
     assert "shardy_py.cli.app" in names
     assert _among(names, ("jaxlib", "networkx", "shardy_dialects", "shardy_py.propagation", "rich")) == []
+
+
+def test_a_command_imports_what_it_runs(tmp_path: Path) -> None:
+    """`shardy propagate` imports neither other commands nor rich, nor what reads layouts and shardings of GSPMD."""
+    pytest.importorskip("click")
+    pytest.importorskip("jaxlib")
+    module, written = tmp_path / "module.mlir", tmp_path / "written.mlir"
+    module.write_text("func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }")
+    command = f"sys.argv = ['shardy', 'propagate', '-o', {str(written)!r}, {str(module)!r}]"
+    names = _imported_by(f"import sys; {command}; from shardy_py.cli.main import main; main()")
+    assert written.exists()
+    assert "shardy_dialects.stablehlo.dot" in names
+    others = ("shardy_py.cli.commands.explain", "shardy_py.sharding.hlo")
+    assert _among(names, ("networkx", "rich", "shardy_py.analysis.machine", "shardy_py.layout", *others)) == []

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve
+
 from shardy_dialects.stablehlo import (
     broadcast,
     chlo,
@@ -28,7 +33,7 @@ from shardy_dialects.stablehlo import (
     without_rule,
 )
 from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
-from shardy_py.plugins import Dialect, Pass, hookimpl
+from shardy_py.plugins import Dialect, OpDefinition, Pass, hookimpl
 
 FAMILIES = (
     broadcast,
@@ -40,7 +45,6 @@ FAMILIES = (
     elementwise,
     gather_scatter,
     linalg,
-    mesh_references,
     normalization,
     rearranging,
     reduction,
@@ -48,11 +52,8 @@ FAMILIES = (
     slicing,
     sorting,
     without_rule,
-    costs,
-    indexing,
-    emission,
-    local,
 )
+"""The modules that define ops, with rules and traits."""
 
 
 def stablehlo_dialect() -> Dialect:
@@ -60,6 +61,7 @@ def stablehlo_dialect() -> Dialect:
     dialect = Dialect("stablehlo", local_ops=local.StablehloLocalOps())
     for family in FAMILIES:
         family.register(dialect)
+    _complete(dialect, mesh_references.describe, costs.describe, indexing.describe, emission.describe, local.describe)
     for name in ("token", "future"):
         dialect.type(f"!stablehlo.{name}")
     return dialect
@@ -69,9 +71,7 @@ def chlo_dialect() -> Dialect:
     """Return the definitions of the CHLO ops."""
     dialect = Dialect("chlo")
     chlo.register(dialect)
-    costs.register(dialect)
-    indexing.register(dialect)
-    emission.register(dialect)
+    _complete(dialect, costs.describe, indexing.describe, emission.describe)
     return dialect
 
 
@@ -79,9 +79,16 @@ def mhlo_dialect() -> Dialect:
     """Return the definitions of the ops that remain of MHLO in modules made from HLO."""
     dialect = Dialect("mhlo")
     mhlo.register(dialect)
-    indexing.register(dialect)
-    emission.register(dialect)
+    _complete(dialect, indexing.describe, emission.describe)
     return dialect
+
+
+def _complete(dialect: Dialect, *describe: Callable[[OpDefinition], dict[str, Any]]) -> None:
+    """Add everything besides rules to the ops of a dialect, to each at once: every change is checked."""
+    for definition in dialect.definitions:
+        parts = {name: part for function in describe for name, part in function(definition).items()}
+        if parts:
+            dialect.replace(evolve(definition, **parts))
 
 
 @hookimpl

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.definitions import attribute
@@ -15,7 +16,7 @@ from shardy_dialects.stablehlo.mesh_references import REPLICA_GROUPS, ReplicaGro
 from shardy_dialects.stablehlo.work import works
 from shardy_py.ir.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph import Op, Value
-from shardy_py.plugins import BranchCost, CostOpInterface, Dialect, OwnCollective
+from shardy_py.plugins import BranchCost, CostOpInterface, OpDefinition, OwnCollective
 from shardy_py.sharding.mesh import Mesh
 
 KINDS = ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter")
@@ -139,12 +140,16 @@ def _permuted(op: Op) -> tuple[int, ...]:
     return tuple(sorted(set(pairs.values))) if isinstance(pairs, DenseElements) else (0,)
 
 
-def register(dialect: Dialect) -> None:
-    """Add costs to ops that are defined already."""
-    costs: dict[str, CostOpInterface] = {"while": WhileCost(), "case": BranchCost(), "if": BranchCost()}
-    costs |= {kind: CollectiveCost(kind) for kind in KINDS}
-    costs = {**works(), **costs}
-    for definition in dialect.definitions:
-        cost = costs.get(definition.name.removeprefix("stablehlo."))
-        if cost is not None:
-            dialect.replace(evolve(definition, cost=cost))
+COSTS: dict[str, CostOpInterface] = {
+    **works(),
+    "while": WhileCost(),
+    "case": BranchCost(),
+    "if": BranchCost(),
+    **{kind: CollectiveCost(kind) for kind in KINDS},
+}
+
+
+def describe(definition: OpDefinition) -> dict[str, Any]:
+    """Return the cost of an op."""
+    cost = COSTS.get(definition.name.removeprefix("stablehlo."))
+    return {} if cost is None else {"cost": cost}

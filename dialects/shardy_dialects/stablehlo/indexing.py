@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-
-from attrs import evolve
+from typing import Any
 
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, has_static_shapes
@@ -13,7 +12,7 @@ from shardy_dialects.stablehlo.reduction import padding_of
 from shardy_py.indexing import IndexingMap, OpIndexing, op_maps
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import static_shape
-from shardy_py.plugins import Dialect, DynamicUpdate, Elementwise, Scatter
+from shardy_py.plugins import DynamicUpdate, Elementwise, OpDefinition, Scatter
 
 Maps = Sequence[IndexingMap]
 Indexing = OpIndexing | Maps | None
@@ -232,15 +231,12 @@ def _of_static_shapes(maps: Callable[[Op], Indexing]) -> Callable[[Op], Indexing
     return found
 
 
-def register(dialect: Dialect) -> None:
-    """Give indexing maps, and traits for emitters, to ops that are defined already."""
-    for definition in dialect.definitions:
-        maps: Callable[[Op], Indexing] | None = MAPS.get(definition.name.partition(".")[2])
-        if maps is None and Elementwise in definition.traits:
-            maps = elementwise
-        if maps is not None:
-            definition = evolve(definition, indexing=_of_static_shapes(maps))
-        trait = UPDATES.get(definition.name.partition(".")[2])
-        if trait is not None:
-            definition = evolve(definition, traits=definition.traits | {trait})
-        dialect.replace(definition)
+def describe(definition: OpDefinition) -> dict[str, Any]:
+    """Return the indexing maps of an op, and its traits with those for emitters."""
+    name = definition.name.partition(".")[2]
+    maps: Callable[[Op], Indexing] | None = MAPS.get(name)
+    if maps is None and Elementwise in definition.traits:
+        maps = elementwise
+    found: dict[str, Any] = {} if maps is None else {"indexing": _of_static_shapes(maps)}
+    trait = UPDATES.get(name)
+    return found if trait is None else {**found, "traits": definition.traits | {trait}}

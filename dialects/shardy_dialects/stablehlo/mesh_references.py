@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from struct import iter_unpack
-
-from attrs import evolve
+from typing import Any
 
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, MeshReferenceOpInterface
+from shardy_py.plugins import MeshReferenceOpInterface, OpDefinition
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.tensor import symbol
@@ -66,9 +65,6 @@ def _mesh_text(mesh: Mesh) -> str:
     return f"#stablehlo.mesh<axes = [{axes}]{suffix}>"
 
 
-def register(dialect: Dialect) -> None:
-    """Add mesh references to the collectives, which are defined already."""
-    names = {f"stablehlo.{name}" for name in OPS}
-    for definition in dialect.definitions:
-        if definition.name in names:
-            dialect.replace(evolve(definition, mesh_reference=ReplicaGroupMesh()))
+def describe(definition: OpDefinition) -> dict[str, Any]:
+    """Return the mesh reference of a collective."""
+    return {"mesh_reference": ReplicaGroupMesh()} if definition.name.removeprefix("stablehlo.") in OPS else {}

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from attrs import field, frozen
 
-from shardy_py.layout.element_types import mlir_element_bits
+from shardy_py.element_types import mlir_element_bits
 
 Topology = Literal["ring", "line", "all-to-all"]
 TOPOLOGIES: tuple[str, ...] = get_args(Topology)

@@ -36,9 +36,9 @@ from typing import Any
 from shardy_py.analysis.machine.machine import TOPOLOGIES, Link, Machine
 from shardy_py.analysis.machine.profile import NO_PROFILE, PROFILES
 from shardy_py.arguments import checked
+from shardy_py.element_types import mlir_element_bits
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.ir.passes import unknown_name
-from shardy_py.layout.element_types import mlir_element_bits
 from shardy_py.texts import parse_toml
 
 MachineLike = Machine | str | Path

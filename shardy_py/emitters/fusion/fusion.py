@@ -8,6 +8,7 @@ from math import prod
 
 from attrs import field, frozen
 
+from shardy_py.element_types import mlir_element_bits
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.indexing import IndexingMap, op_maps
@@ -23,7 +24,6 @@ from shardy_py.ir.interfaces import (
     Scatter,
 )
 from shardy_py.ir.types import TensorType, static_shape
-from shardy_py.layout.element_types import mlir_element_bits
 from shardy_py.plugins import Registry
 
 Layouts = Mapping[int, tuple[int, ...]]

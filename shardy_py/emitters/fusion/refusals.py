@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from shardy_py.element_types import mlir_element_bits
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import OpaqueType, TensorType, Type, static_shape
-from shardy_py.layout.element_types import mlir_element_bits
 from shardy_py.plugins import Registry
 
 

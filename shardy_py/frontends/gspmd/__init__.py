@@ -7,13 +7,7 @@ groups and manual computations.
 from __future__ import annotations
 
 from shardy_py.errors import Diagnostic
-from shardy_py.frontends.gspmd.annotations import Annotations, annotated_ops
-from shardy_py.frontends.gspmd.custom_calls import read_sharding_calls
-from shardy_py.frontends.gspmd.manual import read_manual_computations
-from shardy_py.frontends.gspmd.meshes import Meshes
-from shardy_py.frontends.gspmd.round_trip import is_round_trip, read_shardings
-from shardy_py.frontends.gspmd.round_trip_manual import read_manual_calls
-from shardy_py.frontends.gspmd.values import read_values
+from shardy_py.frontends.gspmd.annotated import annotated_ops, is_round_trip
 from shardy_py.ir.graph import Program
 
 __all__ = ["import_gspmd", "import_round_trip"]
@@ -31,6 +25,9 @@ def import_round_trip(program: Program) -> None:
         ShardyError: a text cannot be read, or a manual computation has another form than XLA gives it.
     """
     if is_round_trip(program):
+        from shardy_py.frontends.gspmd.round_trip import read_shardings
+        from shardy_py.frontends.gspmd.round_trip_manual import read_manual_calls
+
         read_shardings(program)
         read_manual_calls(program)
 
@@ -55,6 +52,12 @@ def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diag
     ops = annotated_ops(program)
     if not ops:
         return ()
+    from shardy_py.frontends.gspmd.annotations import Annotations
+    from shardy_py.frontends.gspmd.custom_calls import read_sharding_calls
+    from shardy_py.frontends.gspmd.manual import read_manual_computations
+    from shardy_py.frontends.gspmd.meshes import Meshes
+    from shardy_py.frontends.gspmd.values import read_values
+
     annotations = Annotations(program)
     meshes = Meshes.of(program, annotations.all_shardings(ops), may_add=may_add_meshes)
     read_manual_computations(program, annotations, meshes)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from attrs import evolve
 
 from shardy_py.errors import ParseError
-from shardy_py.ir.attributes import shared_key
+from shardy_py.frontends.gspmd.annotated import INTERFACE, SHARDING, dictionaries
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.op_names import FUNCTION
 from shardy_py.sharding.hlo import HloSharding, parse_hlo_sharding
 
-SHARDING = "mhlo.sharding"
-"""The attribute of an op, an argument or a result of a function."""
 TARGET = "call_target_name"
 SHARDING_CALL = "Sharding"
 FULL_TO_SHARD = "SPMDFullToShardShape"
@@ -24,34 +21,6 @@ SHARD_TO_FULL = "SPMDShardToFullShape"
 TARGETS = frozenset((SHARDING_CALL, FULL_TO_SHARD, SHARD_TO_FULL))
 
 _UNSPECIFIED = re.compile(r"unspecified_dims=\[([\d,\s]*)\]")
-_INTERFACE = ("arg_attrs", "res_attrs")
-
-
-def annotated_ops(program: Program) -> list[Op]:
-    """Return the ops with a sharding of GSPMD, and the functions whose arguments or results have one."""
-    found: list[Op] = []
-    known: dict[int, tuple[object, bool]] = {}
-    for op in all_ops(program):
-        # Ops share their attributes, and few have an annotation; the set is kept so that its id stays its own.
-        shared = shared_key(op.attributes)
-        entry = known.get(id(shared)) if shared is not None else None
-        if entry is None:
-            entry = shared, SHARDING in op.attributes or (op.name == FUNCTION and _is_annotated(op))
-            if shared is not None:
-                known[id(shared)] = entry
-        if entry[1]:
-            found.append(op)
-    return found
-
-
-def _is_annotated(function: Op) -> bool:
-    return any(SHARDING in item for name in _INTERFACE for item in dictionaries(function, name))
-
-
-def dictionaries(function: Op, name: str) -> Sequence[dict[str, Any]]:
-    """Return the attributes of the arguments or of the results of a function."""
-    found: Sequence[dict[str, Any]] = function.attributes.get(name) or ()
-    return found
 
 
 class Annotations:
@@ -74,7 +43,7 @@ class Annotations:
         if own is not None:
             yield own
         if op.name == FUNCTION:
-            for name in _INTERFACE:
+            for name in INTERFACE:
                 for item in dictionaries(op, name):
                     if SHARDING in item:
                         yield self.read(item[SHARDING], op)

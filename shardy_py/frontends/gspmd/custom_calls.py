@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.frontends.gspmd.annotations import SHARDING, SHARDING_CALL, Annotations, target_of, unspecified_dims
+from shardy_py.frontends.gspmd.annotated import SHARDING
+from shardy_py.frontends.gspmd.annotations import SHARDING_CALL, Annotations, target_of, unspecified_dims
 from shardy_py.frontends.gspmd.meshes import Meshes
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import all_ops

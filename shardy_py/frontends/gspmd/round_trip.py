@@ -11,7 +11,8 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError
-from shardy_py.frontends.gspmd.annotations import SHARDING, TARGET, dictionaries
+from shardy_py.frontends.gspmd.annotated import FRONTEND, MESHES, SHARDING, dictionaries, frontend_attributes
+from shardy_py.frontends.gspmd.annotations import TARGET
 from shardy_py.frontends.gspmd.custom_calls import add_group_member, replace_in_order
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops
@@ -24,17 +25,10 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_attribute
 from shardy_py.sharding.tensor import TensorShardingPerValue
 
-FRONTEND = "mhlo.frontend_attributes"
 PREFIX = "xla.sdy."
-_MESHES = "xla.sdy.meshes"
 _SHARDING = "xla.sdy.sharding"
 _RULE = "xla.sdy.sharding_rule"
 _GROUP_ID = "xla.sdy.sharding_group_id"
-
-
-def is_round_trip(program: Program) -> bool:
-    """Return whether a program keeps shardings of Shardy as text."""
-    return _MESHES in frontend_attributes(program.attributes)
 
 
 def read_shardings(program: Program) -> None:
@@ -57,12 +51,6 @@ def read_shardings(program: Program) -> None:
             add_group_member(value, number)
         elif _SHARDING in kept:
             _read_op(op, target, kept)
-
-
-def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the dictionary that compilers hand on; an empty one where there is none."""
-    found = attributes.get(FRONTEND)
-    return found if isinstance(found, Mapping) else {}
 
 
 def drop_texts(op: Op) -> None:
@@ -93,7 +81,7 @@ def _unquoted(text: Any) -> str:
 def _read_meshes(program: Program) -> None:
     """Add the meshes in front of everything, in their order."""
     known = frontend_attributes(program.attributes)
-    cursor = Cursor(_unquoted(known[_MESHES]))
+    cursor = Cursor(_unquoted(known[MESHES]))
     symbols = SymbolTable(program)
     last: Op | None = None
     cursor.expect("{")
@@ -110,7 +98,7 @@ def _read_meshes(program: Program) -> None:
             raise ParseError(Diagnostic("malformed-module", message))
         last = program.body.insert_after(last, op)
         symbols.insert(op)
-    rest = {name: value for name, value in known.items() if name != _MESHES}
+    rest = {name: value for name, value in known.items() if name != MESHES}
     if rest:
         program.attributes[FRONTEND] = rest
     else:

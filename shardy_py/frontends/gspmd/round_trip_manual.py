@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.gspmd.annotated import frontend_attributes
 from shardy_py.frontends.gspmd.annotations import TARGET
 from shardy_py.frontends.gspmd.custom_calls import replace_in_order
 from shardy_py.frontends.gspmd.inline import inline_call
-from shardy_py.frontends.gspmd.round_trip import PREFIX, frontend_attributes, read_text
+from shardy_py.frontends.gspmd.round_trip import PREFIX, read_text
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_index import ops_named, outermost

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.frontends.gspmd.annotations import SHARDING, Annotations, annotated_ops, dictionaries
+from shardy_py.frontends.gspmd.annotated import SHARDING, annotated_ops, dictionaries
+from shardy_py.frontends.gspmd.annotations import Annotations
 from shardy_py.frontends.gspmd.custom_calls import add_group_member
 from shardy_py.frontends.gspmd.meshes import Meshes
 from shardy_py.ir.graph import Op, Program, Value

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from attrs import evolve
 
+from shardy_py.element_types import ELEMENT_TYPES
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.frontends.hlo import HloModule
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.frontends.sources import source_text
-from shardy_py.layout.element_types import ELEMENT_TYPES
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.parse import read_shape
 from shardy_py.layout.shape import AnyShape

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import evolve
 from hypothesis import strategies as st
 
-from shardy_py.layout.element_types import ELEMENT_TYPES
+from shardy_py.element_types import ELEMENT_TYPES
 from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, TokenShape, TupleShape
 from shardy_py.layout.values import COMBINE, Layout, MemorySpace, Split, Tile
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import click
 import pytest
 from attrs import field, fields, frozen
 
@@ -116,7 +117,8 @@ def test_a_session_takes_what_propagate_takes_of_a_program():
 def test_flags_have_the_defaults_of_the_options(command):
     """A command that propagates without a flag does what the function does without the argument."""
     options = {item.name: item for item in fields(PropagateArguments)}
-    flags = {item.name: item for item in shardy.commands[command].params if item.name in options and item.is_flag}
+    params = shardy.get_command(click.Context(shardy), command).params
+    flags = {item.name: item for item in params if item.name in options and item.is_flag}
     assert {"conservative", "inline_calls"} <= set(flags)
     for name, flag in flags.items():
         assert flag.default is options[name].default is False

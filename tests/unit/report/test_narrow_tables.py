@@ -7,7 +7,7 @@ import io
 import pytest
 
 import shardy_py as sdy
-from shardy_py.report.tables import print_report
+from shardy_py.report.summary import print_report
 
 pytest.importorskip("jaxlib")
 pytest.importorskip("rich")

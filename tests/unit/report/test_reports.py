@@ -12,6 +12,7 @@ from shardy_py.api.main_function import find_main
 from shardy_py.api.result import Result
 from shardy_py.plugins import Registry
 from shardy_py.report.data import report_data, report_json
+from shardy_py.report.summary import print_report
 from shardy_py.report.text import format_bytes
 from tests.unit.api.programs import program, registry
 
@@ -39,9 +40,9 @@ def test_data_has_every_argument() -> None:
 
 def test_table_has_every_number() -> None:
     """The table shows the axes, the bytes and the op without a rule."""
-    tables = pytest.importorskip("shardy_py.report.tables", exc_type=ImportError)
+    pytest.importorskip("rich")
     out = io.StringIO()
-    tables.print_report(result(), file=out)
+    print_report(result(), file=out)
     for text in ('along "a"', "768 B", "512 B", "1 of 2", "toy.matmul"):
         assert text in out.getvalue()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import evolve
+from typing import Any
 
 from shardy_dialects.stablehlo.emission import arithmetic, conversion, functions, movement, reductions
-from shardy_py.plugins import Dialect, Emission
+from shardy_py.plugins import Emission, OpDefinition
 
 BODIES: dict[str, Emission] = {
     **arithmetic.BODIES,
@@ -16,9 +16,7 @@ BODIES: dict[str, Emission] = {
 }
 
 
-def register(dialect: Dialect) -> None:
-    """Give scalar bodies to ops that are defined already."""
-    for definition in dialect.definitions:
-        body = BODIES.get(definition.name.partition(".")[2])
-        if body is not None:
-            dialect.replace(evolve(definition, emission=body))
+def describe(definition: OpDefinition) -> dict[str, Any]:
+    """Return the scalar body of an op."""
+    body = BODIES.get(definition.name.partition(".")[2])
+    return {} if body is None else {"emission": body}

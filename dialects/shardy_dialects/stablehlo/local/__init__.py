@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import evolve
+from typing import Any
 
 from shardy_dialects.stablehlo.local import (
     by_types,
@@ -21,7 +21,7 @@ from shardy_dialects.stablehlo.local import (
     slicing,
 )
 from shardy_dialects.stablehlo.local.ops import StablehloLocalOps
-from shardy_py.plugins import Dialect
+from shardy_py.plugins import OpDefinition
 
 FORMS = {
     **by_types.FORMS,
@@ -40,12 +40,10 @@ FORMS = {
     **slicing.FORMS,
 }
 
-__all__ = ["FORMS", "StablehloLocalOps", "register"]
+__all__ = ["FORMS", "StablehloLocalOps", "describe"]
 
 
-def register(dialect: Dialect) -> None:
-    """Add the local forms to ops that are defined already."""
-    for definition in dialect.definitions:
-        form = FORMS.get(definition.name)
-        if form is not None:
-            dialect.replace(evolve(definition, local=form))
+def describe(definition: OpDefinition) -> dict[str, Any]:
+    """Return the local form of an op."""
+    form = FORMS.get(definition.name)
+    return {} if form is None else {"local": form}

@@ -1,0 +1,57 @@
+"""Ops with shardings of GSPMD, and programs with shardings of Shardy as text; few programs have either."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shardy_py.ir.attributes import shared_key
+from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_names import FUNCTION
+
+SHARDING = "mhlo.sharding"
+"""The attribute of an op, an argument or a result of a function."""
+INTERFACE = ("arg_attrs", "res_attrs")
+"""The attributes of a function with those of its arguments and results."""
+FRONTEND = "mhlo.frontend_attributes"
+MESHES = "xla.sdy.meshes"
+"""The frontend attribute of a module whose shardings of Shardy are kept as text."""
+
+
+def annotated_ops(program: Program) -> list[Op]:
+    """Return the ops with a sharding of GSPMD, and the functions whose arguments or results have one."""
+    found: list[Op] = []
+    known: dict[int, tuple[object, bool]] = {}
+    for op in all_ops(program):
+        # Ops share their attributes, and few have an annotation; the set is kept so that its id stays its own.
+        shared = shared_key(op.attributes)
+        entry = known.get(id(shared)) if shared is not None else None
+        if entry is None:
+            entry = shared, SHARDING in op.attributes or (op.name == FUNCTION and _is_annotated(op))
+            if shared is not None:
+                known[id(shared)] = entry
+        if entry[1]:
+            found.append(op)
+    return found
+
+
+def _is_annotated(function: Op) -> bool:
+    return any(SHARDING in item for name in INTERFACE for item in dictionaries(function, name))
+
+
+def dictionaries(function: Op, name: str) -> Sequence[dict[str, Any]]:
+    """Return the attributes of the arguments or of the results of a function."""
+    found: Sequence[dict[str, Any]] = function.attributes.get(name) or ()
+    return found
+
+
+def is_round_trip(program: Program) -> bool:
+    """Return whether a program keeps shardings of Shardy as text."""
+    return MESHES in frontend_attributes(program.attributes)
+
+
+def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the dictionary that compilers hand on; an empty one where there is none."""
+    found = attributes.get(FRONTEND)
+    return found if isinstance(found, Mapping) else {}
