@@ -33,9 +33,11 @@ def ops_among(program: Program, names: Iterable[str]) -> Sequence[Op]:
 def names_with_trait(program: Program, semantics: OpSemantics, *traits: Trait) -> set[str]:
     """Return the names of the ops of a program that have one of some traits, or some of which may have it."""
     found: set[str] = set()
+    # Sets keep the hashes of what is in them.
+    wanted = frozenset(traits)
     for name in program.op_names:
         known = semantics.traits_of_name(name)
-        if known is None or not known.isdisjoint(traits):
+        if known is None or not known.isdisjoint(wanted):
             found.add(name)
     return found
 

@@ -23,7 +23,6 @@ KINDS = ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "coll
 _AXIS_NAME = re.compile(r'#stablehlo\.axis_ref<name = "([^"]*)"')
 
 
-@frozen
 class WhileCost(CostOpInterface):
     """A loop that counts from a constant to a constant runs a known number of times."""
 

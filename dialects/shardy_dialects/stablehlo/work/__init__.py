@@ -1,4 +1,7 @@
-"""Work of the ops, by the conventions of XLA's HloCostAnalysis: operations, and elements that are read and written."""
+"""Work of the ops, by the conventions of XLA's HloCostAnalysis: operations, and elements that are read and written.
+
+Costs without fields are plain classes: a class of attrs takes a millisecond to make, in every process.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
 
 
-@frozen
 class DotCost(CostOpInterface):
     """A sum of products: two operations for each of them."""
 
@@ -60,7 +59,6 @@ class ConvolutionDim:
         return sum(0 <= place <= end and place % self.input_dilation == 0 for place in places)
 
 
-@frozen
 class ConvolutionCost(CostOpInterface):
     """A convolution: products with padding and with the holes of a dilated input do not count."""
 

@@ -64,7 +64,6 @@ def region_work(op: Op) -> tuple[float, float]:
     return body_work(op.regions[0].blocks[0]) if op.regions and op.regions[0].blocks else (1.0, 0.0)
 
 
-@frozen
 class MapCost(CostOpInterface):
     """An op whose region runs once per element."""
 

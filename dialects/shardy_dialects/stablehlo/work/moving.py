@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_py.ir.graph import Op
@@ -31,7 +29,6 @@ def _has_part_of_table(op: Op, shapes: OpShapes) -> bool:
     return any(shapes.operands[0][dim] < whole[dim] for dim in dims if dim < len(shapes.operands[0]))
 
 
-@frozen
 class MovingCost(CostOpInterface):
     """An op that moves all of its operands."""
 
@@ -44,7 +41,6 @@ class MovingCost(CostOpInterface):
         return True
 
 
-@frozen
 class SliceCost(CostOpInterface):
     """A part of the first operand: a slice, a dynamic slice or a gather."""
 
@@ -74,7 +70,6 @@ class SliceCost(CostOpInterface):
         )
 
 
-@frozen
 class PadCost(MovingCost):
     """A tensor with padding."""
 
@@ -89,7 +84,6 @@ class PadCost(MovingCost):
         )
 
 
-@frozen
 class UpdateCost(CostOpInterface):
     """The first operand with the second one written into it."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil, floor, log2, prod
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import TensorType
@@ -20,7 +18,6 @@ _PHILOX = 37.25
 """
 
 
-@frozen
 class SortCost(CostOpInterface):
     """A sort; what compares is not counted."""
 
@@ -30,7 +27,6 @@ class SortCost(CostOpInterface):
         return OpWork(float(count * ceil(log2(count))) if count > 1 else 0.0)
 
 
-@frozen
 class FftCost(CostOpInterface):
     """A Fourier transform."""
 
@@ -41,7 +37,6 @@ class FftCost(CostOpInterface):
         return OpWork(8.0 * prod(shapes.operands[0]) * levels)
 
 
-@frozen
 class RandomBitsCost(CostOpInterface):
     """Random bits by counters."""
 
@@ -52,7 +47,6 @@ class RandomBitsCost(CostOpInterface):
         return OpWork(_PHILOX * prod(shapes.results[-1]) * words)
 
 
-@frozen
 class KernelCost(CostOpInterface):
     """An op that XLA:CPU leaves to a library, whose operations it does not count."""
 

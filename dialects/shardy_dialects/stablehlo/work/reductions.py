@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.elementwise import region_work
@@ -18,7 +16,6 @@ from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
 from shardy_py.sharding.rule_builder import tensor_shape
 
 
-@frozen
 class ReduceCost(CostOpInterface):
     """A reduction: its region runs once per element that disappears."""
 
@@ -29,7 +26,6 @@ class ReduceCost(CostOpInterface):
         return OpWork(flops * runs, transcendentals * runs)
 
 
-@frozen
 class ScatterCost(CostOpInterface):
     """A scatter: its region runs once per element of the updates, and only the places of updates are touched."""
 

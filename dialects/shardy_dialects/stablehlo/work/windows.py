@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.reduction import padding_of
 from shardy_dialects.stablehlo.work.elementwise import region_work
@@ -21,7 +19,6 @@ _BASE_LENGTH = 16
 """The length of the parts of a scan in reduce_window_rewriter.cc."""
 
 
-@frozen
 class ReduceWindowCost(CostOpInterface):
     """A reduction over windows; one over everything before an element becomes a tree."""
 
@@ -48,7 +45,6 @@ class ReduceWindowCost(CostOpInterface):
         return tuple(_windows(op))
 
 
-@frozen
 class SelectAndScatterCost(CostOpInterface):
     """The gradient of a pooling: XLA finds the places by a reduction over windows of values and indices, and scatters.
 
