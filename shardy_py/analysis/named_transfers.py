@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
@@ -29,15 +29,20 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
     """
     labels = session_labels(session)
     communications = list_communications(session, found.solution, labels)
+    by_slot: dict[int, list[Communication]] = {}
+    for one in communications:
+        by_slot.setdefault(one.slot, []).append(one)
     ops = {op.id: op for op in found.program.walk()}
     transfers = []
     for transfer in found.cost.transfers:
-        one = _communication(ops[transfer.op_id], transfer.kind, communications, session)
-        if one is None:
+        source = _communication(ops[transfer.op_id], transfer.kind, by_slot, session)
+        if source is None:
             transfers.append(_without_number(transfer, ops[transfer.op_id], session, labels))
             continue
-        value = labels.value(one.slot)
-        transfers.append(evolve(transfer, number=one.number, value=value, where=one.where, location=one.location))
+        value = labels.value(source.slot)
+        transfers.append(
+            evolve(transfer, number=source.number, value=value, where=source.where, location=source.location)
+        )
     return evolve(found.cost, transfers=tuple(transfers))
 
 
@@ -50,21 +55,13 @@ def _without_number(transfer: Transfer, op: Op, session: Session, labels: Labels
 
 
 def _communication(
-    op: Op, kind: str, communications: Sequence[Communication], session: Session
+    op: Op, kind: str, by_slot: Mapping[int, Sequence[Communication]], session: Session
 ) -> Communication | None:
     """Return the communication that a transfer comes from: of the same tensor, for the same uses."""
     if not op.operands or not op.results:
         return None
     slot, uses = moved_slot(session.problem, op.operands[0]), set(final_uses(op.results[0]))
-    found = list(_matching(communications, slot, uses))
+    found = [one for one in by_slot.get(slot, ()) if uses.intersection(one.final_uses)]
     is_reducing = kind in _REDUCING
     alike = [one for one in found if one.kind.removeprefix("sdy.").startswith("all_reduce") == is_reducing]
     return next(iter([*alike, *found]), None)
-
-
-def _matching(
-    communications: Iterable[Communication], slot: int, uses: set[tuple[int, int]]
-) -> Iterator[Communication]:
-    for one in communications:
-        if one.slot == slot and uses.intersection(one.final_uses):
-            yield one
