@@ -52,6 +52,7 @@ def _has_matplotlib() -> bool:
     return find_spec("matplotlib") is not None
 
 
+@pytest.mark.slow
 def test_both_sides_run_as_often_as_asked(report: dict[str, Any]) -> None:
     """Each alternation times both, and both give the same module."""
     [program] = report["programs"]
@@ -70,6 +71,7 @@ def test_short_programs_run_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.ours) == len(found.reference) == 4
 
 
+@pytest.mark.slow
 def test_stages_add_up(report: dict[str, Any]) -> None:
     """The stages of a run are all of it: nothing is timed outside of them."""
     [program] = report["programs"]
@@ -80,6 +82,7 @@ def test_stages_add_up(report: dict[str, Any]) -> None:
     assert {"sdy-propagate", "sdy-insert-explicit-reshards"} <= set(program["passes"])
 
 
+@pytest.mark.slow
 def test_everything_else_is_measured(report: dict[str, Any]) -> None:
     """Memory, solving again, starting, and what was measured where are in the report."""
     [program] = report["programs"]
@@ -169,6 +172,7 @@ def test_an_unknown_program_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
     assert "gpt-7" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_tables_of_the_documentation(report: dict[str, Any]) -> None:
     """The report as Markdown has a row per program and per target, all as long as the head."""
     place, programs, lines = tables(report).split("\n\n")

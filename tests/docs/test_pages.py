@@ -18,7 +18,15 @@ SLOW = (
     "docs/how-to/compare-schedules.md",
     "docs/how-to/estimate-cost.md",
     "docs/how-to/explore.md",
+    "docs/how-to/find-missing-rules.md",
+    "docs/how-to/give-an-op-a-kernel.md",
+    "docs/how-to/gspmd.md",
+    "docs/how-to/kernels.md",
     "docs/how-to/local-programs.md",
+    "docs/how-to/look-at-every-pass.md",
+    "docs/how-to/run-on-devices.md",
+    "docs/how-to/see-padding.md",
+    "docs/how-to/why-this-sharding.md",
     "docs/explanation/warps.md",
 )
 """Pages that run with the longer tests: those that change a copy of the checkout, or start many commands."""
