@@ -68,8 +68,9 @@ def test_out_shardings(module: str, shardy: Any) -> None:
     assert "this is not RESULT=SHARDING [invalid-out-shardings]" in done.stderr
 
 
-def test_the_form_for_gspmd(shardy: Any) -> None:
+def test_the_form_for_gspmd(shardy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --for gspmd the module has shardings of GSPMD and nothing of Shardy."""
+    monkeypatch.chdir(tmp_path)
     Path("x.mlir").write_text("""sdy.mesh @mesh = <["a"=2, "b"=2]>
     func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<8xf32> {
       %0 = stablehlo.negate %x : tensor<8xf32>

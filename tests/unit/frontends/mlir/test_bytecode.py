@@ -64,7 +64,13 @@ def reader(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("reader")
-@pytest.mark.parametrize("text", [NESTED, BLOCKS, _chain(130), _chain(17_000), _constant(3), _constant(1000), ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(NESTED, BLOCKS, _chain(130), _constant(3), _constant(1000), ""),
+        pytest.param(_chain(17_000), marks=pytest.mark.slow, id="numbers of three bytes"),
+    ],
+)
 def test_a_program_is_what_the_bindings_say(text):
     """Names, operands, types and attributes are those of the native ops, however large the numbers in between are."""
     program = import_module(parse_module(text))
