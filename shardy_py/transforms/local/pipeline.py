@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.ir.passes import Pass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.local.options import LocalOptions
 from shardy_py.transforms.local.resolve_single_device_sharding import ResolveSingleDeviceShardingPass
@@ -18,6 +19,8 @@ def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[P
     return (
         # Conversion knows shardings over all devices only.
         ResolveSingleDeviceShardingPass(),
+        # What goes to one device, or comes from there, is resharded between shardings over all devices now.
+        ReshardToCollectivesPass(),
         ConvertGlobalToLocalPass(
             per_dim_all_gather=options.per_dim_all_gather,
             combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,

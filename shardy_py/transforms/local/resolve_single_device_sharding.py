@@ -11,12 +11,16 @@ from typing import ClassVar
 
 from attrs import define, field, frozen
 
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import LocalEmitter, LocalOps
 from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.passes import PassContext
+from shardy_py.ir.shardings import mesh_of
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.collectives import AxisRefList
@@ -30,7 +34,8 @@ class ResolveSingleDeviceShardingPass:
     """Replace shardings over a mesh of one device.
 
     An op with such results runs under a condition on the device; the other devices have zeros, and an all-reduce over
-    all axes gives its results to all. Reshards that bring its operands there go.
+    all axes gives its results to all. Reshards that bring its operands there go; what is sharded is made whole before.
+    All devices have what no op makes there: arguments, and results of ops whose regions need all devices.
     """
 
     name: ClassVar[str] = "sdy-resolve-single-device-sharding"
@@ -41,16 +46,15 @@ class ResolveSingleDeviceShardingPass:
         Raises:
             UnsupportedError: no dialect has ops for communication.
         """
-        resolver = SingleDeviceResolver(program)
+        resolver = SingleDeviceResolver(program, context.semantics)
         found = [(op, device) for op in list(all_ops(program)) if (device := resolver.device_of(op)) is not None]
-        if not found:
-            return
-        ops = find_local_ops(program, context.semantics)
+        ops = find_local_ops(program, context.semantics) if found else None
         for op, device in found:
             if op.name == RESHARD:
                 resolver.take_out(op)
-            else:
+            elif ops is not None and not resolver.needs_all(op):
                 resolver.resolve(op, device, ops)
+        resolver.replicate_rest()
 
 
 @define
@@ -59,9 +63,11 @@ class SingleDeviceResolver:
 
     Attributes:
         program: The program.
+        semantics: What is known about ops.
     """
 
     program: Program
+    semantics: OpSemantics
     _next_channel: Callable[[], int] = field(factory=lambda: count(1).__next__, init=False)
 
     def device_of(self, op: Op) -> int | None:
@@ -73,14 +79,32 @@ class SingleDeviceResolver:
         devices = {mesh.device_ids[0] for mesh in meshes if mesh is not None}
         return devices.pop() if len(devices) == 1 else None
 
+    def needs_all(self, op: Op) -> bool:
+        """Return whether devices may have to communicate in an op: it calls a function, or has shardings inside."""
+        for inner in op.walk():
+            values = () if inner is op else (*inner.operands, *inner.results)
+            if callee_of(inner) is not None or any(self._sharding(value) is not None for value in values):
+                return True
+        return False
+
     def take_out(self, op: Op) -> None:
         """Replace a reshard to one device by its operand, which is made whole first."""
-        value = op.operands[0]
-        sharding = self.program.sharding(value)
-        if sharding is not None and not sharding.is_fully_replicated:
-            value = self._insert(op, RESHARD, value, {}, _whole(sharding, value))
-        op.result.replace_all_uses_with(value)
+        op.result.replace_all_uses_with(self._made_whole(op, op.operands[0]))
         op.erase()
+
+    def replicate_rest(self) -> None:
+        """Take the sharding off all values that are still on one device."""
+        meshes, table = self.program.meshes, self.program.shardings
+        for number, sharding in list(table.items()):
+            if mesh_of(sharding, meshes).is_maximal:
+                del table[number]
+
+    def _made_whole(self, op: Op, value: Value) -> Value:
+        """Return a value, or a reshard of it before an op, so that each device has all of it."""
+        mesh, sharding = self._mesh(value), self._sharding(value)
+        if mesh is None or sharding is None or mesh.is_maximal or sharding.is_fully_replicated:
+            return value
+        return self._insert(op, RESHARD, value, {}, _whole(sharding, value))
 
     def resolve(self, op: Op, device: int, ops: LocalOps) -> None:
         """Run an op on its device only.
@@ -93,8 +117,10 @@ class SingleDeviceResolver:
         block = Block(self.program)
         emit = LocalEmitter(self.program, block, self._next_channel)
 
+        whole = {value.id: self._made_whole(op, value) for value in op.operands}
+
         def run(inside: LocalEmitter) -> Sequence[Value]:
-            made = clone_op(op, {})
+            made = clone_op(op, whole)
             for value in made.results:
                 self.program.shardings.pop(value.id, None)
             inside.block.append(made)
@@ -130,17 +156,20 @@ class SingleDeviceResolver:
         """Return a sharding over all devices: that of an operand, or the one that a result is resharded to."""
         users = [user.results[0] for value in op.results for user in value.users if user.name == RESHARD]
         for value in (*op.operands, *users):
-            mesh, sharding = self._mesh(value), self.program.sharding(value)
+            mesh, sharding = self._mesh(value), self._sharding(value)
             if mesh is not None and mesh.axes:
                 return sharding
         found = next(((name, mesh) for name, mesh in self.program.meshes.items() if mesh.axes), None)
         return None if found is None else TensorSharding(found[0])
 
+    def _sharding(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of a value, which the owner of its edge has where it is handed on."""
+        carrier = shardable_value(value, self.semantics)
+        return None if carrier is None else self.program.sharding(carrier)
+
     def _mesh(self, value: Value) -> Mesh | None:
-        sharding = self.program.sharding(value)
-        if sharding is None:
-            return None
-        return self.program.meshes[sharding.mesh] if isinstance(sharding.mesh, str) else sharding.mesh
+        sharding = self._sharding(value)
+        return None if sharding is None else mesh_of(sharding, self.program.meshes)
 
     def _insert(
         self, op: Op, name: str, value: Value, attributes: dict[str, object], sharding: TensorSharding

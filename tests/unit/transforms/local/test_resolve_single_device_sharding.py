@@ -65,3 +65,36 @@ def test_devices_may_be_replicas() -> None:
     assert "stablehlo.replica_id" in written
     assert "channel_handle" not in written
     assert "partition_id" not in written
+
+
+def test_sharded_values_reach_one_device() -> None:
+    """In a loop, too, all devices send their parts before the branch; what is on one device outside, all have."""
+    text = """
+    sdy.mesh @mesh = <["x"=2, "y"=2]>
+    sdy.mesh @one = <[], device_ids=[3]>
+    func.func @main(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+        %b: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@one, []>}) ->
+        (tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+         tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@one, []>}) {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %two = stablehlo.constant dense<2> : tensor<i32>
+      %0:2 = stablehlo.while(%i = %zero, %x = %a) : tensor<i32>, tensor<4x6xf32>
+          attributes {sdy.sharding = #sdy.sharding_per_value<[<@mesh, []>, <@mesh, [{"x"}, {"y"}]>]>}
+      cond {
+        %1 = stablehlo.compare LT, %i, %two : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      } do {
+        %1 = stablehlo.add %i, %one : tensor<i32>
+        %2 = stablehlo.add %x, %b {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>} : tensor<4x6xf32>
+        stablehlo.return %1, %2 : tensor<i32>, tensor<4x6xf32>
+      }
+      %3 = stablehlo.reverse %0#1, dims = [0, 1]
+          {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>} : tensor<4x6xf32>
+      return %0#1, %3 : tensor<4x6xf32>, tensor<4x6xf32>
+    }"""
+    first = np.arange(24, dtype=np.float32).reshape(4, 6)
+    found = make_local_program(text, registry=REGISTRY, options=LocalOptions()).run(first, first[::-1].copy())
+    wanted = first + 2 * first[::-1]
+    np.testing.assert_array_equal(found[0], wanted)
+    np.testing.assert_array_equal(found[1], wanted[::-1, ::-1])
