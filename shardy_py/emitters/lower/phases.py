@@ -15,6 +15,7 @@ from xdsl.traits import is_side_effect_free
 
 from shardy_py.emitters.dialect.gpu import BarrierOp, BlockIdOp, ShuffleOp, ThreadIdOp
 from shardy_py.emitters.lower.control import successors
+from shardy_py.emitters.passes.base import constant_value
 
 DONE = -1
 WAITS = (BarrierOp, ShuffleOp)
@@ -162,6 +163,8 @@ def _all_in_order(function: func.FuncOp) -> list[Block]:
 
 
 def _is_pure(op: Operation) -> bool:
+    if isinstance(op, arith.DivUIOp | arith.RemUIOp):
+        return bool(constant_value(op.rhs))
     return isinstance(op, llvm.GEPOp) or (bool(op.results) and not op.regions and is_side_effect_free(op))
 
 

@@ -11,10 +11,14 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
 import ml_dtypes
 import numpy as np
+from xdsl.dialects import arith, builtin
 
 from shardy_py.emitters.dialect.text import parse_kernel_module
+from shardy_py.emitters.entry.arguments import ENTRY
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.lower.host import compile_host
+from shardy_py.emitters.lower.phases import split_phases
+from shardy_py.emitters.passes.base import functions
 from shardy_py.emitters.passes.pipeline import run_passes
 from shardy_py.emitters.run.kernel import run_kernel
 from shardy_py.errors import UnsupportedError, VerificationError
@@ -53,6 +57,19 @@ def test_sums_of_rows(type_: str, dtype: Any) -> None:
     text = kernels.rows(type_, x.itemsize)
     want = x.sum(axis=1, dtype=x.dtype)
     np.testing.assert_array_equal(on_host(text, kernels.ROWS_LAUNCH, want, x), want)
+
+
+def test_quotients_are_computed_again() -> None:
+    """Conditions on quotients of a thread's number are computed in each phase, and are not kept in memory."""
+    module = parse_kernel_module(kernels.rows("f32", 4))
+    run_passes(module)
+    (entry,) = (function for function in functions(module) if ENTRY in function.attributes)
+    phases = split_phases(entry)
+    divided = [op for op in entry.walk() if isinstance(op, arith.DivUIOp | arith.RemUIOp)]
+    assert divided
+    assert len(phases.phases) > 5
+    assert not {op.result for op in divided} & set(phases.slots)
+    assert all(not isinstance(value.type, builtin.IntegerType) for value in phases.slots)
 
 
 @pytest.mark.parametrize(
