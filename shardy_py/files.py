@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def _replace(target: Path, data: bytes, name: str) -> None:
     mode = target.stat().st_mode & 0o7777 if target.exists() else None
     if mode is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "the file is write-protected", name)
-    partial = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    partial = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.part")
     try:
         handle = os.open(partial, _NEW, 0o666)
     except OSError as error:

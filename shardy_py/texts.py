@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError
+
+if TYPE_CHECKING:
+    import tomllib
 
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _MANY_DIGITS = re.compile(r"[0-9](?:_?[0-9]){4000}")
@@ -67,6 +69,8 @@ def parse_toml(text: str, *, code: str, source: str = "") -> dict[str, Any]:
         OptionError: it is no TOML, or its numbers or tables are too large.
     """
     require_text(text, "the TOML text", code=code, error=OptionError)
+    import tomllib
+
     with refuse_bad_text("the TOML text", code=code, location=_many_digits(text, source), error=OptionError):
         try:
             return tomllib.loads(text)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -87,6 +85,8 @@ class PluginFile:
         Raises:
             PluginError: it fails.
         """
+        import hashlib
+
         content = hashlib.sha256(repr((str(Path(self.name).resolve()), self.text, self.files)).encode()).hexdigest()
         known = next((item for item in list(sys.modules.values()) if vars(item).get(_CONTENT) == content), None)
         return known if known is not None else self._run(content)
@@ -119,6 +119,8 @@ class PluginFile:
             return place / _INIT if place.is_dir() else place
         if place.is_dir() and PluginFile.read(place).files == self.files:
             return place / _INIT
+        import tempfile
+
         copy = Path(tempfile.mkdtemp(prefix="shardy-plugin-")) / self.stem
         for relative, data in ((_INIT, self.text), *self.files):
             (copy / relative).parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,6 @@ from attrs import field, frozen
 from shardy_py.ir.passes import NO_TEXT, Pass
 from shardy_py.plugins import Registry
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
-from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
 from shardy_py.transforms.finish.close_shardings import CloseShardingsPass
 from shardy_py.transforms.finish.constant_or_scalar_merger import ConstantOrScalarMergerPass
 from shardy_py.transforms.finish.drop_sharding_rules import DropShardingRulesPass
@@ -21,15 +20,11 @@ from shardy_py.transforms.finish.export_named_computations import ExportNamedCom
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
 from shardy_py.transforms.finish.insert_func_call_reshards import InsertFuncCallReshardsPass
 from shardy_py.transforms.finish.propagate_to_func_results import PropagateToFuncResultsPass
-from shardy_py.transforms.finish.remove_all_gather_reduce_scatter_for_cmv1 import (
-    RemoveAllGatherReduceScatterForCMV1Pass,
-)
 from shardy_py.transforms.finish.remove_propagation_debug_info import RemovePropagationDebugInfoPass
 from shardy_py.transforms.finish.remove_sharding_groups import RemoveShardingGroupsPass
 from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import (
     RemoveSubAxesInInputOutputShardingsPass,
 )
-from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.transforms.finish.sharding_constraint_to_reshard import ShardingConstraintToReshardPass
 from shardy_py.transforms.finish.sink_data_flow_edges import SinkDataFlowEdgesPass
 from shardy_py.transforms.finish.sink_func_data_flow_edges import SinkFuncDataFlowEdgesPass
@@ -45,7 +40,6 @@ from shardy_py.transforms.prepare.constant_or_scalar_splitter import ConstantOrS
 from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass
 from shardy_py.transforms.prepare.import_func_calls import ImportFuncCallsPass
 from shardy_py.transforms.prepare.import_sharding_groups import ShardingGroupImportPass
-from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
 from shardy_py.transforms.prepare.lift_inlined_meshes import LiftInlinedMeshesPass
 from shardy_py.transforms.prepare.manual_axes_cleanup import ManualAxesCleanupPass
 from shardy_py.transforms.prepare.pre_order_funcs import PreOrderFuncsPass
@@ -200,6 +194,10 @@ class ExportPipeline(PassPipeline):
         )
 
     def _collectives(self) -> tuple[Stage, ...]:
+        # Most pipelines are without these, and a command imports what it runs; so below.
+        from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
+        from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+
         snapshot = SaveModulePass(self.dump_directory, "after_explicit_reshards", self.dump_index + 1)
         return (
             *snapshot_stage(snapshot, "while reshards can still be seen"),
@@ -213,6 +211,10 @@ class ExportPipeline(PassPipeline):
     def _without_some_collectives(self) -> tuple[Stage, ...]:
         if not self.remove_all_gather_reduce_scatter_for_cmv1:
             return ()
+        from shardy_py.transforms.finish.remove_all_gather_reduce_scatter_for_cmv1 import (
+            RemoveAllGatherReduceScatterForCMV1Pass,
+        )
+
         return (Stage(RemoveAllGatherReduceScatterForCMV1Pass(), "after simplifying, which makes reduce-scatters"),)
 
     def _clean_up(self) -> tuple[Stage, ...]:
@@ -289,13 +291,17 @@ class PropagationPipeline(PassPipeline):
         return passes, passes.index(self._propagation())
 
     def _before(self) -> tuple[Stage, ...]:
-        inline = Stage(InlineCallsPass(), "first: all others find the program that one would write without calls")
         return (
-            *((inline,) if self.inline_calls else ()),
+            *(self._inline() if self.inline_calls else ()),
             *self._import().stages(),
             *(self._tie_shared_functions() if self.dedup_functions_fully else self._copy_functions()),
             Stage(PreOrderFuncsPass(), "last before propagation, which begins at the top: callers before callees"),
         )
+
+    def _inline(self) -> tuple[Stage, ...]:
+        from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
+
+        return (Stage(InlineCallsPass(), "first: all others find the program that one would write without calls"),)
 
     def _after(self) -> tuple[Stage, ...]:
         return (
