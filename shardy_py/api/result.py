@@ -15,7 +15,7 @@ from shardy_py.api.main_function import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.constant_copies import ConstantCopy
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -144,6 +144,7 @@ class Result:
 
         Raises:
             OptionError: the program was propagated without explicit collectives.
+            UnsupportedError: MLIR does not know a dialect of the program.
             ShardyError: an op has no local form, or a sharded dimension is dynamic.
         """
         from shardy_py.targets.local import make_local_program
@@ -152,7 +153,14 @@ class Result:
             message = "a local program needs explicit collectives"
             raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., local=True)"))
         if options not in self._local:
-            self._local[options] = make_local_program(self._mlir, registry=self.registry, options=options)
+            try:
+                self._local[options] = make_local_program(self._mlir, registry=self.registry, options=options)
+            except ParseError as error:
+                message = (
+                    f"local programs are written by MLIR, which does not read this one: {error.diagnostics[0].message}"
+                )
+                hint = "run it on virtual devices with shardy_py.testing.run_sharded"
+                raise UnsupportedError(Diagnostic("not-readable-by-mlir", message, hint=hint)) from None
         return self._local[options]
 
     @property

@@ -23,6 +23,7 @@ from shardy_py.testing.sharded.collectives import COLLECTIVES
 from shardy_py.testing.sharded.comparison import Comparison
 from shardy_py.testing.sharded.devices import VirtualDevices
 from shardy_py.testing.sharded.interpreter import Functions, Interpreter, check_program
+from shardy_py.testing.sharded.uneven import UnevenKept
 from shardy_py.testing.sharded.virtual_ops import SPACE, VirtualOps
 from shardy_py.transforms.local.options import LocalOptions
 from shardy_py.transforms.local.pipeline import local_passes
@@ -79,6 +80,7 @@ def run_sharded(
     """Run the local program of a program on virtual devices of numpy, and compare with the program on whole tensors.
 
     No hardware and no compiler is involved: each op is one call of its function, collectives are computed here.
+    Shardings of arguments and results stay where they do not divide: shards are padded.
 
     Args:
         program: The program, in any form that `propagate` takes; its main function is called main.
@@ -103,7 +105,13 @@ def run_sharded(
         ShardyError: there is no local program.
     """
     result = propagate(
-        program, mesh, in_shardings=in_shardings, plugins=plugins, registry=registry, explicit_collectives=True
+        program,
+        mesh,
+        in_shardings=in_shardings,
+        plugins=plugins,
+        registry=registry,
+        explicit_collectives=True,
+        on_pass=UnevenKept(),
     )
     main = str(result.main.attributes["sym_name"])
     whole, local = copy_program(result.program), copy_program(result.program)
@@ -116,7 +124,10 @@ def run_sharded(
     run(local, local_passes(LocalOptions(strict=strict)), context)
     check_program(local, functions, result.registry)
     devices = VirtualDevices(local, functions, result.registry, main)
-    joined = devices.run(given)
+    joined = tuple(
+        array[tuple(slice(size) for size in expected.shape)]
+        for array, expected in zip(devices.run(given), wanted, strict=True)
+    )
     comparison = Comparison(whole, devices, values, rtol, result.registry)
     return ShardedRun(
         devices.count,

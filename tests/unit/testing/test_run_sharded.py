@@ -137,7 +137,9 @@ def test_uneven_shards_see_real_elements_only(combiner: sdy.Combiner) -> None:
     text = one_op("sum", "tensor<5xf32>").replace("4x8x", "5x7x")
     function = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}[combiner.value]
     functions = FUNCTIONS | {"my.sum": lambda x: function.reduce(x, 1)}
-    assert_runs_sharded(text, functions, plugins=[plugin(combiner=combiner)])
+    run = assert_runs_sharded(text, functions, plugins=[plugin(combiner=combiner)])
+    assert run.collectives
+    assert run.found[0].shape == (5,)
 
 
 def test_missing_functions_are_named() -> None:

@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("xdsl")
 np = pytest.importorskip("numpy")
 
+import shardy_py as sdy  # noqa: E402
+from shardy_py.errors import UnsupportedError  # noqa: E402
 from shardy_py.frontends.xdsl import parse_module  # noqa: E402
 from shardy_py.testing import assert_runs_sharded, run_sharded  # noqa: E402
 from tests.unit.dialects.linalg import test_bodies as bodies  # noqa: E402
@@ -275,3 +277,11 @@ def test_convolutions(given: Any, gathered: tuple[str, ...], sizes: tuple[int, i
     module = parse_module(text)
     run = assert_runs_sharded(module, functions, MESH, in_shardings=given, registry=REGISTRY, rtol=1e-4)
     assert run.gathered == gathered
+
+
+def test_what_mlir_does_not_read_is_no_native_local_program() -> None:
+    """The error of a local program that jaxlib's MLIR cannot write names the way to run it."""
+    pytest.importorskip("jaxlib")
+    result = sdy.propagate(parse_module(TEXT), registry=REGISTRY, explicit_collectives=True)
+    with pytest.raises(UnsupportedError, match=r"linalg(.|\n)*run_sharded"):
+        result.local()
