@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.result import Result
 from shardy_py.api.running import RunReport, given_arrays, read_native, result_lines
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.select import frontend_of
 
 if TYPE_CHECKING:
     from shardy_py.targets.local import LocalProgram
@@ -34,10 +36,14 @@ def run_local(
         tolerance: The largest relative difference of floats; by default it depends on the dtype.
 
     Raises:
-        UnsupportedError: inputs cannot be made up for the program.
+        UnsupportedError: inputs cannot be made up for the program, or it comes from PyTorch.
         OptionError: the inputs do not fit.
         WorkerError: XLA refuses the program.
     """
+    if frontend_of(result.program).name == "torch":
+        message = "XLA does not run the local program of a program of PyTorch"
+        hint = "'shardy run FILE' runs it on simulated devices; Result.to_torch runs it on those of a device mesh"
+        raise UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))
     from shardy_py.targets.jax.unsharded import has_manual_computations
     from shardy_py.targets.local.child import run_whole
 

@@ -81,6 +81,8 @@ def run_result(
 ) -> RunReport:
     """Run a propagated program on the devices of JAX, and compare with the program without shardings.
 
+    A program of PyTorch runs on simulated devices, with the parameters that were exported.
+
     Args:
         result: The propagated program.
         source: The program as it was given, to compare with: in any form that `propagate` takes. It runs on one device,
@@ -96,6 +98,10 @@ def run_result(
         UnsupportedError: XLA refuses the module, or inputs cannot be made up for it.
         OptionError: there are too few devices, or the inputs do not fit.
     """
+    if frontend_of(result.program).name == "torch":
+        from shardy_py.api.torch_running import run_torch
+
+        return run_torch(result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance)
     compiled = result.to_jax()
     given = given_arrays(result, compiled.in_types, inputs, seed=seed)
     arrays, seconds = _run(compiled, given)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -43,6 +45,22 @@ def _classes(n: int) -> tuple[torch.Tensor, ...]:
 
 def _table(n: int) -> tuple[torch.Tensor, ...]:
     return _floats(n, 4), torch.randint(0, n, (4, 3), generator=torch.Generator().manual_seed(3))
+
+
+def _convolution_backward(groups: int) -> Callable[..., Any]:
+    """Return the gradients of a convolution with a bias."""
+
+    def call(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> Any:
+        sizes = ([1, 1], [1, 1], [1, 1], False, [0, 0], groups, [True, True, True])
+        return aten.convolution_backward(grad, x, weight, [weight.shape[0]], *sizes)
+
+    return call
+
+
+def _transformers() -> Any:
+    """Return the operators of the library transformers, which its import registers."""
+    import_module("transformers.integrations.moe")
+    return torch.ops.transformers
 
 
 UNARY = {
@@ -168,6 +186,40 @@ OTHERS: dict[str, Case] = {
         lambda x, y: functional.mse_loss(x, y, reduction="sum"),
         lambda n: (_floats(n, 4), _floats(n, 4) + 1),
     ),
+    "conv_backward": (_convolution_backward(1), lambda n: (_floats(n, 6, 8, 8), *_image(n))),
+    "conv_backward_depthwise": (
+        _convolution_backward(4),
+        lambda n: (_floats(n, 4, 8, 8), _floats(n, 4, 8, 8) + 1, _floats(4, 1, 3, 3)),
+    ),
+    "instance_norm": (
+        lambda x, w: functional.instance_norm(x, weight=w, bias=w + 1),
+        lambda n: (_floats(n, 4, 3, 3), _floats(4)),
+    ),
+    "pixel_shuffle": (lambda x: functional.pixel_shuffle(x, 2), lambda n: (_floats(n, 8, 2, 3),)),
+    "pixel_unshuffle": (lambda x: functional.pixel_unshuffle(x, 2), lambda n: (_floats(n, 2, 4, 6),)),
+    "embedding_bag": (lambda t, i: functional.embedding_bag(i, t, mode="mean"), _table),
+    "embedding_bag_max": (lambda t, i: functional.embedding_bag(i, t, mode="max"), _table),
+    "lstm_cell": (
+        lambda x, h, w, u: torch.lstm_cell(x, (h, h + 1), w, u),
+        lambda n: (_floats(n, 4), _floats(n, 2), _floats(8, 4), _floats(8, 2)),
+    ),
+    "lstm": (
+        lambda x, h, w, u: torch.lstm(x, (h, h + 1), [w, u], False, 1, 0.0, False, False, True),
+        lambda n: (_floats(n, 3, 4), _floats(1, n, 2), _floats(8, 4), _floats(8, 2)),
+    ),
+    "gru": (
+        lambda x, h, w, u: torch.gru(x, h, [w, u], False, 1, 0.0, False, False, False),
+        lambda n: (_floats(3, n, 4), _floats(1, n, 2), _floats(6, 4), _floats(6, 2)),
+    ),
     "bucketize": (lambda x, b: torch.bucketize(x, b.sort()[0]), _pair),
 }
+if find_spec("transformers"):
+    OTHERS["grouped_backward"] = (
+        lambda x, w, ends, grad: _transformers().grouped_mm_fallback_backward(x, w, ends, grad),
+        lambda n: (_floats(n, 4), _floats(3, 4, 6), torch.tensor([2, 3, n], dtype=torch.int32), _floats(n, 6)),
+    )
+    OTHERS["grouped"] = (
+        lambda x, w, ends: _transformers().grouped_mm_fallback(x, w, ends),
+        lambda n: (_floats(n, 4), _floats(3, 4, 6), torch.tensor([2, 3, n], dtype=torch.int32)),
+    )
 CASES: dict[str, Case] = {**{name: (call, _square) for name, call in UNARY.items()}, **OTHERS}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from math import prod
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ import transformers
 from attrs import frozen
 
 import shardy_py as sdy
+from tests.torch.randomized import randomized
 
 ROWS = ("model", None)
 _SMALL = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
@@ -96,22 +96,6 @@ MODELS = {
     ),
 }
 MESHES = {"4": {"model": 4}, "2x2": {"data": 2, "model": 2}}
-
-
-def randomized(module: Any) -> Any:
-    """Give all parameters and statistics of a module random values, that keep numbers in range."""
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, item in sorted(module.named_parameters()):
-            scale = prod(item.shape[1:]) ** -0.5 if item.dim() > 1 else 0.2
-            offset = 1.0 if item.dim() == 1 and not name.endswith("bias") else 0.0
-            item.copy_(torch.randn(item.shape, generator=generator) * scale + offset)
-        for name, item in sorted(module.named_buffers()):
-            if name.endswith("running_var"):
-                item.copy_(torch.rand(item.shape, generator=generator) + 0.5)
-            elif name.endswith("running_mean"):
-                item.copy_(torch.randn(item.shape, generator=generator) * 0.2)
-    return module.eval()
 
 
 def exported(name: str, batch: int) -> tuple[Any, torch.Tensor]:

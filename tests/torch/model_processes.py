@@ -20,8 +20,9 @@ from attrs import frozen
 from torch.distributed.device_mesh import init_device_mesh
 
 import shardy_py as sdy
-from tests.torch.hugging_face import MESHES, MODELS, distance, exported, propagated, randomized
+from tests.torch.hugging_face import MESHES, MODELS, distance, exported, propagated
 from tests.torch.models import Decoder
+from tests.torch.randomized import randomized
 from tests.torch.training import largest_difference, make_state, propagated_step, traced_step
 
 Prepared = tuple[Any, Mapping[str, torch.Tensor], Sequence[torch.Tensor], Any]

@@ -99,6 +99,25 @@ def test_compare_is_the_same_in_other_processes(model: str, shardy: Run) -> None
     assert tables[0] == tables[1]
 
 
+def test_a_file_runs_on_simulated_devices(model: str, shardy: Run, tmp_path: Path) -> None:
+    """The results are those of the exported program, and go to a file of numpy."""
+    numpy = pytest.importorskip("numpy")
+    out = tmp_path / "out.npz"
+    done = shardy("run", model, "--compare", "--json", "--outputs", str(out))
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["devices"], report["compared_with"]) == (4, "the exported program")
+    assert all(line["difference"]["relative"] < 1e-5 and line["largest"] > 0.01 for line in report["results"])
+    assert numpy.load(out)["result0"].shape == (4, 8, 32)
+
+
+def test_a_local_program_says_how_it_runs(model: str, shardy: Run) -> None:
+    """The error names the command that runs it."""
+    done = shardy("local", model, "--run")
+    assert done.exit_code != 0
+    assert "shardy run FILE" in done.stderr
+
+
 def test_search_and_explore(model: str, shardy: Run, tmp_path: Path) -> None:
     """A search ends with a schedule; a page has the names of parameters."""
     assert "[[level]]" in shardy("search", model, "--budget", "2").stdout

@@ -13,6 +13,7 @@ from shardy_dialects.aten import (
     grouped,
     indexing,
     normalizations,
+    recurrent,
     reductions,
     shapes,
 )
@@ -21,7 +22,7 @@ from shardy_py.ir.local import local_by_types, local_constant
 from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 
 aten = Dialect("aten", local_ops=TorchLocalOps())
-for _rules in (shapes, contractions, reductions, normalizations, indexing, creation, grouped):
+for _rules in (shapes, contractions, reductions, normalizations, indexing, creation, grouped, recurrent):
     _rules.register(aten)
 transformers = Dialect("transformers")
 grouped.register_transformers(transformers)

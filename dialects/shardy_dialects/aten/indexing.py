@@ -43,6 +43,20 @@ def _embedding_backward(op: Op) -> Any:
     return factors.add(result_shape(op)[0], {}, {0: 0}, kind=REPLICATED).build()
 
 
+def _embedding_bag(op: Op) -> Any:
+    """Return the rule of sums of rows of a table: its columns are free."""
+    table, largest = operand_shape(op, 0), attribute(op, "mode", 0) == 2
+    factors = Factors(op)
+    outs = {0: 1, 3: 1} if largest and len(op.results) > 3 else {0: 1}
+    factors.add(table[1], {0: 1}, outs)
+    factors.add(table[0], {0: 0}, {}, kind=REPLICATED)
+    for number in range(1, len(op.operands)):
+        factors.add(operand_shape(op, number)[0], {number: 0}, {}, kind=REPLICATED)
+    for number in range(len(op.results)):
+        factors.add(result_shape(op, number)[0], {}, {number: 0}, kind=REPLICATED)
+    return factors.build()
+
+
 def _positions(op: Op) -> dict[int, int]:
     """Return dimension to operand number, for the dimensions that are indexed by tensors."""
     found = {}
@@ -220,6 +234,7 @@ def register(aten: Dialect) -> None:
     by_rule = {
         _embedding: ("embedding.default",),
         _embedding_backward: ("embedding_dense_backward.default",),
+        _embedding_bag: ("embedding_bag.default", "embedding_bag.padding_idx", "_embedding_bag_forward_only.default"),
         _index: ("index.Tensor", "_unsafe_index.Tensor"),
         _index_put: ("index_put.default", "_unsafe_index_put.default"),
         _index_select: ("index_select.default",),

@@ -80,6 +80,21 @@ def _groups(op: Op) -> Any:
     return factors.build()
 
 
+def _instances(op: Op) -> Any:
+    """Return the rule of a normalization of each channel of each element: both are free.
+
+    Statistics that it updates sum up over the batch: for these there is no rule.
+    """
+    names, shape = operand_names(op), operand_shape(op, 0)
+    if attribute(op, "use_input_stats", True) and "running_mean" in names:
+        return None
+    factors = Factors(op).add(shape[0], {0: 0}, {0: 0})
+    factors.add(shape[1], {0: 1} | dict.fromkeys(range(1, len(names)), 0), {0: 1})
+    for dim in range(2, len(shape)):
+        factors.add(shape[dim], {0: dim}, {0: dim}, kind=REPLICATED)
+    return factors.build()
+
+
 def _window(op: Op) -> Any:
     """Return the rule of a pooling or an interpolation: leading dimensions are free, the last ones are whole."""
     out = result_shape(op)
@@ -105,6 +120,7 @@ def register(aten: Dialect) -> None:
             *("native_batch_norm.default", "batch_norm.default", "_batch_norm_no_update.default"),
         ),
         _groups: ("group_norm.default", "native_group_norm.default"),
+        _instances: ("instance_norm.default",),
         _window: (
             *("max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "avg_pool1d.default"),
             *("avg_pool2d.default", "avg_pool3d.default", "max_pool2d_with_indices.default"),

@@ -195,6 +195,20 @@ def _unfold(op: Op) -> Any:
     return factors.add(result_shape(op)[-1], {}, {0: len(shape)}, kind=REPLICATED).build()
 
 
+def _pixels(op: Op) -> Any:
+    """Return the rule of ops that move channels into the pixels of larger images, or back."""
+    shape, out = operand_shape(op, 0), result_shape(op)
+    small, large = (shape, out) if out[-1] > shape[-1] else (out, shape)
+    channel, step = len(shape) - 3, large[-1] // small[-1]
+    factors = Factors(op)
+    for dim in range(len(shape)):
+        factors.add(min(shape[dim], out[dim]), {0: dim}, {0: dim})
+    for dim in (channel + 1, channel + 2):
+        ins, outs = (channel, dim) if small is shape else (dim, channel)
+        factors.add(step, {0: ins}, {0: outs}, kind=REPLICATED)
+    return factors.build()
+
+
 def _repeat_interleave(op: Op) -> Any:
     return _resizes(op) if attribute(op, "dim") is not None else None
 
@@ -243,6 +257,7 @@ def register(aten: Dialect) -> None:
         ),
         _last_two: ("tril.default", "triu.default"),
         _resizes: ("repeat.default", "tile.default"),
+        _pixels: ("pixel_shuffle.default", "pixel_unshuffle.default"),
         _repeat_interleave: ("repeat_interleave.self_int",),
         _unfold: ("unfold.default",),
         _to_complex: ("view_as_complex.default", "view_as_real.default"),

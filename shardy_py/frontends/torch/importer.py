@@ -20,6 +20,9 @@ from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.types import TensorType
 
+_FIRST_OFTEN_ALONE = frozenset(("aten.embedding_bag.default", "aten.embedding_bag.padding_idx"))
+"""Operators whose results but the first serve gradients only; without these the first can be sharded alone."""
+
 
 def import_program(native: Any, *, frontend: Frontend) -> Program:
     """Return the op graph of an exported program or a graph module.
@@ -155,6 +158,8 @@ class Importer:
         if not any(types):
             return self._without_tensors(node)
         name = str(target)
+        if name in _FIRST_OFTEN_ALONE and _is_first_alone(node):
+            types = (types[0], *[None] * (len(types) - 1))
         self._overloads[name] = target
         call = Call(name, schema_arguments(target, args, kwargs), types, _is_pointwise(target), location_of(node))
         rewrite = REWRITES.get(name)
@@ -219,6 +224,11 @@ def _attribute_of(module: Any, target: str) -> Any:
     for part in target.split("."):
         found = getattr(found, part)
     return found
+
+
+def _is_first_alone(node: Any) -> bool:
+    """Return whether only the first result of a node is used."""
+    return all(user.target is operator.getitem and (user.args[1] == 0 or not user.users) for user in node.users)
 
 
 def _is_pointwise(target: Any) -> bool:

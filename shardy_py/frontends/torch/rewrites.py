@@ -13,6 +13,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.frontends.torch.calls import Call
+from shardy_py.frontends.torch.types import DTYPES
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
 
@@ -146,6 +147,24 @@ def _gradients_apart(emit: Emit, call: Call) -> list[Value | None] | None:
     return [parts[0][0], *parts[1][1:]]
 
 
+def _filled(value: float | None) -> Rewrite:
+    """Return the rewrite of a constant that takes only its dtype from a tensor: it needs no tensor."""
+
+    def rewrite(emit: Emit, call: Call) -> list[Value | None] | None:
+        given = call.arguments
+        (type_,) = call.types
+        assert type_ is not None, "a constant has a result"
+        arguments = {
+            "size": list(type_.shape),
+            "fill_value": given["fill_value"] if value is None else value,
+            "dtype": f"torch.{DTYPES[type_.element_type]}",
+            "device": given.get("device") or "cpu",
+        }
+        return emit(evolve(call, name="aten.full.default", arguments=arguments, pointwise=False))
+
+    return rewrite
+
+
 _CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d")
 _TRANSPOSED = ("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input")
 _LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "soft_margin_loss", "kl_div")
@@ -159,6 +178,9 @@ REWRITES: Mapping[str, Rewrite] = {
     **{f"aten.{name}.default": _loss for name in _LOSSES},
     "aten.native_layer_norm_backward.default": _gradients_apart,
     "aten.convolution_backward.default": _gradients_apart,
+    "aten.new_zeros.default": _filled(0),
+    "aten.new_ones.default": _filled(1),
+    "aten.new_full.default": _filled(None),
     "aten.mean.default": _mean,
     "aten.mean.dim": _mean,
     "aten.nll_loss_forward.default": _nll_loss_forward,

@@ -1,4 +1,4 @@
-"""Definitions of ops from the tags of their operators: pointwise ones need no rule of their own."""
+"""Definitions of ops from the tags of their operators, and the ops for communication of programs of PyTorch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from shardy_py.ir.op_index import all_ops
 from shardy_py.plugins import Elementwise, OpDefinition, Pure, Registry
 from shardy_py.rules import broadcast
 
+_SPACE = "aten"
+
 
 def extend(program: Program, registry: Registry) -> Registry:
-    """Return a registry that also defines the pointwise ops of a program; definitions of plugins come first."""
+    """Return a registry that also defines the pointwise ops of a program; definitions of plugins come first.
+
+    Local programs communicate by the ops of PyTorch, even where all ops are users' own.
+    """
+    if _SPACE in registry.local_ops:
+        registry = evolve(registry, local_ops={_SPACE: registry.local_ops[_SPACE]})
     known = {item.name: item for item in registry.definitions}
     pointwise = {op.name for op in all_ops(program) if op.attributes.get(POINTWISE)}
     added = {

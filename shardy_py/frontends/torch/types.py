@@ -31,6 +31,8 @@ ELEMENT_TYPES = {
     "complex32": "complex<f16>",
 }
 """The name of a dtype, to the element type in MLIR's notation."""
+DTYPES = {element_type: name for name, element_type in ELEMENT_TYPES.items()}
+"""The element type, to the name of the dtype."""
 
 
 def tensor_type(value: Any, *, node: str, location: str) -> TensorType:

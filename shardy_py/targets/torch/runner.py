@@ -145,10 +145,9 @@ def _shape(op: Op) -> tuple[int, ...]:
 def _dtype(type_: Any) -> Any:
     import torch
 
-    from shardy_py.frontends.torch.types import ELEMENT_TYPES
+    from shardy_py.frontends.torch.types import DTYPES
 
-    names = {element: name for name, element in ELEMENT_TYPES.items()}
-    return getattr(torch, names[type_.element_type if isinstance(type_, TensorType) else "f32"])
+    return getattr(torch, DTYPES[type_.element_type if isinstance(type_, TensorType) else "f32"])
 
 
 def _dynamic_slice(op: Op, tensors: list[Any], device: Any) -> Any:

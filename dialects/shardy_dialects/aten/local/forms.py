@@ -71,6 +71,11 @@ def _group_norm(op: Op, shard: Shard) -> Sequence[Value]:
     return shard.copy(N=shard.operands[0].shape[0])
 
 
+def _pixels(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the pixels of the device's part: each part has whole groups of channels."""
+    return shard.copy()
+
+
 _SIZED = (
     *("expand.default", "expand_copy.default", "broadcast_to.default", "new_zeros.default", "new_ones.default"),
     *("new_full.default", "new_empty.default"),
@@ -90,5 +95,7 @@ FORMS: Mapping[str, Localize] = {
     "aten.select_backward.default": _input_sized,
     "aten.embedding.default": _embedding,
     "aten.native_group_norm.default": _group_norm,
+    "aten.pixel_shuffle.default": _pixels,
+    "aten.pixel_unshuffle.default": _pixels,
 }
 """The forms by the name of the overload; all other operators of the dialect change in their types only."""

@@ -1,0 +1,40 @@
+"""Models of other kinds on simulated devices."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+import torch
+
+import shardy_py as sdy
+from shardy_py.targets.torch import make_local_torch_program
+from tests.torch.other_models import OTHER_MODELS
+from tests.torch.randomized import randomized
+
+pytestmark = pytest.mark.torch
+COLLECTIVES = {f"spmd.{kind}" for kind in ("all_gather", "all_reduce", "all_to_all", "reduce_scatter")}
+BATCHES = (4, 5) if os.environ.get("SHARDY_ALL_PROGRAMS") else (5,)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("name", OTHER_MODELS)
+def test_simulated_devices_compute_what_one_does(name: str, batch: int) -> None:
+    """Every op has a rule and a local form, and as many collectives run as are predicted."""
+    model = OTHER_MODELS[name]
+    module, given = randomized(model.make()), model.inputs(batch)
+    program = torch.export.export(module, given).run_decompositions({})
+    shardings = {**model.shardings, **dict.fromkeys(program.graph_signature.user_inputs, ("data",))}
+    result = sdy.propagate(program, {"data": 2, "model": 2}, in_shardings=shardings, strict=True)
+    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    state, inputs = {**program.state_dict, **program.constants}, iter(given)
+    arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
+    with torch.no_grad():
+        want = program.module()(*given)
+        got = local.simulate(*arguments)
+    for one, other in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
+        assert float(other.std()) > 0
+        assert float((one - other).abs().max() / other.abs().max()) <= 1e-5
+    ran = Counter(op.name.removeprefix("spmd.") for op in local.program.walk() if op.name in COLLECTIVES)
+    assert ran == Counter(item.kind for item in result.redistributions)
