@@ -51,6 +51,9 @@ def _reduced_again(op: Op, shard: Shard) -> Combined:
     count, sharding, dims = len(op.results), shard.operand_shardings[0], op.attributes["dimensions"]
     if sharding is None or shard.is_resolved:
         raise no_local_form("its partial results cannot be combined by one collective per result")
+    if any(shard.operands[number].shape != shard.operands[0].shape for number in range(count)):
+        # An all-gather may have been left out for the first operand only.
+        raise no_local_form("its operands are not in the same parts")
     initial, neutral = shard.operands[count:], _neutral_initials(op, shard)
     operands = [shard.masked(number, dims, neutral[number]) for number in range(count)]
     axes = [axis for dim in dims for axis in sharding.of_dimension(dim).axes]

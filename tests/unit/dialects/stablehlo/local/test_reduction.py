@@ -9,6 +9,7 @@ pytest.importorskip("jax", reason="programs run through XLA")
 import numpy as np
 
 import shardy_py as sdy
+from shardy_py.frontends.mlir import verify_module
 from shardy_py.plugins import Registry
 from shardy_py.targets.local import make_local_program
 from shardy_py.transforms.local.options import LocalOptions
@@ -108,3 +109,13 @@ def test_tensors_without_elements_are_not_sent() -> None:
       return %0 : tensor<0x4xf32>
     }"""
     assert not sdy.propagate(text, local=True).local().collectives
+
+
+def test_operands_of_one_reduction_are_gathered_together() -> None:
+    """Where the operands of a reduction are gathered first, none of them is left in parts."""
+    text = PROGRAM.replace('"y"=3', '"y"=2').replace("[3, 1, 0, 2, 5, 4]", "[3, 1, 0, 2]")
+    places = ', %i: tensor<4x8xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>})\n    -> (tensor<4xf32>'
+    text = text.replace(")\n    -> (tensor<4xf32>", places).replace("%i = stablehlo.iota dim = 1 : tensor<4x8xi32>", "")
+    local = sdy.propagate(text, local=True, extended_rules=True).local()
+    verify_module(local.module, name="local")
+    assert not local.warnings
