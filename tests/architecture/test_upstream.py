@@ -17,7 +17,8 @@ ROW = re.compile(r"\| `(?P<file>[\w/]+\.py)` \| (?P<names>`[^|]+`) \| `(?P<commi
 def mirrored_names(path: Path) -> set[str]:
     """Return the names of upstream in the paragraphs of a file's docstrings that begin with "Mirrors"."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)) if "Mirrors " in text else ():
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
                 if paragraph.startswith("Mirrors "):

@@ -70,8 +70,8 @@ def test_the_transpose_of_the_document() -> None:
         ("3x20x70", "3x70x20", "0, 2, 1", "f16"),
         ("24x10x20", "20x10x24", "2, 1, 0", "i16"),
         ("20x3x44", "3x44x20", "1, 2, 0", "bf16"),
-        ("48x132", "132x48", "1, 0", "i8"),
-        ("48x132", "132x48", "1, 0", "i1"),
+        pytest.param("48x132", "132x48", "1, 0", "i8", marks=pytest.mark.slow),
+        pytest.param("48x132", "132x48", "1, 0", "i1", marks=pytest.mark.slow),
         ("31x60", "60x31", "1, 0", "bf16"),
     ],
 )
@@ -86,7 +86,7 @@ def test_transposes_at_stages(shape: str, result: str, dims: str, dtype: str) ->
         assert found.tobytes() == np.ascontiguousarray(wanted).tobytes(), stage
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("dtype", ["f32", pytest.param("bf16", marks=pytest.mark.slow)])
 def test_side_outputs_and_several_transposes(dtype: str) -> None:
     """A root that is no transpose is written where its element is read; two transposes have a tile each."""
     kernel = emit(fusion_of(SIDE_OUTPUT.replace("DTYPE", dtype)))

@@ -11,6 +11,8 @@ pytest.importorskip("jax", reason="programs run through XLA")
 from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN, Case, program_of, run_cases, run_padded, type_of
 from tests.unit.transforms.local.host_devices import compare_padded
 
+pytestmark = pytest.mark.slow
+
 WHOLE = (8, 16)
 COLUMNS = '[{"x"}, {"y"}]'
 """The columns are in four parts, the rows in two."""
@@ -132,7 +134,6 @@ PRELUDE = """
 """Indices that are sharded as the updates are."""
 
 
-@pytest.mark.slow
 def test_indices_clamp_against_the_real_size() -> None:
     """Where shards have padding, indices clamp and drop out at the end of the whole, and not of the shards."""
     cases = [USED, *LOOKUPS, updated((8, 3), "%none, %start"), updated((5, 7), "%start, %other")]
@@ -141,7 +142,6 @@ def test_indices_clamp_against_the_real_size() -> None:
     assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]', prelude=INDICES) == []
 
 
-@pytest.mark.slow
 def test_padding_of_updates_is_dropped() -> None:
     """Where the updates are sharded and have padding, that scatters nothing."""
     cases = [scattered("%i", (6, 16), INTO_ROW), scattered("%i", (6, 16), INTO_ROW, "multiply")]

@@ -11,6 +11,7 @@ pytest.importorskip("jax", reason="programs run through XLA")
 from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, run_padded, type_of
 
 SHARDINGS = ['[{"x"}, {"y"}]', '[{}, {"y", "x"}]']
+BOTH = [SHARDINGS[0], pytest.param(SHARDINGS[1], marks=pytest.mark.slow)]
 
 
 def sliced(start: int, limit: int, stride: int = 1) -> Case:
@@ -27,7 +28,7 @@ def padded(low: int, high: int, interior: int = 0) -> Case:
     return Case(f"stablehlo.pad %a, %c, {pads} : ({type_of((8, 16))}, tensor<f32>) -> {result}", result)
 
 
-@pytest.mark.parametrize("sharding", SHARDINGS)
+@pytest.mark.parametrize("sharding", BOTH)
 def test_slices_move_elements_to_the_devices_of_the_result(sharding: str) -> None:
     """A slice with any start and stride is that of one device, and nothing is gathered."""
     cases = [sliced(0, 8), sliced(1, 9), sliced(8, 16), sliced(3, 11), sliced(0, 16, 2), sliced(1, 16, 2)]
@@ -50,7 +51,7 @@ def test_a_shift_sends_the_elements_that_change_devices() -> None:
     assert re.findall(r"collective_permute.*-> (tensor<\w+>)", text) == ["tensor<4x2xf32>"]
 
 
-@pytest.mark.parametrize("sharding", SHARDINGS)
+@pytest.mark.parametrize("sharding", BOTH)
 def test_reversals_take_the_mirrored_part(sharding: str) -> None:
     """The reversal of sharded dimensions is that of one device."""
     one, all_ = (f"stablehlo.reverse %a, dims = [{dims}] : {type_of((8, 16))}" for dims in ("1", "0, 1"))
@@ -58,7 +59,7 @@ def test_reversals_take_the_mirrored_part(sharding: str) -> None:
     assert gathered == []
 
 
-@pytest.mark.parametrize("sharding", SHARDINGS)
+@pytest.mark.parametrize("sharding", BOTH)
 def test_pads_move_elements_as_far_as_they_are_shifted(sharding: str) -> None:
     """Padding at the edges, between elements, and less than none gives what one device gives."""
     cases = [padded(2, 6), padded(8, 0), padded(0, 8), padded(-2, 2), padded(-3, -5), padded(-8, 0), padded(8, 8)]

@@ -8,6 +8,8 @@ pytest.importorskip("jax", reason="programs run through XLA")
 
 from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, run_padded, type_of
 
+pytestmark = pytest.mark.slow
+
 SHARDINGS = ['[{"x"}, {"y"}]', '[{}, {"y", "x"}]']
 
 
@@ -134,7 +136,6 @@ def test_a_sharded_kernel_gives_partial_sums() -> None:
     assert "all_gather" not in text
 
 
-@pytest.mark.slow
 def test_windows_of_shards_that_do_not_divide_see_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no window."""
     cases = [pooled("add", 3, pad=(1, 1)), pooled("maximum", 3, stride=2, pad=(0, 1)), pooled("add", 3)]
@@ -142,7 +143,6 @@ def test_windows_of_shards_that_do_not_divide_see_real_elements_only() -> None:
     assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]') == []
 
 
-@pytest.mark.slow
 def test_convolutions_of_shards_that_do_not_divide_see_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no sum, where the windows are sharded and where the kernel is."""
     sharding = '[{}, {}, {"x"}, {"y"}]'
