@@ -103,7 +103,7 @@ def torch(session: nox.Session) -> None:
     """Run the tests that need PyTorch, in an environment of their own."""
     session.install("torch==2.13.0")
     session.install("-e", ".[cli,jax,parallel,plot,search,testing]", "pytest-xdist>=3.5", "transformers==5.23.0")
-    _run_marked(session, "torch", "-n", "2")
+    _run_marked(session, "torch", "-n", "2", "tests/torch", "tests/docs")
 
 
 def _run_marked(session: nox.Session, marker: str, *arguments: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
 from shardy_py.emitters.device import H100
 from shardy_py.emitters.fusion.choose import choose
 from shardy_py.emitters.launch.launches import launch_of

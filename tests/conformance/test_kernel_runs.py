@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
 from xdsl.dialects import builtin, func
 
 from shardy_py.emitters.device import H100

@@ -6,6 +6,9 @@ from math import inf, prod
 
 import numpy as np
 import pytest
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
 from xdsl.dialects import builtin
 
 from shardy_py.emitters.device import H100

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
 from xdsl.dialects import builtin, func
 
 from shardy_py.emitters import read_fusion

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
 from xdsl.dialects import builtin, func
 
 from shardy_py.emitters.device import H100
