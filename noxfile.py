@@ -112,6 +112,6 @@ def _run_marked(session: nox.Session, marker: str, *arguments: str) -> None:
     session.run(
         *limit,
         *("python", "-m", "pytest", "-m", marker, *arguments, *session.posargs),
-        env={"SHARDY_FUZZ_PROGRAMS": os.environ.get("SHARDY_FUZZ_PROGRAMS", "25")},
+        env={"SHARDY_FUZZ_PROGRAMS": os.environ.get("SHARDY_FUZZ_PROGRAMS", "15")},
         success_codes=[0, NO_TEST_SELECTED],
     )

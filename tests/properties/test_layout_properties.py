@@ -50,7 +50,7 @@ def small(shape: Shape) -> bool:
     return padded_elements(shape) <= 4000
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(array_shapes().filter(small))
 def test_linear_index_is_a_bijection(shape: Shape) -> None:
     """Every element has a place of its own, and every other place is padding."""
@@ -61,7 +61,7 @@ def test_linear_index_is_a_bijection(shape: Shape) -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(array_shapes().filter(small))
 def test_tiling_is_padding_splitting_and_moving(shape: Shape) -> None:
     """The image is what numpy makes by merging, padding, splitting and transposing, level by level."""
@@ -93,7 +93,7 @@ def test_tiling_is_padding_splitting_and_moving(shape: Shape) -> None:
     assert image(array, shape).tolist() == [*flat.tolist(), *[0] * (padded_elements(shape) - flat.size)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(array_shapes().filter(small))
 def test_image_round_trips(shape: Shape) -> None:
     """An array comes back from its image, and exactly the padding holds the fill value."""
@@ -106,7 +106,7 @@ def test_image_round_trips(shape: Shape) -> None:
     assert ((buffer == -1) == padding_mask(shape)).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(array_shapes())
 def test_sizes(shape: Shape) -> None:
     """The exact count is the product of the expanded sizes, padded at the tail; XLA's is never larger."""
@@ -116,7 +116,7 @@ def test_sizes(shape: Shape) -> None:
     assert array_size(shape) <= padded_bytes(shape)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(any_shapes())
 def test_text_round_trips(shape: object) -> None:
     """The text of a shape is read back as the same shape."""

@@ -17,6 +17,8 @@ from shardy_py.cli.run import RunAnswer  # noqa: E402
 from shardy_py.errors import UnsupportedError  # noqa: E402
 from shardy_py.targets.jax.deviations import Deviation  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """\
 sdy.mesh @mesh = <["a"=2, "b"=2]>
 func.func @main(%x: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %w: tensor<16x4xbf16>)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax", reason="running programs needs jax")
 
 TESTS = Path(__file__).with_name("eight_devices.py")

@@ -15,6 +15,8 @@ from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLo
 from shardy_py.transforms.run import run_on_attributes
 from tests.unit.transforms.local.host_devices import compare
 
+pytestmark = pytest.mark.slow
+
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[3, 1, 0, 2, 7, 6, 5, 4]>\n'
 XY = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}'
 YX = '{sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}'
