@@ -57,10 +57,10 @@ def _convolution_backward(groups: int) -> Callable[..., Any]:
     return call
 
 
-def _transformers() -> Any:
-    """Return the operators of the library transformers, which its import registers."""
+def _grouped(n: int) -> tuple[torch.Tensor, ...]:
+    # The library registers its operators when it is imported, and no result type of a model if that is in a trace.
     import_module("transformers.integrations.moe")
-    return torch.ops.transformers
+    return _floats(n, 4), _floats(3, 4, 6), torch.tensor([2, 3, n], dtype=torch.int32), _floats(n, 6)
 
 
 UNARY = {
@@ -215,11 +215,11 @@ OTHERS: dict[str, Case] = {
 }
 if find_spec("transformers"):
     OTHERS["grouped_backward"] = (
-        lambda x, w, ends, grad: _transformers().grouped_mm_fallback_backward(x, w, ends, grad),
-        lambda n: (_floats(n, 4), _floats(3, 4, 6), torch.tensor([2, 3, n], dtype=torch.int32), _floats(n, 6)),
+        lambda x, w, ends, grad: torch.ops.transformers.grouped_mm_fallback_backward(x, w, ends, grad),
+        _grouped,
     )
     OTHERS["grouped"] = (
-        lambda x, w, ends: _transformers().grouped_mm_fallback(x, w, ends),
-        lambda n: (_floats(n, 4), _floats(3, 4, 6), torch.tensor([2, 3, n], dtype=torch.int32)),
+        lambda x, w, ends: torch.ops.transformers.grouped_mm_fallback(x, w, ends),
+        lambda n: _grouped(n)[:3],
     )
 CASES: dict[str, Case] = {**{name: (call, _square) for name, call in UNARY.items()}, **OTHERS}
