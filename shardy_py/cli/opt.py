@@ -15,6 +15,7 @@ from attrs import define, field, frozen
 from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.registries import load_registry
 from shardy_py.cli.files import read_stdin, write_atomically
+from shardy_py.cli.main import skip_last_collections
 from shardy_py.cli.streams import standard_streams
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
@@ -223,8 +224,11 @@ def run(command: Command) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``shardy-opt`` and return its exit code."""
+    if arguments is None:
+        arguments = sys.argv[1:]
+        skip_last_collections()
     with standard_streams():
-        return _main(sys.argv[1:] if arguments is None else arguments)
+        return _main(arguments)
 
 
 def _main(arguments: Sequence[str]) -> int:

@@ -1,0 +1,25 @@
+"""The end of the process of a command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import atexit, gc, sys
+atexit.register(lambda: print("frozen:", gc.get_freeze_count() > 0))
+from shardy_py.cli.{module} import main
+sys.argv = ["shardy", "--help"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["main", "opt"])
+def test_a_command_ends_without_a_look_for_garbage(module: str) -> None:
+    """When Python begins to end, all objects are frozen, so that the collector has nothing to look at."""
+    code = CODE.format(module=module)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "frozen: True"
+    assert not done.stderr
