@@ -193,7 +193,7 @@ class _Run:
         self._semantics = semantics
         self._planner = _Planner(resharder.meshes)
         self._full_mode = mode
-        # XLA partitions ops that Shardy does not propagate through, too.
+        # Ops that Shardy does not propagate through are partitioned by XLA, too.
         self._extended = semantics.with_options(evolve(semantics.options, extended=True))
         self._full = mode.is_full
         self._without_rule = mode.is_full and without_rule
@@ -249,7 +249,7 @@ class _Run:
         if not any(operands) and not any(results):
             return None
         rule = self._semantics.get_sharding_rule(op)
-        if rule is None and self._full_mode is Mode.PARTITIONER:
+        if rule is None and self._without_rule:
             rule = self._extended.get_sharding_rule(op)
         # The rules that users give say how to propagate, not what the partitioner can do with their ops.
         if rule is None or rule.is_custom:

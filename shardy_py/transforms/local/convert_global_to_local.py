@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import count
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import NO_TEXT, PassContext
@@ -60,11 +60,15 @@ class ConvertGlobalToLocalPass:
         """
         options = CollectiveOptions(self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter)
         fallback = Fallback(options, self.trust_shardings, self.gather_unsupported_ops, context.warnings)
-        ops = find_local_ops(program, context.semantics)
+        semantics = context.semantics
+        if not self.trust_shardings:
+            # How an op runs on shards follows from rules that the reference lacks, too.
+            semantics = semantics.with_options(evolve(semantics.options, extended=True))
+        ops = find_local_ops(program, semantics)
         if self.replica_count > 1 and self.partition_count <= 1:
             ops = ops.for_replicas()
         if self.enable_rgv3:
             ops = ops.for_mesh_axes()
         channels = count(last_channel(program) + 1).__next__
         values = context.local_values
-        Converter(program, context.semantics, ops, options, fallback, channels, self.padding, values).run()
+        Converter(program, semantics, ops, options, fallback, channels, self.padding, values).run()

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.stablehlo.local.texts import array
+from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Shard, local_constant
 from shardy_py.ir.types import TensorType, tensor
 
+_INTEGERS = ("i", "ui", "si")
+
 
 def localize_iota(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return a counter from the first element of the shard on."""
+    """Return a counter from the first element of the shard on; numbers are rounded once, after the offset is added."""
     type_, sharding = shard.result_type(), shard.result_shardings[0]
     dim = int(op.attributes["iota_dimension"])
-    (local,) = shard.copy(iota_dimension=dim)
     if sharding is None or shard.parts(sharding, dim) == 1 or not isinstance(type_, TensorType):
-        return [local]
+        return shard.copy(iota_dimension=dim)
     size = shard.result_shape()[dim]
     offset = shard.ops.offset(shard.emit, [position * size for position in shard.positions(sharding, dim)])
-    if type_.element_type != "i64":
-        offset = shard.emit.op("stablehlo.convert", [offset], [tensor(dtype=type_.element_type)]).result
-    dims = {"broadcast_dimensions": array(())}
-    spread = shard.emit.op("stablehlo.broadcast_in_dim", [offset], [type_], dims).result
-    return [shard.emit.op("stablehlo.add", [local, spread], [type_]).result]
+    writer = Writer(shard.emit, shard.ops)
+    # Integers wrap around, so that sums of wrapped ones are right, too.
+    element_type = type_.element_type if type_.element_type.startswith(_INTEGERS) else "i64"
+    counted = tensor(*shard.result_shape(), dtype=element_type)
+    local = shard.emit.op_like(op, (), [counted], {"iota_dimension": dim}).result
+    spread = writer.spread(writer.convert(offset, element_type), counted)
+    return [writer.convert(writer.binary("add", local, spread), type_.element_type)]
 
 
 FORMS = {"stablehlo.constant": local_constant, "stablehlo.iota": localize_iota}
