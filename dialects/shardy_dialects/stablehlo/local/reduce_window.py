@@ -24,7 +24,8 @@ def localize_reduce_window(op: Op, shard: Shard) -> Sequence[Value]:
     moved = [dim for dim in cut_dims(shard) if not windows[dim].is_trivial]
     if not moved:
         return shard.copy()
-    _check_initial_values(op)
+    if any(windows[dim].leaves_operand for dim in moved):
+        _check_initial_values(op)
     for dim in moved:
         cut = cut_of(shard, dim)
         footprint = windows[dim].footprint(cut.parts, shard.result_shape()[dim])

@@ -19,6 +19,7 @@ from shardy_py.sharding.shard_positions import replica_groups
 NEUTRAL = {Combiner.ADD: 0, Combiner.MUL: 1}
 """The neutral values of the combiners for which it matters how often a value counts."""
 _WORDS = {"false": 0, "true": 1}
+_RESHAPING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 
 def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
@@ -144,7 +145,7 @@ def _only_on_first(shard: Shard, value: Value, neutral: Value, is_first: Sequenc
 
 
 def splat_of(value: Value) -> float | None:
-    """Return the number that a constant scalar holds, or None."""
+    """Return the number that a constant scalar holds, in whatever shape it is written, or None."""
     text = _splat_text(value)
     try:
         return None if text is None else _WORDS[text] if text in _WORDS else float(text)
@@ -155,6 +156,8 @@ def splat_of(value: Value) -> float | None:
 def _splat_text(value: Value) -> str | None:
     """Return the text of the number that a constant scalar holds, or None."""
     made = value.defining_op
+    while made is not None and made.name in _RESHAPING:
+        made = made.operands[0].defining_op
     if made is None or not made.name.endswith(".constant") or "value" not in made.attributes:
         return None
     return str(made.attributes["value"]).removeprefix("dense<").partition("> :")[0]

@@ -40,6 +40,11 @@ class Window:
         """True if windows are the elements in their order."""
         return (self.size, self.stride, self.base_dilation, self.low, self.high) == (1, 1, 1, 0, 0)
 
+    @property
+    def leaves_operand(self) -> bool:
+        """True if windows have places without an element: before the first one, behind the last one, or between two."""
+        return self.base_dilation > 1 or self.low > 0 or self.high > 0
+
     def footprint(self, parts: int, part: int) -> Footprint:
         """Return what each part reads of the operand.
 

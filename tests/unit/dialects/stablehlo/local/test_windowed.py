@@ -14,11 +14,18 @@ SHARDINGS = ['[{"x"}, {"y"}]', '[{}, {"y", "x"}]']
 
 
 def pooled(
-    op: str, size: int, *, stride: int = 1, steps: int = 1, base: int = 1, pad: tuple[int, int] = (0, 0)
+    op: str,
+    size: int,
+    *,
+    stride: int = 1,
+    steps: int = 1,
+    base: int = 1,
+    pad: tuple[int, int] = (0, 0),
+    initial: str = "",
 ) -> Case:
     """Return a reduction of windows of the second dimension of eight by sixteen elements."""
     count = (15 * base + 1 + sum(pad) - (size - 1) * steps - 1) // stride + 1
-    result, initial = type_of((8, count)), {"add": "%zero", "maximum": "%lowest"}[op]
+    result, initial = type_of((8, count)), initial or {"add": "%zero", "maximum": "%lowest"}[op]
     attributes = (
         f"window_dimensions = array<i64: 1, {size}>, window_strides = array<i64: 1, {stride}>,"
         f"window_dilations = array<i64: 1, {steps}>, base_dilations = array<i64: 1, {base}>,"
@@ -89,8 +96,11 @@ def test_windows_see_the_elements_of_other_devices(sharding: str) -> None:
         pooled("add", 2, base=2, pad=(0, 2)),
         pooled("maximum", 3, base=2, pad=(1, 2)),
         pooled("add", 3, base=3, stride=2, pad=(0, 3)),
+        pooled("add", 4, pad=(3, 0), initial="%spread"),
+        pooled("add", 3, pad=(-1, 0), initial="%c"),
     ]
-    _, gathered = run_cases(cases, (8, 16), sharding)
+    spread = "%spread = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<f32>"
+    _, gathered = run_cases(cases, (8, 16), sharding, prelude=spread)
     assert gathered == []
 
 
@@ -138,7 +148,7 @@ def test_a_sharded_kernel_gives_partial_sums() -> None:
 
 def test_windows_of_shards_that_do_not_divide_see_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no window."""
-    cases = [pooled("add", 3, pad=(1, 1)), pooled("maximum", 3, stride=2, pad=(0, 1)), pooled("add", 3)]
+    cases = [pooled("add", 3, pad=(1, 1)), pooled("maximum", 3, stride=2, pad=(0, 1)), pooled("add", 3, initial="%c")]
     cases += [pooled("maximum", 3, base=2, pad=(1, 2)), selected(3, 2, (1, 1)), selected(2, 4), selected(5, 4, (1, 2))]
     assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]') == []
 
