@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 
 @frozen

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
-from attrs import frozen
 
 from shardy_py.analysis.cost import Cost
 from shardy_py.targets.jax.figures.values import XlaFigures
+from shardy_py.values import frozen
 
 
 @frozen

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import frozen
-
 from shardy_py.analysis.session import Session
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.explain.record.labels import Labels
@@ -17,6 +15,7 @@ from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.collectives import parse_reduction_op
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from attrs import frozen
-
 from shardy_py.analysis.changed_slots import changed_slots
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.session_labels import session_labels
@@ -21,6 +19,7 @@ from shardy_py.propagation.trace import Change, Update
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.analysis.communications import Communication, list_communications
 from shardy_py.analysis.proposals import Laboratory, Trial, by_use, propose
 from shardy_py.analysis.session import Session
@@ -29,6 +27,7 @@ from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import define
-
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_values import own_values
 from shardy_py.ir.passes import Pass, PassContext
@@ -17,6 +15,7 @@ from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartition
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.transforms.finish.split_partitioner_reshards import SplitPartitionerReshardsPass
 from shardy_py.transforms.run import run
+from shardy_py.values import define
 
 
 @define(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.analysis.changed_slots import changed_slots
 from shardy_py.analysis.communications import Communication, count_by_kind, list_communications
@@ -16,6 +16,7 @@ from shardy_py.explain.record.slot_dims import SlotDim
 from shardy_py.propagation.solve import Solution
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

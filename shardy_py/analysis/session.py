@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 from types import NoneType
 
-from attrs import define, evolve, frozen
+from attrs import evolve
 
 from shardy_py.analysis.cost import Cost, estimate
 from shardy_py.analysis.finishing import Finisher
@@ -43,6 +43,7 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.run import run
+from shardy_py.values import define, frozen
 
 
 @frozen(eq=False)

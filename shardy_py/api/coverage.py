@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.api.stub_flows import is_unmarked_terminator
 from shardy_py.api.stub_rules import has_tensors_inside, stub_rules
@@ -15,6 +15,7 @@ from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSeman
 from shardy_py.ir.op_index import all_ops, ops_among
 from shardy_py.ir.op_names import CALL
 from shardy_py.ir.types import TensorType
+from shardy_py.values import frozen
 
 _NO_TRAITS: frozenset[Trait] = frozenset()
 _EXCLUDED = frozenset((IsTerminator, ConstantLike))

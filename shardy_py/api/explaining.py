@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import define
-
 from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.explain_op import explain_op
@@ -21,6 +19,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.op_values import all_values
 from shardy_py.plugins import Registry
+from shardy_py.values import define
 
 if TYPE_CHECKING:
     from shardy_py.explain.answer.op_explanation import OpExplanation

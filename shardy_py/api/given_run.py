@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.api.options import PropagateArguments
 from shardy_py.frontends.select import find_frontend, named_frontend
 from shardy_py.ir.graph import Program
 from shardy_py.plugins import Registry
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

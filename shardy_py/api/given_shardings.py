@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.api.main_function import (
     argument_name,
     find_argument,
@@ -23,6 +21,7 @@ from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.sharding.verify import verify_tensor_sharding
+from shardy_py.values import frozen
 
 InShardings = Mapping[int | str, Any] | Sequence[Any]
 """By argument (number, name ``"arg0"`` or glob of names), or a flat list in their order; None leaves one as it is."""

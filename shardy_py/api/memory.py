@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import frozen
-
 from shardy_py.api.main_function import argument_names, arguments_of, result_names
 from shardy_py.api.sizes import local_shape, tensor_bytes
 from shardy_py.api.summary import mesh_of
@@ -18,6 +16,7 @@ from shardy_py.layout.shape import Shape
 from shardy_py.layout.sizes import padded_bytes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

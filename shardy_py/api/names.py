@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.api.main_function import find_argument
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
@@ -14,6 +12,7 @@ from shardy_py.frontends.select import frontend_of
 from shardy_py.integers import as_integer
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_values import all_values
+from shardy_py.values import frozen
 
 
 @frozen

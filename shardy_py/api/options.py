@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attrs import field, frozen
+from attrs import field
+
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.api.given_shardings import InShardings, OutShardings

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define
-
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.engine_options import engine_options
 from shardy_py.api.foreign_types import require_shapes
@@ -34,6 +32,7 @@ from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.propagate import PropagatePass
 from shardy_py.transforms.run import run
 from shardy_py.transforms.snapshots import AfterPass, snapshot_after_each
+from shardy_py.values import define
 
 if TYPE_CHECKING:
     from shardy_py.explain.record.recording import Recording

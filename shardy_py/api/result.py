@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, report_coverage
@@ -25,6 +25,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.options import LocalOptions
+from shardy_py.values import define
 
 if TYPE_CHECKING:
     import networkx as nx

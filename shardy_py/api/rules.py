@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_program
@@ -13,6 +11,7 @@ from shardy_py.api.summary import is_counted
 from shardy_py.arguments import checked
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.api.check_traits import check_traits
 from shardy_py.api.foreign_types import give_shapes
@@ -25,6 +25,7 @@ from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.values import frozen
 
 
 def make_semantics(options: ProgramOptions, registry: Registry | None) -> Registry:

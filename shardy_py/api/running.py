@@ -7,12 +7,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from shardy_py.api.result import Result
 from shardy_py.api.source import read_program
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Program
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.targets.jax.compiled import CompiledModule

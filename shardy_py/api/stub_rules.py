@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from keyword import iskeyword
 
-from attrs import frozen
-
 from shardy_py.api.stub_flows import guess_data_flow, is_unmarked_terminator
 from shardy_py.errors import RuleError
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.sharding.einsum import rule
+from shardy_py.values import frozen
 
 _HEADER = "import shardy_py as sdy\n"
 _FOOTER = """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import frozen
-
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.sizes import tensor_bytes
 from shardy_py.ir.data_flow import shardable_value
@@ -14,6 +12,7 @@ from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 RESHARDS = frozenset(
     f"sdy.{name}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.cli.child import answer_parent, ask_child
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import ShardyError
 from shardy_py.targets.jax.figures.values import XlaFigures
+from shardy_py.values import frozen
 
 TIMEOUT = 600.0
 """The seconds that XLA may take to compile a program."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.registries import load_registry
@@ -25,6 +25,7 @@ from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.transforms.pass_names import bundled_passes, find_pass, parse_pass, parse_pipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.run import run_on_attributes
+from shardy_py.values import define, frozen
 
 USAGE = """\
 usage: shardy-opt [-PASS[=OPTIONS]]... [--pass-pipeline=PIPELINE] [-split-input-file] [-o FILE] [FILE]

@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.api.running import RunReport
 from shardy_py.cli.child import ask_child
 from shardy_py.cli.diagnostics import print_warnings
@@ -16,6 +14,7 @@ from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, ShardyError
+from shardy_py.values import frozen
 
 
 @frozen

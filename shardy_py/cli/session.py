@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from attrs import frozen
 
 from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.api.keywords import keywords
@@ -17,6 +16,7 @@ from shardy_py.cli.files import read_input
 from shardy_py.cli.mesh import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
 from shardy_py.cli.registry import make_registry
 from shardy_py.plugins.plugin_files import plugin_files
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.analysis.session import Session

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import field, frozen, validators
+from attrs import field, validators
 
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean, read_text_file
 from shardy_py.texts import parse_toml
+from shardy_py.values import frozen
 
 _FOLDER = "devices"
 _CODE = "invalid-device"

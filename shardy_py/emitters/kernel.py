@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.emitters.device import DeviceLike, DeviceSpec, get_device
 from shardy_py.emitters.fusion.aliases import slices_of
@@ -19,6 +19,7 @@ from shardy_py.emitters.launch.maps import maps_of
 from shardy_py.emitters.partition import Partition, Subgraph, partition
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean, require_library
 from shardy_py.indexing import IndexingMap
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from xdsl.dialects import builtin

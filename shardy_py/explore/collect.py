@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.analysis.explain_reshard import ReshardExplainer
 from shardy_py.analysis.machine.toml import MachineLike
@@ -20,6 +20,7 @@ from shardy_py.explore.runs import RunRows
 from shardy_py.propagation.trace import VisitLog
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 SCHEMA, VERSION = "shardy-explore", 1
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, fields, frozen
+from attrs import evolve, fields
 
 from shardy_py.analysis.explain_reshard import ReshardExplainer
 from shardy_py.analysis.machine.toml import MachineLike
@@ -16,6 +16,7 @@ from shardy_py.api.options import ProgramInput, SessionArguments
 from shardy_py.explore.collect import Order, collect
 from shardy_py.explore.page import Page
 from shardy_py.schedule.given import ScheduleLike
+from shardy_py.values import frozen
 
 
 @frozen(kw_only=True)

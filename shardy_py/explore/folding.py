@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import takewhile
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.explore.repeats import find_repeats
+from shardy_py.values import define, frozen
 
 MOST_CHILDREN = 60
 PART = 40

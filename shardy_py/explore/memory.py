@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.explore.program_rows import ProgramRows
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.op_values import entry_block
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

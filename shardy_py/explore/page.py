@@ -11,7 +11,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
+
+from shardy_py.values import frozen
 
 _SCRIPTS = (
     "format",

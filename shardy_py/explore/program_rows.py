@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.api.summary import RESHARDS
 from shardy_py.explore.folding import Fold, Leaf, fold, visit, with_neighbours
@@ -19,6 +19,7 @@ from shardy_py.ir.op_names import CALL, FUNCTION, MESH, RETURN
 from shardy_py.ir.op_values import entry_block
 from shardy_py.ir.symbols import SYMBOL_NAME
 from shardy_py.plugins import Registry
+from shardy_py.values import define, frozen
 
 OP, ARGUMENT, RESULT = 0, 1, 2
 """Kinds of rows: ops, arguments of functions, results of functions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 _SHORTEST = 4
 _WINDOW = 6

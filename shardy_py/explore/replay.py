@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.explain.record.labels import EDGE_SUFFIX
 from shardy_py.explain.record.reasons import MEANINGS
 from shardy_py.explain.record.slot_dims import SlotDim
@@ -17,6 +15,7 @@ from shardy_py.explore.tables import Columns, Interned
 from shardy_py.propagation.trace import op_of_visit, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import factor_symbol
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Any
 
 import attrs
-from attrs import frozen
 
 from shardy_py.analysis.communications import final_uses
 from shardy_py.analysis.cost import Cost, OpCost
@@ -20,6 +19,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_values import all_values
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 FORWARD = "forward"
 BACKWARD = "backward"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.api.sizes import local_shape, tensor_bytes
 from shardy_py.explore.tables import Interned
@@ -14,6 +14,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 
 @define(eq=False)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from attrs import define, field
+from attrs import field
+
+from shardy_py.values import define
 
 _T = TypeVar("_T", bound=Hashable)
 

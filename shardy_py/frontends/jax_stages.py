@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.frontends.jax_modules import is_stage
 from shardy_py.frontends.mlir import MLIR, import_module, to_module
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
+from shardy_py.values import frozen
 
 
 @frozen

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.graph import Program
 from shardy_py.ir.printing import print_program, value_names
 from shardy_py.ir.program_copy import copy_program
 from shardy_py.ir.verify import verify
+from shardy_py.values import frozen
 
 __all__ = ["PROGRAM", "ProgramFrontend"]
 

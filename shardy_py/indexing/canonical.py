@@ -11,9 +11,10 @@ from functools import lru_cache
 from math import gcd
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.indexing.expressions import ONE, ZERO, Binary, Constant, Expression, Operator, Variable
+from shardy_py.values import frozen
 
 _RANKS: dict[Operator, int] = {"+": 0, "*": 1, "mod": 2, "/": 3, "ceildiv": 4, "max": 5, "min": 6}
 _VARIABLE_RANK, _CONSTANT_RANK = 7, 8

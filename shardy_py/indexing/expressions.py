@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Literal
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 Operator = Literal["+", "*", "mod", "/", "ceildiv", "max", "min"]
 

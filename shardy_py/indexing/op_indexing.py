@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import Factory, field, frozen
+from attrs import Factory, field
 
 from shardy_py.indexing.indexing_map import IndexingMap
+from shardy_py.values import frozen
 
 
 def _maps(values: Iterable[IndexingMap]) -> tuple[IndexingMap, ...]:

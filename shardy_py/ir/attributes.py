@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 Attribute = Any
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Literal
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Broadcast, ConstantFoldable, ConstantLike, OpSemantics
 from shardy_py.ir.types import is_scalar
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
 
 
 class CopyReason(Enum):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from attrs import Factory, frozen
+from attrs import Factory
 
 from shardy_py.ir.graph import Op
+from shardy_py.values import frozen
 
 COLLECTIVES = (
     "all_gather",

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.error_texts import describe_error, diagnostics_of, name_hint, shown
 from shardy_py.ir.graph import Op
 from shardy_py.ir.plugin_places import place_in_trace, place_of, shorten_place
+from shardy_py.values import frozen
 
 _MANY = 100_000
 _OWN_RECURSION = 200

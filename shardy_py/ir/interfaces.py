@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen(cache_hash=True)

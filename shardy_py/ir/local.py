@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Protocol, runtime_checkable
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import Attribute
@@ -24,6 +24,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups of device numbers; the order within a group is the order of the shards."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from shardy_py.ir.types import Type
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
+
+from shardy_py.values import frozen
 
 
 @frozen(cache_hash=True)

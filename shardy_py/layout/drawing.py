@@ -7,12 +7,11 @@ from html import escape
 from itertools import product
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.layout.index import padded_position
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.tiling import combined
 from shardy_py.layout.values import Tile
+from shardy_py.values import frozen
 
 _SHEETS = 4
 _EDGE = 4

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.parse import read_shape
 from shardy_py.layout.shape import AnyShape
+from shardy_py.values import frozen
 
 _NAME = re.compile(r"%[\w.-]+|[A-Za-z_][\w.-]*", re.ASCII)
 _INLINE_SHAPE = re.compile(r"\(|[a-z]\w*\s*\[", re.ASCII)

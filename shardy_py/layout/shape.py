@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-from attrs import Factory, evolve, field, frozen
+from attrs import Factory, evolve, field
 
 from shardy_py.arguments import shown
 from shardy_py.element_types import ELEMENT_TYPES, storage_bits
@@ -21,6 +21,7 @@ from shardy_py.layout.values import (
     row_of,
     tuple_of,
 )
+from shardy_py.values import frozen
 
 _LETTERS = {2: "yx", 3: "zyx", 4: "pzyx"}
 _COMMENT_EVERY = 5

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.values import COMBINE, Tile
+from shardy_py.values import frozen
 
 Limit = tuple[Any, int]
 """A value and what it is less than wherever an element lies."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.integers import INT64_MAX, as_integer
+from shardy_py.values import frozen
 
 COMBINE = None
 """In a tile: this dimension is merged into the next more minor one before tiling; ``*`` in the text."""

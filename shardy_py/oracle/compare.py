@@ -10,9 +10,10 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.oracle.reference_worker import make_context
+from shardy_py.values import define, frozen
 
 _WIDTH = 260
 _NONE = "(none)"

@@ -24,10 +24,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Literal, Self
 
-from attrs import frozen
-
 from shardy_py.crashes import describe_crash
 from shardy_py.oracle import reference_worker
+from shardy_py.values import frozen
 
 FUNCTION_PASSES = frozenset(
     {

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.errors import did_you_mean
 from shardy_py.ir.costs import CostOpInterface
@@ -36,6 +36,7 @@ from shardy_py.plugins.op_definition import (
 )
 from shardy_py.plugins.type_definition import ShapeOf, TypeDefinition
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.values import define
 
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]

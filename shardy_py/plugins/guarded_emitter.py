@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op
 from shardy_py.ir.guard import Guard, Unfit
 from shardy_py.ir.kernels import KernelEmitter
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

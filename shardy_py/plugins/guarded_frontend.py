@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean
+from shardy_py.values import frozen
 
 
 @frozen

@@ -8,12 +8,11 @@ from collections.abc import Hashable
 from functools import lru_cache
 from stat import S_ISDIR
 
-from attrs import frozen
-
 from shardy_py.errors import PluginError
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.interfaces import RuleOptions
 from shardy_py.plugins.registry import DEFAULT_OPTIONS, Registry
+from shardy_py.values import frozen
 
 _METADATA = (".dist-info", ".egg-info", ".egg")
 """The endings of the entries of a directory that describe a distribution."""

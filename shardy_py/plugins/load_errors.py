@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
 from shardy_py.ir.error_texts import describe_error, diagnostics_of, name_hint
 from shardy_py.ir.plugin_places import place_in_trace
 from shardy_py.plugins.dialect import Dialect
+from shardy_py.values import frozen
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))
 

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pluggy
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.frontend import Frontend
@@ -36,6 +36,7 @@ from shardy_py.plugins.hook_answers import (
 from shardy_py.plugins.load_errors import Candidate, blame, broken, located
 from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.schedule.model import OpPriority
+from shardy_py.values import frozen
 
 BUNDLED = "shardy_py"
 

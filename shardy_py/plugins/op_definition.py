@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError
 from shardy_py.indexing import IndexingMap, OpIndexing
@@ -39,6 +39,7 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
 from shardy_py.sharding.einsum import rule as parse_rule
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 Made = OpShardingRule | RuleSpec | None
 """The answer of a rule function; a `RuleSpec` is bound to the shapes of the op."""

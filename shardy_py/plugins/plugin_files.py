@@ -10,12 +10,13 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.plugin_places import place_in_trace
 from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
+from shardy_py.values import frozen
 
 _INIT = "__init__.py"
 _NAME = "__shardy_name__"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic
 from shardy_py.schedule.model import OpPriority
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
-
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.graph import Op, Value
+from shardy_py.values import frozen
 
 
 @frozen

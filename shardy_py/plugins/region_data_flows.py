@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
+from shardy_py.values import frozen
 
 
 def _is_count(flow: Any, attribute: Any, number: Any) -> None:

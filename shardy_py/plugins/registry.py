@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.indexing import OpIndexing
@@ -50,6 +50,7 @@ from shardy_py.plugins.type_definition import TypeDefinition, give_shape
 from shardy_py.schedule.model import OpPriority
 from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 DEFAULT_OPTIONS = RuleOptions()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.errors import RuleError, ShardyError
 from shardy_py.indexing import OpIndexing
@@ -40,6 +40,7 @@ from shardy_py.rules import elementwise
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import rule_from_op_maps
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 _MANY_NAMES = 10_000
 _FRAME = frozenset(("builtin", "func", "sdy"))

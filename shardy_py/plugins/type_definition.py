@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op
@@ -14,6 +14,7 @@ from shardy_py.ir.guard import Guard, Unfit
 from shardy_py.ir.plugin_places import calling_place
 from shardy_py.ir.types import OpaqueType, TensorType, Type
 from shardy_py.plugins.argument_checks import refuse
+from shardy_py.values import frozen
 
 ShapeOf = Callable[[OpaqueType], TensorType | Sequence[int | None] | None]
 """Returns the sizes of a type, None for one that is not known; or a `TensorType`, which also has the element type; or

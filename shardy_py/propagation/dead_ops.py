@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.dead_ops import erase_together, is_removable
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.values import define
 
 
 @define

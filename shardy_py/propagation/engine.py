@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.callgraph import main_function
@@ -24,6 +24,7 @@ from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.propagation.trace import Observer, VisitLog
 from shardy_py.schedule.default import DEFAULT, Schedule
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 StrategyName = Literal["basic", "aggressive", "basic-then-aggressive"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
@@ -17,6 +17,7 @@ from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 if TYPE_CHECKING:
     from shardy_py.propagation.dead_ops import RemovalPlan

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.data_flow import edge_user
 from shardy_py.ir.graph import Op, Program, Value
@@ -17,6 +17,7 @@ from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.op_values import entry_block
 from shardy_py.propagation.id_map import ABSENT, IdMap
+from shardy_py.values import define
 
 NO_SLOT = ABSENT
 

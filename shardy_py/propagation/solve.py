@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
@@ -16,6 +16,7 @@ from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.trace import Observer, Recorder, VisitLog
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
 from shardy_py.schedule.default import Schedule, Vector
+from shardy_py.values import define
 
 Strategies = tuple[Strategy, ...]
 AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)

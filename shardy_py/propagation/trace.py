@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.propagation.problem import Problem
@@ -21,6 +21,7 @@ from shardy_py.propagation.steps.factors import Direction, Projection, StepConte
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
 
 
 @frozen(eq=False)

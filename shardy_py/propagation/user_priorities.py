@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import CLOSED, DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from attrs import mutable
-
 from shardy_py.rules.checks import dims_of, first_shapes, is_static, unfit
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBuilder, Shape, tensor_shape
+from shardy_py.values import define
 
 
-@mutable
+@define
 class _Side:
     """The progress of splitting one of the two shapes into factors, major first.
 

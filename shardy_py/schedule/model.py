@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
 from shardy_py.ir.error_texts import shown
@@ -16,6 +16,7 @@ from shardy_py.ir.graph import Op
 from shardy_py.ir.guard import Guard, as_boolean
 from shardy_py.ir.interfaces import TRAITS, Trait
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.values import define, frozen
 
 _T = TypeVar("_T")
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import field
+
+from shardy_py.values import frozen
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*").fullmatch
 

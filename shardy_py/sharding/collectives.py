@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import ReductionOp
+from shardy_py.values import frozen
 
 Axes = tuple[AxisRef, ...]
 

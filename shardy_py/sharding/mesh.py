@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.sharding.axes import AxisRef, quote
+from shardy_py.values import define, frozen
 
 
 @frozen

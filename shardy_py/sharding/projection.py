@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from attrs import define
-
 from shardy_py.sharding.axes import AxisRef, SubAxis, add_axis_or_merge, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import TensorMapping
 from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
+from shardy_py.values import define
 
 Axes = tuple[AxisRef, ...]
 

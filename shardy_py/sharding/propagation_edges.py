@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import frozen
-
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.values import frozen
 
 EdgeNodeType = Literal["operand", "result"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.values import frozen
 
 DimMapping = tuple[int, ...]
 """The factors of one dimension, major first."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.sharding.axes import AxisRef, axes_size, quote
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.values import frozen
 
 ReductionOp = Literal["sum", "max", "min"]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.manual_axes import common_mesh, num_manual_axes, resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.sharding.verify import NoShape, Shape, verify_tensor_shardings
+from shardy_py.values import frozen
 
 
 @frozen

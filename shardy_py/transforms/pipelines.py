@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.ir.passes import NO_TEXT, Pass
 from shardy_py.plugins import Registry
@@ -49,6 +49,7 @@ from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
 from shardy_py.transforms.propagate import UserPriorityPropagationPass
 from shardy_py.transforms.snapshots import SaveModulePass
 from shardy_py.transforms.stages import PassPipeline, Stage, snapshot_stage
+from shardy_py.values import frozen
 
 EXPLICIT_BATCHING = "sdy-explicit-gather-scatter-batching"
 

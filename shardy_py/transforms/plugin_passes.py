@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.error_texts import describe_error, shown
@@ -17,6 +17,7 @@ from shardy_py.ir.types import OpaqueType, TensorType
 from shardy_py.ir.verify import diagnose
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 PLACES = ("runs_before", "runs_after")
 """The attributes in which a pass of a plugin names the pass beside which it runs."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE, write_rule
+from shardy_py.values import frozen
 
 
 @frozen

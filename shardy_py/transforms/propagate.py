@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
@@ -23,6 +23,7 @@ from shardy_py.propagation.engine import (
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import Observer, Update, VisitLog
 from shardy_py.schedule.default import DEFAULT, Schedule
+from shardy_py.values import frozen
 
 _ANY_OPTIONS = "sdy-propagate"
 

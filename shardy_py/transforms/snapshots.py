@@ -8,8 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.files import write_atomically
 from shardy_py.frontends.select import frontend_of
@@ -17,6 +15,7 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import store_shardings
+from shardy_py.values import frozen
 
 AfterPass = Callable[[str, Program], None]
 """Called after each pass with its name and the program as it is then."""

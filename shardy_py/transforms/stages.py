@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.passes import Pass
 from shardy_py.transforms.snapshots import SaveModulePass
+from shardy_py.values import frozen
 
 
 @frozen

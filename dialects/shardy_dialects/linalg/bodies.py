@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.ir.attributes import DenseElements
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.values import frozen
 
 _COMBINERS = {
     Combiner.ADD: ("arith.addf", "arith.addi"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import (
     BranchCost,
@@ -20,6 +18,7 @@ from shardy_py.plugins import (
     ShardableDataFlowOpInterface,
 )
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+from shardy_py.values import frozen
 
 ARGUMENT_SHARDINGS = "scf.argument_shardings"
 """The attribute of a while loop that holds the shardings of the arguments of its condition."""

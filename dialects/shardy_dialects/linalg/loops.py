@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import frozen
-
 from shardy_py.indexing import AffineMap
 from shardy_py.ir.graph import Op
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.values import frozen
 
 
 @frozen

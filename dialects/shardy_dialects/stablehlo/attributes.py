@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 _INTEGER = re.compile(r"-?\d+")
 _LIST = re.compile(r"(\w+)\s*=\s*\[([^\]]*)\]")

@@ -8,8 +8,6 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.mesh_references import REPLICA_GROUPS, ReplicaGroupMesh
@@ -18,6 +16,7 @@ from shardy_py.ir.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import BranchCost, CostOpInterface, OpDefinition, OwnCollective
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.values import frozen
 
 KINDS = ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter")
 _AXIS_NAME = re.compile(r'#stablehlo\.axis_ref<name = "([^"]*)"')

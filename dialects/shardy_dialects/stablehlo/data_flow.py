@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import Dialect, OpOperand, Pure, RecursiveMemoryEffects, ShardableDataFlowOpInterface
+from shardy_py.values import frozen
 
 
 class _ResultOwners(ShardableDataFlowOpInterface):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import CombinerOf, Dialect, InitialOf, Pure, RuleOptions, Trait, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 _ARRAY = "array<i64"
 RuleFunction = Callable[[Op], OpShardingRule | None]

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any, ClassVar
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.attributes import DimensionNumbers, Dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.hoisting import hoist_constants
@@ -22,6 +20,7 @@ from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import PassContext
+from shardy_py.values import frozen
 
 BATCH = 0
 """Only the first dimension is recognised as a batch dimension."""

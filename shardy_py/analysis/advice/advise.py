@@ -7,7 +7,7 @@ from itertools import chain, zip_longest
 from math import prod
 from typing import Any
 
-from attrs import define, field, fields
+from attrs import field, fields
 
 from shardy_py.analysis.advice.arguments import AdviceOptions, AdviceProgress, AdviseArguments, open_judge
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint, Constraint
@@ -20,6 +20,7 @@ from shardy_py.analysis.session_labels import session_labels
 from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
 from shardy_py.propagation.solve import Solution
+from shardy_py.values import define
 
 LEAST_GAIN = 0.01
 """The part of the measure that a constraint of the set has to save."""

@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import get_args
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from shardy_py.analysis.advice.arguments import AdviceOptions, AdviceProgress, AdviseArguments, open_judge
 from shardy_py.analysis.advice.groups import Group, Spec, closed_sharding, divides, group_arguments
@@ -19,6 +19,7 @@ from shardy_py.api.options import ProgramInput
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 _PASSES = 2

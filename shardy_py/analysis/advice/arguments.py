@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.analysis.advice.judge import Goal, Judge
 from shardy_py.analysis.machine.placement import AxisLinks
@@ -15,6 +15,7 @@ from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOpti
 from shardy_py.api.options import ProgramInput
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.schedule.given import ScheduleLike
+from shardy_py.values import frozen
 
 AdviceProgress = Callable[[int, int], None]
 """Called with the number of trials that are done, and the largest number that there may be."""

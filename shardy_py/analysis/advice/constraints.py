@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from attrs import frozen
 
 from shardy_py.analysis.advice.judge import Figures, Goal
 from shardy_py.analysis.advice.places import Place
 from shardy_py.explain.answer.places import short_place
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

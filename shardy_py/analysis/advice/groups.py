@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from itertools import product
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.analysis.session import Session
 from shardy_py.api.main_function import argument_names, arguments_of
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 _NUMBER = re.compile(r"\d+")
 _NUMBERED = re.compile(r"arg\d+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.analysis.cost import Cost
 from shardy_py.analysis.machine.machine import Machine
@@ -17,6 +17,7 @@ from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.propagation.solve import Solution
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
 
 Shardings = Mapping[int, TensorSharding | None]
 """Slot to the sharding that it starts with."""

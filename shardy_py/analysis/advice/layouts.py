@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import attrs
-from attrs import frozen
 
 from shardy_py.analysis.advice.constraints import partition_spec
 from shardy_py.analysis.advice.judge import Figures, Goal
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 Role = Literal["data", "fsdp", "tensor"]
 """Role of an axis: ``data`` splits the batch, ``fsdp`` the batch and all parameters, ``tensor`` the parameters only."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from shardy_py.analysis.session import Session
 from shardy_py.explain.answer.places import short_place
 from shardy_py.explain.record.labels import Labels
@@ -14,6 +12,7 @@ from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import ConstantLike
 from shardy_py.ir.types import TensorType
 from shardy_py.propagation.problem import Problem
+from shardy_py.values import frozen
 
 _NUMBER = re.compile(r"\d+")
 _TRANSPOSED = "transpose("

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import prod
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
@@ -16,6 +16,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 Axes = tuple[AxisRef, ...]
 FactorAxes = Mapping[int, Axes]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from attrs import define, evolve
+from attrs import evolve
 
 from shardy_py.analysis.cost.graph import Node, Section, user_in
 from shardy_py.analysis.cost.values import Transfer
 from shardy_py.ir.types import TensorType
+from shardy_py.values import define
 
 
 @define(eq=False)

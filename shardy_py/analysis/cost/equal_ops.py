@@ -5,11 +5,12 @@ As in XLA's hlo_cse.cc: ops of one name with equal attributes and regions.
 
 from __future__ import annotations
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.attributes import shared_parts
 from shardy_py.ir.graph import Op, Region
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 
 @define(eq=False)

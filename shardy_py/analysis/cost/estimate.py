@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from shardy_py.analysis.cost import flops, liveness, traffic
 from shardy_py.analysis.cost.combining import Priced
@@ -26,6 +26,7 @@ from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Broadcast, ConstantLike, Elementwise, PassThrough
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
+from shardy_py.values import define
 
 
 def estimate(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.analysis.cost.equal_ops import OpKeys, axes_key
 from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
@@ -28,6 +28,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import symbol
+from shardy_py.values import define
 
 RuleOf = Callable[[Op], OpShardingRule | None]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from attrs import Factory, frozen
+from attrs import Factory
 
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.api.sizes import local_shape
@@ -24,6 +24,7 @@ from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 HOW = (
     "as XLA counts: 2 for each product that is summed, 1 for each element that an elementwise op makes or a reduction"

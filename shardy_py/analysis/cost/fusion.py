@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import Factory, define, field
+from attrs import Factory, field
 
 from shardy_py.analysis.cost.flops import Work
 from shardy_py.analysis.cost.graph import Node, Section, Tensor
 from shardy_py.ir.interfaces import Broadcast, ConstantLike, Elementwise, PassThrough, Reduction
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins import Registry
+from shardy_py.values import define
 
 _FUSIBLE = frozenset((Elementwise, Broadcast, ConstantLike, PassThrough))
 _SLICE = "sdy.all_slice"

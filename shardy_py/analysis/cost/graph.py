@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import Factory, define
+from attrs import Factory
 
 from shardy_py.ir.graph import Op, Value
+from shardy_py.values import define
 
 
 @define(eq=False)

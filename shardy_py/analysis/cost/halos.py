@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.ir.costs import Window
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.values import frozen
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.analysis.cost.flatten import DONATED
 from shardy_py.analysis.cost.fusion import Fusion
@@ -14,6 +14,7 @@ from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import ConstantLike
+from shardy_py.values import define, frozen
 
 HOW = (
     "by liveness: arguments, and at each op the stored values that are still used; results lie in donated arguments,"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from attrs import Factory, frozen
+from attrs import Factory
 
 from shardy_py.analysis.cost.flatten import RuleOf
 from shardy_py.analysis.cost.flops import Work
@@ -18,6 +18,7 @@ from shardy_py.ir.interfaces import Contraction
 from shardy_py.ir.op_names import ALL_GATHER
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 HOW = (
     "the shards that each kernel reads and writes; what passes between elementwise ops, ops that move data and"

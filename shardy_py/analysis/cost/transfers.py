@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from math import prod
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.analysis.cost import formulas
 from shardy_py.analysis.cost.combining import Priced, combine, group_key
@@ -24,6 +24,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 AXES_ATTRIBUTES = {
     ALL_GATHER: "gathering_axes",

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import attrs
-from attrs import frozen
+
+from shardy_py.values import frozen
 
 Unit = Literal["B", "s", "FLOP", ""]
 

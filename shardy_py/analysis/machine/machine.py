@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from math import prod
 from typing import Literal, get_args
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.element_types import mlir_element_bits
+from shardy_py.values import frozen
 
 Topology = Literal["ring", "line", "all-to-all"]
 TOPOLOGIES: tuple[str, ...] = get_args(Topology)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.analysis.machine.machine import Link, Machine
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.sharding.axes import AxisRef, quote
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.values import frozen
 
 AxisLinks = Mapping[str, Sequence[str]]
 """Mesh axis to the names of the links it runs over, those along which device numbers change slowest first."""

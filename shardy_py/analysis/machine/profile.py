@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import inf
 
-from attrs import frozen
-
 from shardy_py.analysis.machine.machine import Machine
 from shardy_py.errors import OptionError
 from shardy_py.ir.passes import unknown_name
+from shardy_py.values import frozen
 
 
 @frozen

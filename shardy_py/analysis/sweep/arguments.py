@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.analysis.machine.placement import AxisLinks
 from shardy_py.analysis.machine.toml import MachineLike
@@ -16,6 +16,7 @@ from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOpti
 from shardy_py.analysis.sweep.sweep import Progress, no_progress
 from shardy_py.api.options import ProgramInput
 from shardy_py.schedule.given import ScheduleLike
+from shardy_py.values import frozen
 
 
 @frozen(slots=False)

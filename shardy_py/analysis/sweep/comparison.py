@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Literal, get_args
 
-from attrs import frozen
-
 from shardy_py.analysis.sweep.outcomes import Outcome, RefusedSchedule, Row
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.values import frozen
 
 Measure = Literal["time", "bytes", "memory"]
 """Measure to make small: the estimated time, the bytes that are communicated, the peak memory of a device."""

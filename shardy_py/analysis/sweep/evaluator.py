@@ -6,7 +6,7 @@ from array import array
 from functools import cached_property
 from hashlib import sha256
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.analysis.changed_slots import changed_slots
 from shardy_py.analysis.machine.machine import Machine
@@ -18,6 +18,7 @@ from shardy_py.analysis.sweep.program_source import ProgramSource
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.propagation.solve import Solution
+from shardy_py.values import define, frozen
 
 
 @frozen

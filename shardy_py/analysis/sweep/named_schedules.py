@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from attrs import frozen
-
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plugins import Registry
 from shardy_py.schedule.given import ScheduleLike, make_schedule
 from shardy_py.schedule.model import Schedule
 from shardy_py.schedule.toml import format_schedule
+from shardy_py.values import frozen
 
 
 @frozen

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any
 
-from attrs import asdict, field, fields, frozen
+from attrs import asdict, field, fields
 
 from shardy_py.schedule.model import Schedule
 from shardy_py.schedule.toml import parse_schedule
+from shardy_py.values import frozen
 
 
 @frozen

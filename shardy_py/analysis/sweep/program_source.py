@@ -6,7 +6,7 @@ import hashlib
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from attrs import astuple, evolve, field, frozen
+from attrs import astuple, evolve, field
 
 from shardy_py.api.check_plugins import check_given
 from shardy_py.api.keywords import keywords, narrow
@@ -18,6 +18,7 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.plugin_files import PluginFile
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.analysis.session import Session

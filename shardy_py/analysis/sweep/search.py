@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, get_args
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.arguments import SearchArguments
@@ -23,6 +23,7 @@ from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from optuna import Study

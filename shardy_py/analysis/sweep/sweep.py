@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 
-from attrs import define, evolve
+from attrs import evolve
 
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.evaluator import EvaluatorSource, SessionEvaluator, Setting
@@ -21,6 +21,7 @@ from shardy_py.analysis.sweep.workers import run_schedules
 from shardy_py.api.keywords import narrow
 from shardy_py.api.options import ProgramInput
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
+from shardy_py.values import define
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many schedules are done, how many there are, and what became of the last one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 LINE = 128
 """The bytes of a cache line, and of a row of all banks of shared memory."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func
 from xdsl.ir import Block, Region, SSAValue
@@ -18,6 +17,7 @@ from shardy_py.emitters.fusion.fusion import Fusion, shape_of
 from shardy_py.emitters.partition import function_name
 from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph import Op, Value
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -6,7 +6,6 @@ import math
 from functools import cache, lru_cache
 from typing import Any
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin
 from xdsl.dialects import complex as complex_dialect
 from xdsl.dialects import math as math_dialect
@@ -17,6 +16,7 @@ from xdsl.utils.test_value import create_ssa_value
 from shardy_py.emitters.dialect.arith_more import ARITH
 from shardy_py.emitters.dialect.types import scalar_type
 from shardy_py.errors import Diagnostic, UnsupportedError, did_you_mean
+from shardy_py.values import frozen
 
 INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (

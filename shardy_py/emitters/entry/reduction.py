@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from attrs import frozen
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func, scf, tensor, vector
 from xdsl.ir import Attribute, Region, SSAValue
@@ -34,6 +33,7 @@ from shardy_py.emitters.launch.grid import BL_Z, TH_X, Launch
 from shardy_py.emitters.launch.reduction_maps import ReductionMaps, SharedTile, reduction_maps
 from shardy_py.emitters.launch.reductions import ReductionPlan, root_groups
 from shardy_py.ir.graph import Op, Value
+from shardy_py.values import frozen
 
 Values = Mapping[Op, Sequence[SSAValue]]
 """Per reduction a value for each of its results."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-from attrs import frozen
-
 from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.fusion.heroes import hero_of
 from shardy_py.emitters.fusion.in_place import in_place_updates
@@ -13,6 +11,7 @@ from shardy_py.emitters.fusion.reductions import CanonicalReduction, canonical_o
 from shardy_py.emitters.fusion.transposes import Transpose, transpose_of
 from shardy_py.ir.graph import Op
 from shardy_py.ir.kernels import KernelEmitter
+from shardy_py.values import frozen
 
 MAX_CONCATENATED = 4
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.element_types import mlir_element_bits
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
@@ -25,6 +25,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.plugins import Registry
+from shardy_py.values import frozen
 
 Layouts = Mapping[int, tuple[int, ...]]
 """By the id of a value its dimensions, the one that varies fastest in memory first."""

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.emitters.fusion.fusion import Fusion, shape_of
 from shardy_py.indexing import Variable, VariableKind
 from shardy_py.ir.graph import Op
+from shardy_py.values import frozen
 
 _MAX_RACE_FREE_MINOR = 16384
 _MAX_RACE_FREE_MAJOR = 8

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from attrs import frozen
-
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
 from shardy_py.indexing import Variable
 from shardy_py.ir.graph import Op
+from shardy_py.values import frozen
 
 MIN_TILED = 16
 MIN_TILED_SHORT = 8

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from attrs import frozen
-
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.indexing import (
     Bound,
@@ -20,6 +18,7 @@ from shardy_py.indexing import (
     symbol,
 )
 from shardy_py.indexing.compose import without_unused_symbols
+from shardy_py.values import frozen
 
 THREADS = 128
 GRID_NAMES = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")

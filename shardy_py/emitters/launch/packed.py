@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.emitters.fusion.transposes import PackedTranspose, Transpose
 from shardy_py.emitters.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds
 from shardy_py.indexing import (
@@ -23,6 +21,7 @@ from shardy_py.indexing import (
     symbol,
 )
 from shardy_py.indexing.expressions import rewritten
+from shardy_py.values import frozen
 
 LANES = 32
 WARPS = THREADS // LANES

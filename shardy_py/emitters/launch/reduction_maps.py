@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.emitters.fusion.fusion import Fusion, shape_of
 from shardy_py.emitters.launch.grid import BL_X, BL_Z, GRID_NAMES, TH_X, Launch, grid_bounds
@@ -28,6 +28,7 @@ from shardy_py.indexing import (
 )
 from shardy_py.indexing.canonical import canonicalize
 from shardy_py.ir.graph import Value
+from shardy_py.values import frozen
 
 WARP = 32
 _NONE = Interval(0, 0)

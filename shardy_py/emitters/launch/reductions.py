@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.choose import Choice, real_reduction
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of
 from shardy_py.emitters.fusion.reductions import CanonicalReduction
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.ir.graph import Op
+from shardy_py.values import frozen
 
 _ROW_STEPS = 16
 _MAX_ROW_THREADS = 1024

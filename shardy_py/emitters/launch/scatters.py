@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import gcd, prod
 
-from attrs import frozen
-
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
 from shardy_py.emitters.fusion.scatters import scatter_of
@@ -25,6 +23,7 @@ from shardy_py.indexing import (
     without_variables,
 )
 from shardy_py.ir.graph import Op
+from shardy_py.values import frozen
 
 _VECTOR_BITS = 128
 

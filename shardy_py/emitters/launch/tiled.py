@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from attrs import frozen
-
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.transposes import Transpose
 from shardy_py.emitters.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds
@@ -22,6 +20,7 @@ from shardy_py.indexing import (
     simplify,
     symbol,
 )
+from shardy_py.values import frozen
 
 TILE = 32
 ROWS = 4

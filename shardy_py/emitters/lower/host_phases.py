@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
 from xdsl.dialects import func, llvm
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
@@ -16,6 +15,7 @@ from shardy_py.emitters.lower.strips import LANE, STRIP, strip_width, write_in_s
 from shardy_py.emitters.lower.writer import FunctionWriter, ModuleWriter
 from shardy_py.emitters.passes.base import constant_value
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.values import frozen
 
 ID_ARGUMENTS = tuple(f"%{kind}.{dimension}" for kind in ("thread", "block") for dimension in "xyz")
 THREAD = "%thread"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import field, frozen
+from attrs import field
 from xdsl.dialects import arith, builtin, func, llvm
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -16,6 +16,7 @@ from xdsl.traits import is_side_effect_free
 from shardy_py.emitters.dialect.gpu import BarrierOp, BlockIdOp, ShuffleOp, ThreadIdOp
 from shardy_py.emitters.lower.control import successors
 from shardy_py.emitters.passes.base import constant_value
+from shardy_py.values import frozen
 
 DONE = -1
 WAITS = (BarrierOp, ShuffleOp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
 NVPTX_LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

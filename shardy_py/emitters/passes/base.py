@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -13,6 +12,7 @@ from xdsl.traits import is_side_effect_free
 from shardy_py.emitters.device import H100, DeviceSpec
 from shardy_py.emitters.dialect.ops import YieldOp
 from shardy_py.emitters.dialect.syntax import INDEX
+from shardy_py.values import frozen
 
 
 @frozen

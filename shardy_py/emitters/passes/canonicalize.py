@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, scf
 from xdsl.ir import Block, Region, SSAValue
 
@@ -22,6 +21,7 @@ from shardy_py.emitters.passes.base import (
 from shardy_py.emitters.passes.index_ranges import IndexRanges
 from shardy_py.emitters.passes.simplify_arith import fold_branches
 from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify, without_variables
+from shardy_py.values import frozen
 
 
 @frozen

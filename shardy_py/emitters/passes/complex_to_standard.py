@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin
 from xdsl.dialects import complex as complex_dialect
 from xdsl.ir import Operation, SSAValue
@@ -13,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from shardy_py.emitters.passes import complex_functions
 from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops, insert_before, replace, walk_ops
 from shardy_py.emitters.passes.scalar_terms import Term
+from shardy_py.values import frozen
 
 _Pair = tuple[Term, Term]
 _PARTS = ("complex.create", "complex.re", "complex.im", "complex.constant")

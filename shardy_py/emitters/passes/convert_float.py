@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.utils.fast_math import FastMathFlag
@@ -14,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from shardy_py.emitters.elemental.scalars import make_op
 from shardy_py.emitters.passes.base import KernelContext, insert_before, replace, walk_ops
 from shardy_py.emitters.passes.scalar_terms import Term
+from shardy_py.values import frozen
 
 _SHORT = (builtin.BFloat16Type, builtin.Float16Type)
 # What only touches the sign needs no wider type.

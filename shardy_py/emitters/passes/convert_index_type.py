@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin, dlti, func, llvm
 
 from shardy_py.emitters.dialect.syntax import INDEX
@@ -10,6 +9,7 @@ from shardy_py.emitters.entry.arguments import ENTRY
 from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.base import KernelContext, functions
 from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
+from shardy_py.values import frozen
 
 LAYOUT = "dlti.dl_spec"
 _MOST_OF_32_BITS = 1 << 31

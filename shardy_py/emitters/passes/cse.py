@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin
 from xdsl.transforms.common_subexpression_elimination import cse
 
 from shardy_py.emitters.passes.base import KernelContext, erase_dead_ops
+from shardy_py.values import frozen
 
 
 @frozen

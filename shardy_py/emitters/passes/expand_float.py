@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin
 from xdsl.dialects import math as math_dialect
 
 from shardy_py.emitters.passes.base import KernelContext, replace, walk_ops
 from shardy_py.emitters.passes.scalar_terms import Term
+from shardy_py.values import frozen
 
 # The rational functions of XLA's EmitFastTanh and of its error function, which are Eigen's: coefficients of even
 # powers, the highest one first.

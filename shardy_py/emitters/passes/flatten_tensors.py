@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, func, tensor, vector
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -25,6 +24,7 @@ from shardy_py.emitters.passes.base import (
 from shardy_py.emitters.passes.index_ranges import IndexRanges
 from shardy_py.indexing import Bound, Interval
 from shardy_py.indexing.expressions import Binary, Constant, Expression
+from shardy_py.values import frozen
 
 _ACCESS = (tensor.ExtractOp, tensor.InsertOp, AtomicRMWOp, vector.TransferReadOp)
 

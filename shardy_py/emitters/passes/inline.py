@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin, func
 
 from shardy_py.emitters.dialect.ops import PureCallOp
 from shardy_py.emitters.elemental.functions import NO_COMPUTE
 from shardy_py.emitters.passes.base import KernelContext, functions, inline_block, replace
 from shardy_py.emitters.passes.erase_dead_functions import EraseDeadFunctions, callees
+from shardy_py.values import frozen
 
 Call = PureCallOp | func.CallOp
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
 from shardy_py.emitters.passes.base import KernelContext, inner_first
+from shardy_py.values import frozen
 
 
 @frozen

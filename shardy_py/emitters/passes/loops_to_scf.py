@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from attrs import frozen
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Region, SSAValue
@@ -14,6 +13,7 @@ from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.elemental.builder import Scope, Surroundings
 from shardy_py.emitters.passes.base import KernelContext, inline_block, inner_first, replace
 from shardy_py.indexing import IndexingMap
+from shardy_py.values import frozen
 
 
 @frozen

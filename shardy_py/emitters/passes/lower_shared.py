@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin
 
 from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp
 from shardy_py.emitters.passes.base import KernelContext, functions
+from shardy_py.values import frozen
 
 
 @frozen

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, func, llvm, scf, tensor, vector
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -16,6 +15,7 @@ from shardy_py.emitters.passes.atomics import lower_atomic
 from shardy_py.emitters.passes.base import KernelContext, add_before, functions, insert_before, walk_ops
 from shardy_py.emitters.passes.pointers import POINTER, SHARED_POINTER, SHARED_SPACE, element_pointer
 from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
+from shardy_py.values import frozen
 
 INVARIANT = "invariant"
 _SHARED_ALIGNMENT = 16

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, scf, tensor
 from xdsl.dialects import complex as complex_dialect
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -13,6 +12,7 @@ from shardy_py.emitters.dialect.ops import PureCallOp
 from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.base import KernelContext, add_before, insert_before, replace, walk_ops
 from shardy_py.emitters.passes.simplify_arith import fold_branches
+from shardy_py.values import frozen
 
 _WORD_BITS = 32
 

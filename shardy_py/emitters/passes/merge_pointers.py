@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute
 
 from shardy_py.emitters.entry.arguments import ENTRY, SLICE
 from shardy_py.emitters.passes.base import KernelContext, functions
 from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
+from shardy_py.values import frozen
 
 NO_ALIAS = "llvm.noalias"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
 from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
@@ -11,6 +11,7 @@ from shardy_py.emitters.passes.base import KernelContext, add_before, inner_firs
 from shardy_py.emitters.passes.canonicalize import shorten_loop
 from shardy_py.indexing import Bound, IndexingMap, Interval, Variable, VariableKind, simplify
 from shardy_py.indexing.expressions import variables_of
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import frozen
 from xdsl.dialects import builtin
 
 from shardy_py.emitters.passes.base import KernelContext, KernelPass
@@ -33,6 +32,7 @@ from shardy_py.emitters.passes.simplify_arith import SimplifyArith
 from shardy_py.emitters.passes.unroll_loops import UnrollLoops
 from shardy_py.emitters.passes.unswitch_loops import UnswitchLoops
 from shardy_py.emitters.passes.vectorize_loads_stores import VectorizeLoadsStores
+from shardy_py.values import frozen
 
 
 @frozen

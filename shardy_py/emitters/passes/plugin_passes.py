@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
 from xdsl.dialects import builtin
 from xdsl.utils.exceptions import VerifyException
 
@@ -14,6 +13,7 @@ from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.ir.guard import Guard
 from shardy_py.ir.kernels import KernelModulePass
 from shardy_py.plugins import Registry
+from shardy_py.values import frozen
 
 _CODE = "pass-failed"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute, Block, SSAValue
 
 from shardy_py.emitters.dialect.ops import PureCallOp
 from shardy_py.emitters.entry.arguments import ENTRY, SLICE
 from shardy_py.emitters.passes.base import KernelContext, functions
+from shardy_py.values import frozen
 
 BUFFER = ("llvm.align", "llvm.dereferenceable", SLICE, "xla.invariant")
 _Known = dict[str, Attribute]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin, func
 
 from shardy_py.emitters.dialect.ops import PureCallOp
 from shardy_py.emitters.passes.base import KernelContext, add_before, replace, walk_ops
+from shardy_py.values import frozen
 
 
 @frozen

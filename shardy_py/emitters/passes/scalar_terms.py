@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from shardy_py.emitters.elemental.scalars import make_constant, make_op
 from shardy_py.emitters.passes.base import insert_before
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.context import Context
 from xdsl.dialects import builtin, cf, scf
 from xdsl.ir import Block
 from xdsl.transforms.convert_scf_to_cf import ConvertScfToCf
 
 from shardy_py.emitters.passes.base import KernelContext
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute
 
 from shardy_py.emitters.passes.base import KernelContext, retype_values, walk_ops
+from shardy_py.values import frozen
 
 
 @frozen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin
 
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
@@ -12,6 +11,7 @@ from shardy_py.emitters.passes.index_ranges import IndexRanges
 from shardy_py.indexing.expressions import Binary, Expression
 from shardy_py.indexing.indexing_map import Interval
 from shardy_py.indexing.ranges import Ranges
+from shardy_py.values import frozen
 
 _DIVISIONS = ("/", "mod", "ceildiv")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, scf
 from xdsl.ir import Operation, SSAValue
 
@@ -18,6 +17,7 @@ from shardy_py.emitters.passes.base import (
 )
 from shardy_py.emitters.passes.index_ranges import IndexRanges
 from shardy_py.indexing import Interval
+from shardy_py.values import frozen
 
 
 @frozen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, func, scf, vector
 from xdsl.dialects import math as math_dialect
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -20,6 +19,7 @@ from shardy_py.emitters.passes.base import (
     replace,
     walk_ops,
 )
+from shardy_py.values import frozen
 
 _CHEAP_MATH = (
     *(math_dialect.AbsFOp, math_dialect.CeilOp, math_dialect.CopySignOp, math_dialect.FloorOp),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import frozen
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Region
 
 from shardy_py.emitters.passes.base import KernelContext, inner_first, replace
 from shardy_py.emitters.passes.simplify_arith import fold_branches
+from shardy_py.values import frozen
 
 
 @frozen

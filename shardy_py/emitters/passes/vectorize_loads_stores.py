@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from attrs import frozen
 from xdsl.dialects import arith, builtin, scf, tensor, vector
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
@@ -27,6 +26,7 @@ from shardy_py.emitters.passes.vectorize_atomics import (
 from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify
 from shardy_py.indexing.canonical import canonicalize, linear
 from shardy_py.indexing.expressions import Binary, rewritten, variables_of
+from shardy_py.values import frozen
 
 MAX_BITS = 256
 MAX_WIDTHS = (2, 4, 8, 16, 32)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.pieces.greedy import kernel_problem
 from shardy_py.emitters.pieces.hlo import FUSION
@@ -15,6 +13,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Block, Op
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
+from shardy_py.values import frozen
 
 
 @frozen

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.emitters.fusion.fusion import Fusion, Layouts
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
@@ -21,6 +21,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.interfaces import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
 from shardy_py.plugins import Registry
+from shardy_py.values import define
 
 
 def kernel_problem(op: Op, registry: Registry) -> Diagnostic | None:

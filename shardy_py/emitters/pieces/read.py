@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.emitters.fusion.fusion import Fusion, Layouts
 from shardy_py.emitters.pieces.greedy import pieces_of
 from shardy_py.emitters.pieces.hlo import FUSION, check_tuples, fusion_names, hlo_layouts
@@ -20,6 +18,7 @@ from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
 from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 from xdsl.dialects import builtin
 from xdsl.ir import Operation, Region, SSAValue
 
@@ -18,6 +17,7 @@ from shardy_py.emitters.run.memory import Buffer, Pointer, Value
 from shardy_py.emitters.run.tensors import Places, places
 from shardy_py.emitters.run.threads import Threads
 from shardy_py.emitters.run.values import Array, from_words, rank_of, to_words
+from shardy_py.values import frozen
 
 Combine = Callable[[Frame, Array, Any], Array]
 """New elements, from a frame that has the used values, the elements that are there, the positions of the threads."""

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
-from attrs import frozen
 
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.errors import Diagnostic, OptionError, VerificationError, require_library
+from shardy_py.values import frozen
 
 _NO_GPU = "run it in the interpreter or on the host, which need none"
 _WARM_UP = 3

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 from xdsl.dialects import func, llvm
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -15,6 +15,7 @@ from shardy_py.emitters.run.memory import Buffer, Pointer, Value
 from shardy_py.emitters.run.threads import Threads
 from shardy_py.emitters.run.values import chosen, rank_of
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
+from shardy_py.values import frozen
 
 Handler = Callable[["Frame", Any], Sequence[Value]]
 """Handler of an op: the values of its results from a frame and the op."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-from attrs import frozen
 from xdsl.dialects import builtin
 from xdsl.ir import Attribute
 
 from shardy_py.emitters.dialect.types import layout_of_type
 from shardy_py.emitters.run.values import Array, word_dtype
+from shardy_py.values import frozen
 
 # A stamp says who accessed an element last: the phase of the block (barriers so far) above the number of the thread.
 PHASE_SHIFT = 44

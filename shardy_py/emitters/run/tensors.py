@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 from xdsl.dialects import builtin, tensor
 from xdsl.ir import Operation, SSAValue
 
@@ -15,6 +14,7 @@ from shardy_py.emitters.dialect.memory_ops import PredicatedExtractOp, Predicate
 from shardy_py.emitters.run.frame import Access, Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Value
 from shardy_py.emitters.run.values import Array, array_dtype, chosen, from_words, to_words
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.run.memory import PHASE_SHIFT
+from shardy_py.values import frozen
 
 WARP = 32
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
@@ -19,6 +19,7 @@ from shardy_py.ir.op_names import CALL, FUNCTION
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from shardy_py.explain.answer.places import at_place
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from shardy_py.explain.answer.moves import dim_text
 from shardy_py.explain.answer.places import at_place
+from shardy_py.values import frozen
 
 
 @frozen

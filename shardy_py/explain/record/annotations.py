@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.op_names import CONSTRAINT, DATA_FLOW_EDGE, FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
 from shardy_py.propagation.problem import Problem
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 _RESULT = re.compile(r"\bresult(\d+)$")
 

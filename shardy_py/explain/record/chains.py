@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.explain.record.annotations import Annotation
 from shardy_py.explain.record.history import Cause, Moment
@@ -16,6 +16,7 @@ from shardy_py.propagation.trace import slots_of_visit
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

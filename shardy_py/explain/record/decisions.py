@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
-from attrs import frozen
-
 from shardy_py.explain.record.obstacles import Obstacle, obstacle_across, obstacle_within
 from shardy_py.explain.record.reasons import Reason
 from shardy_py.propagation.steps.factors import Projection, Rank, StepContext
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.projection import Axes
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from shardy_py.explain.record.aliases import native_names
 from shardy_py.explain.record.labels import Labels, capture_labels, program_names, with_copies
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Op, Program
 from shardy_py.propagation.problem import Problem
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from attrs import define
-
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.sharding_table import NO_SHARDING
 from shardy_py.propagation.solve import apply_round
 from shardy_py.propagation.trace import Update, Visit, VisitLog, changed_slots, make_update
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 
 class Cause(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -13,6 +13,7 @@ from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUN
 from shardy_py.ir.op_values import all_values
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import op_of_visit
+from shardy_py.values import frozen
 
 EDGE_SUFFIX = " edge"
 _EDGES = (DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE)

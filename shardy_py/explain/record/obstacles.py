@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from shardy_py.explain.record.reasons import Reason
 from shardy_py.propagation.steps.factors import Direction, Projection, StepContext
 from shardy_py.sharding.axes import AxisRef, prefix_without_overlap
 from shardy_py.sharding.axis_lists import PrefixStatus, prefix_status
 from shardy_py.sharding.projection import Axes, FactorSharding, TensorFactorShardings
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.values import frozen
 
 
 @frozen

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from shardy_py.explain.record.step import StepExplanation
 from shardy_py.propagation.trace import Place
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.values import frozen
 
 GROUP = "group"
 """The direction of a move from one member of a sharding group to another."""

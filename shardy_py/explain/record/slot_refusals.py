@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from shardy_py.explain.record.reasons import Reason
 from shardy_py.explain.record.slot_dims import SlotDim
 from shardy_py.propagation.trace import Place
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.values import frozen
 
 
 @frozen

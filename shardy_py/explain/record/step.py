@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.explain.record.decisions import Decisions
 from shardy_py.explain.record.obstacles import Obstacle, obstacle_to_merging
@@ -21,6 +21,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, unproject
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.explain.record.annotations import Annotation
 from shardy_py.explain.record.final_visits import FinalVisits
@@ -23,6 +23,7 @@ from shardy_py.propagation.trace import Change, Place, Update, Visit, VisitLog, 
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.rule import TensorMapping
+from shardy_py.values import define
 
 
 @define(eq=False, slots=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from shardy_py.explain.record.reasons import Reason, StepRefusal
 from shardy_py.explain.record.slot_moves import dimension_of
@@ -14,6 +14,7 @@ from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import Visit, VisitLog, directions_of_visit, rule_of_visit, slots_of_visit
 from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 
 @define(eq=False, slots=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.gspmd.annotations import (
     FULL_TO_SHARD,
@@ -25,6 +23,7 @@ from shardy_py.ir.symbols import functions_callees_first
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.hlo import HloSharding
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
+from shardy_py.values import frozen
 
 
 def read_manual_computations(program: Program, annotations: Annotations, meshes: Meshes) -> None:

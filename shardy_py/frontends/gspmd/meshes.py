@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from attrs import define
-
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_names import MESH
@@ -14,6 +12,7 @@ from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.hlo import HloSharding, derive_meshes, find_mesh, from_hlo_sharding, manual_axes_of
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 _COUNT = "mhlo.num_partitions"
 _EMPTY = "empty_mesh"

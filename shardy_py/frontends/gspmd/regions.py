@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.gspmd.annotations import FULL_TO_SHARD, SHARD_TO_FULL, target_of
 from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.values import define
 
 _HINT = "lower the program with the Shardy partitioner, which keeps manual computations as ops with a region"
 

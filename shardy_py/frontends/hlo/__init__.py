@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.frontends.mlir import MLIR, import_module, parse_module
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.layout.shape import AnyShape

@@ -8,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
 from shardy_py.ir.frontend import Frontend, PrintedName
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

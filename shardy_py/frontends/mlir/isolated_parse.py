@@ -13,10 +13,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
 from shardy_py.frontends.sources import source_bytes
+from shardy_py.values import frozen
 
 SECONDS = 600
 _ERRORS: dict[str, type[ShardyError]] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import define
 from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attributes import AttributeSets, NativeAttributes
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.ir.graph import Op, Value
+from shardy_py.values import define
 
 
 class BlockHandle:

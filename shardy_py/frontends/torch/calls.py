@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
+from shardy_py.values import frozen
 
 OPERAND_NAMES = "operand_names"
 """The attribute with the name of the argument of each operand."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import field, frozen
+from attrs import field
+
+from shardy_py.values import frozen
 
 ArgumentKind = Literal["parameter", "buffer", "constant", "input"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.origin import Argument, ArgumentKind
 from shardy_py.ir.graph import Value
+from shardy_py.values import frozen
 
 _KINDS: dict[str, ArgumentKind] = {
     "PARAMETER": "parameter",

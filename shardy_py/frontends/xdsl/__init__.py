@@ -10,10 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.frontend import Frontend, PrintedName
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir import Block as NativeBlock
@@ -14,6 +14,7 @@ from shardy_py.frontends.xdsl.codec import Codec
 from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.values import define
 
 OP_NAME = "op_name__"
 """The attribute with the name of an unregistered op in xDSL."""

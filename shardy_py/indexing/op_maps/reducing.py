@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_py.indexing.canonical import canonicalize
 from shardy_py.indexing.compose import compose, without_unused_symbols
 from shardy_py.indexing.expressions import (
@@ -15,6 +13,7 @@ from shardy_py.indexing.expressions import (
 )
 from shardy_py.indexing.indexing_map import IndexingMap, bounds_of
 from shardy_py.indexing.op_maps.moving import pad
+from shardy_py.values import frozen
 
 Shape = Sequence[int]
 

@@ -5,7 +5,7 @@ Mirrors source_sharding.cc::createPropagationEdges.
 
 from __future__ import annotations
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.debug_info.function_attributes import update_function
 from shardy_py.ir.graph import Program
@@ -16,6 +16,7 @@ from shardy_py.sharding.propagation_edges import (
     PropagationEdges,
     PropagationOneStep,
 )
+from shardy_py.values import define
 
 EDGES = "sdy.propagation_edges"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op, Program, Value
@@ -16,6 +16,7 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_names import CONSTRAINT, MANUAL_COMPUTATION
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
 
 ORIGIN_NAME = "sdy.sharding_origin_name"
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_py.ir.debug_info.edges import EdgeLog, next_step, save_edges
 from shardy_py.ir.debug_info.new_axes import edge_value_ref, find_new_axes
 from shardy_py.ir.debug_info.origins import OriginTable, collect_origins
@@ -18,6 +16,7 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.values import frozen
 
 
 @frozen

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 T = TypeVar("T")
 

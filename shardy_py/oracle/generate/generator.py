@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.oracle.generate import (
     calls,
@@ -27,6 +25,7 @@ from shardy_py.oracle.generate import (
 from shardy_py.oracle.generate.choices import Choices
 from shardy_py.oracle.generate.program import Block, Function, Module, Tensor
 from shardy_py.oracle.generate.shardings import MeshText, Style, random_mesh, reversed_devices
+from shardy_py.values import frozen
 
 Emitter = Callable[[Block], object]
 

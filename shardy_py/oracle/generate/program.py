@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from attrs import Factory, define, evolve, field, frozen
+from attrs import Factory, evolve, field
 
 from shardy_py.oracle.generate.choices import Choices
 from shardy_py.oracle.generate.shardings import MeshText, Style, random_sharding
+from shardy_py.values import define, frozen
 
 _MAX_ARGUMENTS = 16
 FLOATS = frozenset({"f32", "bf16", "f16", "f64"})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.oracle.generate.control_flow import result_for
 from shardy_py.oracle.generate.program import Block, ResultType, Tensor, region_text
 from shardy_py.oracle.generate.shardings import Axis, Piece, dim_text
+from shardy_py.values import frozen
 
 
 @frozen

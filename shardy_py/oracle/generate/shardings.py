@@ -9,9 +9,8 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.oracle.generate.choices import Choices
+from shardy_py.values import frozen
 
 _AXIS_NAMES = ("x", "y", "z", "w")
 _AXIS_SIZES = ((18, 2), (10, 4), (3, 3), (3, 8), (1, 1), (1, 6), (1, 5), (1, 7))

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import inf, prod
 
-from attrs import frozen
-
 from shardy_py.indexing import Bound, IndexingMap
 from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary
 from shardy_py.plugins.bodies.calls import extremum
 from shardy_py.plugins.bodies.casts import cast
 from shardy_py.plugins.bodies.terms import BOOLEAN, Term, mistake, with_type
+from shardy_py.values import frozen
 
 _HALVES = ("f16", "bf16")
 _SIGNS = {"sum": "+", "mean": "+", "prod": "*", "any": "|", "all": "&"}

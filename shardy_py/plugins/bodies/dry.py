@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.graph import Op
+from shardy_py.values import frozen
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, ParseError, PluginError
 from shardy_py.indexing import AffineMap, IndexingMap, VariableKind
@@ -13,6 +13,7 @@ from shardy_py.indexing.expressions import Variable
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.argument_checks import refuse
+from shardy_py.values import frozen
 
 _EXAMPLE = 'indexing=["(i, j)[k] -> (i, k)", "(i, j)[k] -> (k, j)"]'
 _DOMAIN = "domain"

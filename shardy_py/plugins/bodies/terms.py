@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.emission import ElementBuilder, Scalar
+from shardy_py.values import frozen
 
 BOOLEAN, INDEX = "i1", "index"
 CASTS = ("f16", "bf16", "f32", "f64", *(f"{sign}i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), BOOLEAN)

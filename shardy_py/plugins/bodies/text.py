@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.ir.emission import ElementBuilder, Scalar
@@ -17,6 +17,7 @@ from shardy_py.plugins.bodies.calls import FUNCTIONS
 from shardy_py.plugins.bodies.terms import CASTS
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum.text import excerpt
+from shardy_py.values import frozen
 
 _INDEX = re.compile(r"d\d+")
 _COMBINERS = {

@@ -7,13 +7,12 @@ from enum import Enum
 from math import gcd
 from typing import NamedTuple, Protocol
 
-from attrs import frozen
-
 from shardy_py.schedule.model import Direction
 from shardy_py.sharding.axes import AxisRef, SubAxis, prefix_without_overlap
 from shardy_py.sharding.axis_lists import is_strict_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, FactorSharding, TensorFactorShardings
+from shardy_py.values import frozen
 
 
 class Strategy(Enum):

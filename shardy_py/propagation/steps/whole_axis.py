@@ -13,13 +13,12 @@ from itertools import chain
 from math import prod
 from operator import itemgetter
 
-from attrs import define
-
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 Names = tuple[str, ...]
 """The names of whole axes, major first."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.indexing.canonical import canonicalize, linear
 from shardy_py.indexing.expressions import Binary, Constant, Expression, Variable, VariableKind, variables_of
+from shardy_py.values import frozen
 
 
 @frozen

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from attrs import frozen
-
 from shardy_py.sharding.derivation.dim_index import DigitIndex, DimIndex, LinearIndex
+from shardy_py.values import frozen
 
 Dim = tuple[DimIndex, int]
 """A dimension of a tensor: its index and its size."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum.binding import Binding, Sizes
 from shardy_py.sharding.einsum.text import Dim, TensorSpec
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape
+from shardy_py.values import frozen
 
 KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through")
 EXCLUSIVE = ("reduction", "need_replication", "permutation", "pass_through")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.integers import parse_integer
+from shardy_py.values import frozen
 
 Place = tuple[str, int]
 """A factor name and its column."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 
 @frozen(cache_hash=True)

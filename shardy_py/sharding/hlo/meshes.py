@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from attrs import define
-
 from shardy_py.sharding.hlo.digits import Digits
 from shardy_py.sharding.hlo.sharding import HloSharding
 from shardy_py.sharding.mesh import Mesh, MeshAxis
+from shardy_py.values import define
 
 
 def derive_meshes(shardings: Iterable[HloSharding], *, device_count: int | None = None) -> tuple[Mesh, ...]:

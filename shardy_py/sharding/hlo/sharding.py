@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Literal, get_args
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.sharding.hlo.digits import Digits
 from shardy_py.sharding.hlo.tiles import TileAssignment
+from shardy_py.values import frozen
 
 Kind = Literal["replicated", "manual", "maximal", "unreduced", "unknown", "tiled", "tuple"]
 Subgroup = Literal["manual", "unreduced", "replicated"]

@@ -8,10 +8,9 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
-from attrs import define
-
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.sharding.hlo.digits import Digit, Digits, digits_of, find_digits, merged, positions_of, split_digits
+from shardy_py.values import define
 
 
 @define(frozen=True, slots=False, cache_hash=True, repr=False)

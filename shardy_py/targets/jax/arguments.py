@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
 from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.targets.jax.arguments import ArrayType, place
+from shardy_py.values import frozen
 
 
 @frozen

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
+
+from shardy_py.values import frozen
 
 
 @frozen

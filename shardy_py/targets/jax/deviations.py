@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 TOLERANCES = {
     "float64": 1e-9,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -19,6 +19,7 @@ from shardy_py.targets.jax.demand_sources import (
     largest_value,
 )
 from shardy_py.targets.jax.demands import INSIDE_UNIT, POSITIVE, Demand
+from shardy_py.values import define
 
 NOTHING = Demand()
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 def to_named_sharding(sharding: TensorSharding | None, meshes: Mapping[str, Mesh], devices: Sequence[Any]) -> Any:

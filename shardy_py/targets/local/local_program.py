@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph import Program
@@ -16,6 +14,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.local.child import run_in_child
 from shardy_py.targets.local.port import Port
 from shardy_py.targets.local.replicas import as_replicas
+from shardy_py.values import frozen
 
 
 @frozen(slots=False, eq=False)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.ir.graph import Program, Value
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.jax.arguments import ArrayType
+from shardy_py.values import frozen
 
 
 @frozen

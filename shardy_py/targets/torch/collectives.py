@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from attrs import define, field, frozen
+from attrs import field
+
+from shardy_py.values import define, frozen
 
 Groups = Sequence[Sequence[int]]
 

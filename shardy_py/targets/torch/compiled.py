@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import define
-
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.torch.origin import TorchOrigin
 from shardy_py.ir.graph import Program, Value
@@ -21,6 +19,7 @@ from shardy_py.targets.torch.runner import Runner
 from shardy_py.targets.torch.shards import Port
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.run import run
+from shardy_py.values import define
 
 
 @define(frozen=True, eq=False)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 _REDUCTIONS = {"sum": "sum", "add": "sum", "max": "max", "min": "min"}
 

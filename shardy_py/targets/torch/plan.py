@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_names import RETURN
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.targets.torch.placements import Placement, placements_of
+from shardy_py.values import frozen
 
 Style = Literal["colwise", "rowwise"]
 _LINEAR, _EMBEDDING = "aten.linear.default", "aten.embedding.default"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
@@ -19,6 +19,7 @@ from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.targets.torch.explicit import explicit_program
 from shardy_py.targets.torch.placements import Placement
 from shardy_py.targets.torch.split_meshes import SplitMesh, split_mesh
+from shardy_py.values import frozen
 
 _WIDTH = re.compile(r"\d+")
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import define
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.targets.torch.calls import call
 from shardy_py.targets.torch.collectives import Devices, collective
+from shardy_py.values import define
 
 _COLLECTIVES = frozenset(("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute"))
 Tensors = list[Any]

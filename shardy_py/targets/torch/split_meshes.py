@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from attrs import frozen
-
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh, MeshAxis
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.passes import PassContext
@@ -13,6 +11,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.transforms.local.agreement import overflowing_factors
 from shardy_py.transforms.local.whole_factors import make_whole
+from shardy_py.values import frozen
 
 
 @frozen

@@ -8,12 +8,13 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.testing.numeric.combining import combine_arrays, identity_like
 from shardy_py.testing.numeric.pieces import Array, Local, Piece, Sizes, Split, make_local
+from shardy_py.values import frozen
 
 Arrays = tuple[Array, ...]
 MOST_PARTS = 16

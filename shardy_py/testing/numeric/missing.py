@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from math import gcd
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
@@ -14,6 +14,7 @@ from shardy_py.testing.numeric.bench import Bench
 from shardy_py.testing.numeric.pieces import Piece
 from shardy_py.testing.numeric.report import FactorCheck, MissingFactor, Verdict
 from shardy_py.testing.rule_differences import kind_name
+from shardy_py.values import frozen
 
 MOST_CANDIDATES = 4096
 

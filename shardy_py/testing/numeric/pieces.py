@@ -7,9 +7,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 from shardy_py.sharding.rule import DimMapping, OpShardingRule
+from shardy_py.values import frozen
 
 Array = Any
 Sizes = tuple[int, ...]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-from attrs import frozen
-
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
 from shardy_py.testing.rule_differences import kind_name
+from shardy_py.values import frozen
 
 
 class Verdict(Enum):

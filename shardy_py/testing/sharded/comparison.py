@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import LocalValue
@@ -13,6 +11,7 @@ from shardy_py.ir.op_values import all_values
 from shardy_py.testing.numeric.bench import Arrays, difference
 from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.sharded.devices import VirtualDevices
+from shardy_py.values import frozen
 
 _REDUCING = ("sdy.all_reduce", "sdy.reduce_scatter")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.interfaces import OpSemantics
@@ -19,6 +19,7 @@ from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.sharded.interpreter import Functions, Interpreter
 from shardy_py.testing.sharded.meeting import Meeting
 from shardy_py.testing.sharded.scalars import poison
+from shardy_py.values import define
 
 Part = tuple[slice, ...]
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from attrs import define, field
+from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute
@@ -22,6 +22,7 @@ from shardy_py.testing.numeric.pieces import Array, make_local
 from shardy_py.testing.sharded.collectives import COLLECTIVES, collective, own_op
 from shardy_py.testing.sharded.meeting import Meeting
 from shardy_py.testing.sharded.virtual_ops import SPACE
+from shardy_py.values import define
 
 Functions = Mapping[str, Callable[..., Any]]
 CALL, MANUAL = "func.call", "sdy.manual_computation"

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op
+from shardy_py.values import define
 
 SECONDS = 60.0
 """The time that a device waits for the others."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.api.propagate import propagate
 from shardy_py.errors import Diagnostic, OptionError
@@ -28,6 +28,7 @@ from shardy_py.testing.sharded.virtual_ops import SPACE, VirtualOps
 from shardy_py.transforms.local.options import LocalOptions
 from shardy_py.transforms.local.pipeline import local_passes
 from shardy_py.transforms.run import run
+from shardy_py.values import frozen
 
 
 @frozen

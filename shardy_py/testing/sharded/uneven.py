@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program, Value
@@ -13,6 +13,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )
+from shardy_py.values import define
 
 
 @define

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
 from shardy_py.ir.types import TensorType, tensor
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.testing.sharded.scalars import scalar_array
+from shardy_py.values import frozen
 
 SPACE = "virtual"
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
@@ -16,6 +14,7 @@ from shardy_py.transforms.finish.collectives.patterns import PATTERNS
 from shardy_py.transforms.finish.collectives.rewriter import Rewriter
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
+from shardy_py.values import frozen
 
 _MAX_ITERATIONS = 10
 """The limit on the rounds of the reference's driver."""

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
 from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue, closed_dimension
+from shardy_py.values import frozen
 
 _SHARDINGS = ("in_shardings", "out_shardings")
 

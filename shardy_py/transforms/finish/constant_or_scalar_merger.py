@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import ClassVar, NamedTuple
 
-from attrs import frozen
-
 from shardy_py.ir.attributes import Attribute, freeze, shared_parts
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
 from shardy_py.ir.op_index import names_with_trait, ops_among
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import is_scalar
+from shardy_py.values import frozen
 
 
 @frozen

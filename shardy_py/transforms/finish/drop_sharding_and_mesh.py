@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_names import FUNCTION, MESH
 from shardy_py.ir.passes import PassContext
+from shardy_py.values import frozen
 
 _SHARDING = "sdy.sharding"
 

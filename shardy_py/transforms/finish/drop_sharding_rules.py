@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.rule_attributes import drop_rules
+from shardy_py.values import frozen
 
 
 @frozen

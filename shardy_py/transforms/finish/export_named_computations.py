@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from copy import copy
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.attributes import Attribute, SymbolRef
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.data_flow import edge_user, take_out_edge
@@ -25,6 +23,7 @@ from shardy_py.ir.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBO
 from shardy_py.ir.types import function_type
 from shardy_py.sharding.tensor import symbol
 from shardy_py.transforms.finish.sink_data_flow_edges import sink_shardings
+from shardy_py.values import frozen
 
 _OF_THE_COMPUTATION = ("name", "in_shardings", "out_shardings", EXECUTION_THREAD)
 """Attributes that a call does not take over."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from math import prod
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
@@ -41,6 +41,7 @@ from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Sit
 from shardy_py.transforms.finish.reshards.sharding_carriers import Visit, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
+from shardy_py.values import frozen
 
 
 @frozen

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import RESHARD
@@ -18,6 +16,7 @@ from shardy_py.ir.shardings import complete, complete_unless_maximal, set_shardi
 from shardy_py.ir.symbols import SymbolTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import has_body
+from shardy_py.values import frozen
 
 
 @frozen

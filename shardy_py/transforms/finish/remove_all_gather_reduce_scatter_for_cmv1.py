@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import Contraction
 from shardy_py.ir.op_names import ALL_GATHER, REDUCE_SCATTER
 from shardy_py.ir.passes import PassContext
+from shardy_py.values import frozen
 
 
 @frozen

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.passes import PassContext
+from shardy_py.values import frozen
 
 _DEBUG_INFO = (
     "sdy.propagation_edges",

@@ -8,12 +8,13 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import DimensionSharding
+from shardy_py.values import frozen
 
 
 @frozen

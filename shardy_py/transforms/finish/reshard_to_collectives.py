@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.data_flow import shardable_value
@@ -21,6 +21,7 @@ from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.collectives import Collective, plan_collectives
+from shardy_py.values import frozen
 
 
 @frozen

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import set_sharding
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

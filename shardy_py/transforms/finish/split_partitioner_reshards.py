@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import RESHARD
@@ -20,6 +18,7 @@ from shardy_py.sharding.axis_lists import any_overlap, greatest_common_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_values import entry_arguments
@@ -19,6 +17,7 @@ from shardy_py.ir.shardings import complete_unless_maximal
 from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 FUNC_MANUAL_AXES = "sdy.func_manual_axes"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
@@ -22,6 +22,7 @@ from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of
@@ -33,6 +33,7 @@ from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.insertion import Resharder
 from shardy_py.transforms.finish.reshards.sharding_carriers import visits_of
+from shardy_py.values import define, frozen
 
 _EXPLICIT = (RESHARD, "sdy.sharding_constraint")
 _REDUCING = ("sdy.all_reduce", "sdy.reduce_scatter")

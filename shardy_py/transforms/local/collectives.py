@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.collective_combiner import combiner_of_collective
 from shardy_py.ir.graph import Value
@@ -27,6 +27,7 @@ from shardy_py.transforms.local.regrid import (
     slice_shard,
     split_to_front,
 )
+from shardy_py.values import define, frozen
 
 
 @frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import count
 from typing import ClassVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import NO_TEXT, PassContext
@@ -16,6 +16,7 @@ from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.converter import Converter
 from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.local_ops import find_local_ops, last_channel
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError, VerificationError
 from shardy_py.ir.callgraph import callee_of
@@ -32,6 +32,7 @@ from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.look_ups import look_up, may_wait
 from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
+from shardy_py.values import define
 
 FUNCTION, CALL, RETURN = "func.func", "func.call", "func.return"
 _BARRIER = "sdy.propagation_barrier"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import Attribute
@@ -16,6 +16,7 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.transforms.local.collectives import COLLECTIVES
+from shardy_py.values import define
 
 _SLICING = frozenset(("sdy.all_slice", "sdy.all_to_all", "sdy.reduce_scatter"))
 _CONSTANT = "sdy.constant"

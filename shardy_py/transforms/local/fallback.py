@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
@@ -20,6 +20,7 @@ from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.masks import without_padding
 from shardy_py.transforms.local.regrid import Change, gather, slice_shard
 from shardy_py.transforms.local.sizes import mentions_sizes
+from shardy_py.values import define, frozen
 
 Form = Callable[[Op, Shard], Sequence[Value]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
@@ -18,6 +18,7 @@ from shardy_py.ir.types import TensorType, Type, function_type, static_shape
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
 from shardy_py.transforms.run import run
+from shardy_py.values import frozen
 
 
 @frozen(eq=False)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Value
 from shardy_py.ir.local import Shard
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.regrid import AxesPerDim, Change, gather, slice_shard
+from shardy_py.values import frozen
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from shardy_py.values import frozen
 
 
 @frozen(kw_only=True)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from itertools import count
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import all_ops
@@ -19,6 +17,7 @@ from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import static_shape
 from shardy_py.transforms.local.divisible import Padder, padded_type
 from shardy_py.transforms.local.local_ops import find_local_ops
+from shardy_py.values import frozen
 
 
 @frozen

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
@@ -23,6 +21,7 @@ from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLo
 from shardy_py.transforms.local.instructions import Instruction, partition
 from shardy_py.transforms.local.local_ops import find_local_ops
 from shardy_py.transforms.local.resolve_permutation_factors import ResolvePermutationFactorsPass
+from shardy_py.values import frozen
 
 _LOW, _HIGH = "selectLow=", "selectHigh="
 _STAYING = COLLECTIVES | {

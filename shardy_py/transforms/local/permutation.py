@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import define, evolve
+from attrs import evolve
 
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import OpSemantics
@@ -18,6 +18,7 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
 from shardy_py.transforms.local.divisible import padded_type
 from shardy_py.transforms.local.whole_factors import make_whole
+from shardy_py.values import define
 
 _RETURN = "sdy.return"
 

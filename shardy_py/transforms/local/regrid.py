@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.graph import Value
 from shardy_py.ir.local import Shard
@@ -18,6 +18,7 @@ from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import replica_groups, shard_positions
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 AxesPerDim = Sequence[tuple[AxisRef, ...]]
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from itertools import count
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.passes import PassContext
 from shardy_py.transforms.local.local_ops import find_local_ops, last_channel
 from shardy_py.transforms.local.permutation import PermutationResolver
+from shardy_py.values import frozen
 
 
 @frozen

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import ClassVar
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.data_flow import shardable_value
@@ -27,6 +27,7 @@ from shardy_py.sharding.collectives import AxisRefList
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.local_ops import find_local_ops
+from shardy_py.values import define, frozen
 
 
 @frozen

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import ops_named
@@ -18,6 +16,7 @@ from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import has_body
 from shardy_py.ir.types import static_shape
+from shardy_py.values import frozen
 
 
 @frozen

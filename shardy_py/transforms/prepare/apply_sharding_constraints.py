@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.data_flow import edge_of_target, shardable_value
 from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
@@ -24,6 +24,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

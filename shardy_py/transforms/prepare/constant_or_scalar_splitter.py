@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from attrs import frozen
-
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import (
@@ -39,6 +37,7 @@ from shardy_py.ir.symbols import (
 )
 from shardy_py.ir.types import is_scalar
 from shardy_py.ir.use_order import order_uses
+from shardy_py.values import frozen
 
 _SPECIAL = frozenset((CALL, NAMED_COMPUTATION, SHARDING_GROUP))
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from copy import copy
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.call_copy_limit import refuse_too_many_copies
@@ -30,6 +28,7 @@ from shardy_py.ir.symbols import (
 )
 from shardy_py.sharding.tensor import TensorSharding, symbol
 from shardy_py.transforms.prepare.add_data_flow_edges import add_edges
+from shardy_py.values import frozen
 
 _OF_THE_CALL = ("callee", "no_inline", "arg_attrs", "res_attrs", "sdy.sharding")
 """Attributes that mean something to a call only."""

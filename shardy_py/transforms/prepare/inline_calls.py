@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from attrs import define, field, frozen
+from attrs import field
 
 from shardy_py.ir.callgraph import callee_of, callers_first
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -20,6 +20,7 @@ from shardy_py.ir.types import TensorType
 from shardy_py.ir.use_order import enter_uses_anew
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
 
 MAIN = "main"
 VISIBILITY = "sym_visibility"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.attributes import DenseElements
 from shardy_py.ir.graph import Op, Program
@@ -18,6 +18,7 @@ from shardy_py.ir.sharding_walker import transform_shardings
 from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
 
 EMPTY_MESH_NAME = "empty_mesh"
 PLAIN_MESH = "stablehlo.mesh"

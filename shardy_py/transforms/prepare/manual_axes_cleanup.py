@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
@@ -22,6 +22,7 @@ from shardy_py.sharding.axis_lists import axis_set_difference, sort_and_merge
 from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
+from shardy_py.values import frozen
 
 
 @frozen

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.symbols import SymbolTable
+from shardy_py.values import frozen
 
 
 @frozen

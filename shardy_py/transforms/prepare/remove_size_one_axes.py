@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
@@ -17,6 +17,7 @@ from shardy_py.ir.sharding_walker import transform_shardings
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
 
 
 @frozen

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Op, Program
@@ -17,6 +15,7 @@ from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.symbol_references import symbols_in
 from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_function
+from shardy_py.values import frozen
 
 VISIBILITY = "sym_visibility"
 

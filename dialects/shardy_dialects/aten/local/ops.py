@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
-
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
 from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.values import frozen
 
 COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
 _FLOATS = ("f64", "f32", "bf16", "f16")

@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from attrs import define, field
+from attrs import field
 
 from shardy_dialects.stablehlo.local.texts import array
 from shardy_py.ir.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType, Type, static_shape
+from shardy_py.values import define
 
 _DEVICE = "stablehlo.partition_id"
 _DIRECTION = re.compile(r"\b(EQ|NE|LT|LE|GT|GE)\b")

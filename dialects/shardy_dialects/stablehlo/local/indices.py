@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, resized
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import tensor
+from shardy_py.values import frozen
 
 _TYPE = "i64"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_dialects.stablehlo.local.device import fold_device
 from shardy_dialects.stablehlo.local.literals import constant_literal, literal
@@ -18,6 +18,7 @@ from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, no_local_f
 from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.types import TensorType, Type, static_shape, tensor
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.values import frozen
 
 COMBINING = {
     Combiner.ADD: "stablehlo.add",

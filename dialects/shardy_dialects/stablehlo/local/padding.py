@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
 from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint, with_gaps
 from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import CannotLocalize, Shard, no_local_form
 from shardy_py.ir.types import TensorType
+from shardy_py.values import frozen
 
 
 @frozen

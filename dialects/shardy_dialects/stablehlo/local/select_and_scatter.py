@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.computations import region_combiner
 from shardy_dialects.stablehlo.definitions import attribute
@@ -19,6 +17,7 @@ from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resi
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.values import frozen
 
 _LARGEST, _SMALLEST = (Combiner.MAX, Combiner.MIN), (Combiner.MIN, Combiner.MAX)
 _SELECTIONS = {"GE": _LARGEST, "GT": _LARGEST, "LE": _SMALLEST, "LT": _SMALLEST}

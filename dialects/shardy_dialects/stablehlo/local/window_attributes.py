@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.dilation import Fetched, Footprint
 from shardy_dialects.stablehlo.local.texts import dense
 from shardy_py.ir.graph import Op
+from shardy_py.values import frozen
 
 
 @frozen

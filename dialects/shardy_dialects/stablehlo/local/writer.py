@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.local.literals import literal
 from shardy_dialects.stablehlo.local.texts import array
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Value
 from shardy_py.ir.local import LocalEmitter, LocalOps
 from shardy_py.ir.types import TensorType, tensor
+from shardy_py.values import frozen
 
 _INDEX = "i64"
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from attrs import frozen
-
 from shardy_dialects.stablehlo.attributes import parse_convolution_dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
+from shardy_py.values import frozen
 
 
 class DotCost(CostOpInterface):

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Block, Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
+from shardy_py.values import frozen
 
 TRANSCENDENTAL = frozenset(
     f"stablehlo.{name}"

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.targets.jax.figures.hlo_text import Computation, Instruction
+from shardy_py.values import define
 
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 

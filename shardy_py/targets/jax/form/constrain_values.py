@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -15,6 +15,7 @@ from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import define, frozen
 
 _HOLDERS = (CONSTRAINT, "sdy.mesh")
 _CONSTANT_OPERANDS = frozenset(

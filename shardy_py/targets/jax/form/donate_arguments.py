@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.values import frozen
 
 _ALIAS, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops, inner_first, ops_named
 from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import SHARDING
 from shardy_py.targets.reshard_ops import RESHARDS
+from shardy_py.values import frozen
 
 _THROUGH = (*RESHARDS, "sdy.propagation_barrier", "sdy.sharding_group")
 

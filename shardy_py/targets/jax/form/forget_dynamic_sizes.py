@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Elementwise, OpSemantics
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import RETURN
 from shardy_py.ir.passes import PassContext
+from shardy_py.values import frozen
 
 _SET_SIZE = "stablehlo.set_dimension_size"
 

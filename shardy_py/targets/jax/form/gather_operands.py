@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Program, Value
@@ -14,6 +14,7 @@ from shardy_py.ir.op_names import CONSTRAINT
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import CLOSED, TensorSharding
 from shardy_py.targets.jax.form.constrain_values import closed, has_dimensions
+from shardy_py.values import frozen
 
 _FFT = "stablehlo.fft"
 _SELECT_AND_SCATTER = "stablehlo.select_and_scatter"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.op_index import all_ops
@@ -13,6 +13,7 @@ from shardy_py.ir.types import TensorType
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.reshard_ops import RESHARDS
+from shardy_py.values import frozen
 
 
 @frozen

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import CONSTRAINT
 from shardy_py.ir.passes import PassContext
 from shardy_py.targets.jax.form.constrain_values import closed
 from shardy_py.targets.reshard_ops import RESHARDS
+from shardy_py.values import frozen
 
 
 @frozen

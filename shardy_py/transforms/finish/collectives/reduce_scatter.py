@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op
@@ -18,6 +18,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.transforms.finish.collectives.alignment import AxesPerDim
 from shardy_py.transforms.finish.collectives.rewriter import Rewriter
+from shardy_py.values import frozen
 
 
 def fuse_into_reduce_scatter(rewriter: Rewriter, op: Op) -> bool:

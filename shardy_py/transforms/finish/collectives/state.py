@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.sharding.axes import AxisRef, SubAxis, add_axis_or_merge, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.transforms.finish.collectives.alignment import AxesPerDim, align, align_with_each_other
+from shardy_py.values import define
 
 
 @define(eq=False)

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from attrs import define
-
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.axis_lists import is_prefix, is_strict_prefix, list_order_key, truncate_without_overlap
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.transforms.finish.reshards.projection import OpProjection
+from shardy_py.values import define
 
 _PRECEDENCE = {
     FactorKind.PASS_THROUGH: 3,

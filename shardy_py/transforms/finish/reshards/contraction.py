@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import define
-
 from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.transforms.finish.reshards.projection import OpProjection
+from shardy_py.values import define
 
 _LHS, _RHS, _RESULT = range(3)
 

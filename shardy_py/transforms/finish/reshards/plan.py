@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from attrs import field, frozen
+from attrs import field
 
 from shardy_py.sharding.axis_lists import axis_set_difference, sort_and_merge
 from shardy_py.sharding.manual_axes import common_mesh, resolve_mesh
@@ -21,6 +21,7 @@ from shardy_py.transforms.finish.reshards.contraction import shard_result_like_o
 from shardy_py.transforms.finish.reshards.projection import OpProjection
 from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
 from shardy_py.transforms.finish.reshards.result_axes import find_result_axes
+from shardy_py.values import frozen
 
 Shardings = tuple[TensorSharding | None, ...]
 

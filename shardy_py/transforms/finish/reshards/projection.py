@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.axis_lists import any_overlap, greatest_common_prefix
@@ -15,6 +15,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, FactorSharding, TensorFactorShardings, project, unproject
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 
 @define

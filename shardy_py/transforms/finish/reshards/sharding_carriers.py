@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attrs import define, field
+from attrs import field
 
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op, Program, Value
@@ -12,6 +12,7 @@ from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier, ShardableDa
 from shardy_py.ir.op_index import all_ops, inner_first, names_with_trait, ops_among, outermost
 from shardy_py.ir.shardings import complete
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
 
 NOWHERE = -1
 """The id of no value: what has it carries no sharding."""

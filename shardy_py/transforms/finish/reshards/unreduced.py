@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import define, evolve
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Value
@@ -20,6 +20,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder
+from shardy_py.values import define
 
 Shardings = Sequence[TensorSharding | None]
 
