@@ -1,31 +1,27 @@
 """HLO text to StableHLO through jaxlib's own parser, with the layouts of the entry.
 
-The parser runs in a process of its own; before that every shape in the text is checked by our strict parser, which
+The parser runs in another process; before that every shape in the text is checked by our strict parser, which
 knows the place of what XLA would abort on or let through.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from attrs import evolve
 
 from shardy_py.element_types import ELEMENT_TYPES
-from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
+from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.frontends.hlo import HloModule
+from shardy_py.frontends.hlo.parser_process import PARSER
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.frontends.sources import source_text
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.parse import read_shape
 from shardy_py.layout.shape import AnyShape
 
-_SECONDS = 600
-_WORKER = Path(__file__).with_name("worker.py")
 _STRING_OR_SHAPE = re.compile(
     r'"(?:[^"\\\n]++|\\.)*+"?|/\*.*?(?:\*/|\Z)|'
     rf"(?<![\w.%-])(?:{'|'.join(sorted(ELEMENT_TYPES, key=len, reverse=True))})\s*\[",
@@ -63,20 +59,7 @@ def _check_shapes(text: str, name: str) -> None:
 
 def _convert(text: str, name: str) -> dict[str, str]:
     """Return the StableHLO bytecode that the worker makes of a text."""
-    command = [sys.executable, str(_WORKER)]
-    try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        message = f"XLA's parser did not end within {_SECONDS} seconds"
-        raise ParseError(Diagnostic("parser-timeout", message, name)) from None
-    if b"ModuleNotFoundError" in done.stderr and done.returncode == 1:
-        message = "HLO input needs jaxlib, which cannot be imported"
-        raise UnsupportedError(Diagnostic("no-jaxlib", message, hint="pip install 'shardy_py[stablehlo]'"))
-    if done.returncode:
-        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if "Check failed" in line]
-        reason = f": {lines[0].partition('] ')[2] or lines[0]}" if lines else ""
-        raise ParseError(Diagnostic("parser-aborted", f"XLA's parser aborts on this text{reason}", name))
-    answer: dict[str, str] = json.loads(done.stdout)
+    answer = PARSER.convert(text, name)
     if "error" in answer:
         raise _refused(answer["error"], name)
     return answer

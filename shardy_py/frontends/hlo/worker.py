@@ -1,6 +1,7 @@
 """The process that runs XLA's HLO parser: some texts end it, so it runs apart from the caller.
 
-It reads HLO text from stdin and writes one line of JSON to stdout; only jaxlib is needed.
+It reads requests from stdin, each the number of bytes in a line and then HLO text, and answers each with one line of
+JSON on stdout; only jaxlib is needed. It ends with its input, or when it is idle for long.
 """
 
 from __future__ import annotations
@@ -8,27 +9,50 @@ from __future__ import annotations
 import base64
 import json
 import re
+import signal
 import sys
 
+IDLE_SECONDS = 60
 _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(\{.*?\})(?:, \w+=|\n|$)")
 
 
 def main() -> None:
-    """Convert the module on stdin."""
+    """Convert the modules on stdin."""
+    import jaxlib._hlo  # noqa: F401 (a missing jaxlib is said before the first request)
+
+    while True:
+        _set_alarm(IDLE_SECONDS)
+        head = sys.stdin.buffer.readline()
+        _set_alarm(0)
+        if not head:
+            return
+        print(json.dumps(_convert(sys.stdin.buffer.read(int(head)).decode())), flush=True)
+
+
+def _set_alarm(seconds: int) -> None:
+    """End this process after some seconds, where the system can do so; 0 takes that back."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+
+
+def _convert(text: str) -> dict[str, str]:
+    """Return the StableHLO bytecode of a module with its name, layouts and canonical text, or XLA's error."""
     import jaxlib._hlo as hlo
     from jaxlib import _jax
 
-    text = sys.stdin.buffer.read().decode()
     try:
         module = hlo.hlo_module_from_text(text)
         code = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
     except Exception as error:  # what the bindings raise has no common base
-        print(json.dumps({"error": str(error)}))
-        return
-    layout = _ENTRY_LAYOUT.search(module.to_string().split("\n", 1)[0])
-    answer = {"module": base64.b64encode(code).decode(), "layout": layout[1] if layout else "", "name": module.name}
-    answer["text"] = module.to_string()
-    print(json.dumps(answer))
+        return {"error": str(error)}
+    printed = module.to_string()
+    layout = _ENTRY_LAYOUT.search(printed.split("\n", 1)[0])
+    return {
+        "module": base64.b64encode(code).decode(),
+        "layout": layout[1] if layout else "",
+        "name": module.name,
+        "text": printed,
+    }
 
 
 if __name__ == "__main__":

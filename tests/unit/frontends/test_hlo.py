@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ pytest.importorskip("jaxlib", reason="HLO is read by XLA's parser in jaxlib")
 
 from shardy_py.errors import ParseError
 from shardy_py.frontends.hlo import import_hlo
+from shardy_py.frontends.hlo import parser_process as parsing
+from shardy_py.frontends.hlo.parser_process import PARSER, ParserProcess
 from shardy_py.ir.types import tensor
 
 TEXT = """\
@@ -85,3 +89,60 @@ def test_hlo_is_a_program_like_any_other(tmp_path):
     texts = {propagate(source, **arguments).text for source in (TEXT, TEXT.encode(), path, import_hlo(TEXT))}
     assert len(texts) == 1
     assert "sdy.sharding" in texts.pop()
+
+
+ABORTS = TEXT.replace("parameter(1)", "parameter(5)")
+
+
+@pytest.fixture
+def parser():
+    """A process of the parser that has read no text."""
+    process = ParserProcess()
+    yield process
+    process.close()
+
+
+def test_one_process_reads_all_texts(parser) -> None:
+    """What is said of a text is the same from a new process and from one that has read others; errors do not end it."""
+    first = parser.convert(TEXT, "-")
+    process = parser._process
+    assert "error" in parser.convert("HloModule", "-")
+    assert parser.convert(TEXT, "-") == first
+    assert parser._process is process
+
+
+def test_a_text_may_end_the_process(parser) -> None:
+    """A text that XLA aborts on is an error with XLA's reason, first and later, and the next text is read."""
+    for _ in range(2):
+        with pytest.raises(ParseError, match="aborts on this text: Check failed: param_no") as caught:
+            parser.convert(ABORTS, "m.hlo")
+        assert (caught.value.diagnostics[0].code, caught.value.diagnostics[0].location) == ("parser-aborted", "m.hlo")
+        assert parser.convert(TEXT, "-")["name"] == "m"
+
+
+def test_a_process_that_has_ended_is_replaced(parser) -> None:
+    """A process that ends between two texts, as an idle one does, is started anew."""
+    first = parser.convert(TEXT, "-")
+    parser._process.send_signal(signal.SIGTERM)
+    parser._process.wait()
+    assert parser.convert(TEXT, "-") == first
+
+
+def test_a_text_that_takes_too_long(parser, monkeypatch) -> None:
+    """The process is ended when the time is up, and the next text is read."""
+    monkeypatch.setattr(parsing, "SECONDS", 0)
+    with pytest.raises(ParseError, match="did not end within 0 seconds"):
+        parser.convert(TEXT, "-")
+    monkeypatch.undo()
+    assert parser.convert(TEXT, "-")["name"] == "m"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+def test_a_forked_process_has_a_parser_of_its_own() -> None:
+    """Both processes go on to read HLO after a fork."""
+    answer = PARSER.convert(TEXT, "-")
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if PARSER.convert(TEXT, "-") == answer else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert PARSER.convert(TEXT, "-") == answer
