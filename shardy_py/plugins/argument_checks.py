@@ -74,8 +74,9 @@ def check_callable(
     Raises:
         PluginError: it takes others, or it is a generator or a coroutine.
     """
-    if any(_plainly_takes(function, len(arguments) + more) for more in range(len(optional) + 1)):
-        return
+    for count in range(len(arguments), len(arguments) + len(optional) + 1):
+        if _plainly_takes(function, count):
+            return
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise refuse(code, f"{what} is a coroutine (async def)", op, hint="write def, it is called and not awaited")
     if inspect.isgeneratorfunction(function) and what == "the rule function":
@@ -95,6 +96,8 @@ def check_callable(
 
 def _plainly_takes(function: Any, count: int) -> bool:
     """Return whether something callable of an ordinary kind takes this number of arguments; faster than a signature."""
+    if type(function) is FunctionType and not function.__dict__:
+        return _code_takes(function, count)
     if hasattr(function, "__signature__"):
         return False
     if isinstance(function, partial) and not function.keywords:
@@ -105,6 +108,11 @@ def _plainly_takes(function: Any, count: int) -> bool:
         function, count = getattr(type(function), "__call__", None), count + 1  # noqa: B004 - its code is looked at
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         return False
+    return _code_takes(function, count)
+
+
+def _code_takes(function: FunctionType, count: int) -> bool:
+    """Return whether the code of a function takes this number of positional arguments."""
     code = function.__code__
     least = code.co_argcount - len(function.__defaults__ or ())
     return least <= count <= code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _NO_FUNCTION

@@ -28,11 +28,12 @@ def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozense
     Raises:
         PluginError: it is no list, or something in it is no trait.
     """
-    if isinstance(given, frozenset) and all(isinstance(item, Trait) for item in given):
+    if isinstance(given, frozenset) and not [item for item in given if not isinstance(item, Trait)]:
         return given
     if isinstance(given, Trait):
         raise refuse("invalid-trait", f"{argument} is the trait {given}, not a list of traits", op, hint=f"[{given}]")
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    # Lists first: the question about protocols takes longer than all others.
+    if not isinstance(given, list | tuple) and (isinstance(given, str) or not isinstance(given, Iterable)):
         hint = _trait_hint(given) if isinstance(given, str) else f"{argument}=[Elementwise]"
         raise refuse("invalid-trait", f"{argument} is {shown(given)}, not a list of traits", op, hint=hint)
     try:

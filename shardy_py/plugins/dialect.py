@@ -138,6 +138,7 @@ class Dialect:
             "initial": initial,
         }
         check_op_name(name)
+        kinds = {kind: marks for kind, marks in kinds.items() if not isinstance(marks, tuple) or marks}
         check_factor_marks({kind: marks for kind, marks in kinds.items() if kind != "initial"}, op=name)
         return self.add(
             OpDefinition(
