@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from attrs import evolve
 
 from shardy_py.api.stub_flows import is_unmarked_terminator
-from shardy_py.api.stub_rules import has_tensors_inside, stub_rules
+from shardy_py.api.stub_rules import Made, has_tensors_inside, stub_rules
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Value
@@ -95,10 +95,11 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
 def survey_rules(program: Program, semantics: OpSemantics) -> Coverage:
     """Look for ops without a rule in a program that no pass has changed; what they cost is not known yet."""
     total, uncovered = find_uncovered(program, semantics)
+    made: Made = {}
     return Coverage(
         ops=total,
-        missing=tuple(_missing(name, ops) for name, ops in uncovered.items()),
-        stubs=stub_rules(_stub_ops(program, uncovered, semantics)),
+        missing=tuple(_missing(name, ops, made) for name, ops in uncovered.items()),
+        stubs=stub_rules(_stub_ops(program, uncovered, semantics), made=made),
     )
 
 
@@ -210,7 +211,7 @@ def _has_dims(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.rank > 0
 
 
-def _missing(name: str, ops: list[Op]) -> MissingRule:
+def _missing(name: str, ops: list[Op], made: Made) -> MissingRule:
     first = ops[0]
     return MissingRule(
         name=name,
@@ -218,7 +219,7 @@ def _missing(name: str, ops: list[Op]) -> MissingRule:
         unsharded=0,
         example=signature(first),
         location=first.location,
-        stub=stub_rules(ops),
+        stub=stub_rules(ops, made=made),
     )
 
 

@@ -41,13 +41,22 @@ class _Factor:
         return all(dim is None for dim in self.result_dims)
 
 
-def stub_rules(ops: Iterable[Op]) -> str:
+Made = dict[tuple[str, int], str]
+"""The stub of each name, and for how many ops it was made."""
+
+
+def stub_rules(ops: Iterable[Op], *, made: Made | None = None) -> str:
     """Return the text of a plugin for some ops: guessed rules, data flow of ops with regions, traits of terminators.
 
     Dimensions of equal size are taken for the same factor, from left to right; factors that no result has, for
     reductions. A dimension without a partner propagates nothing. Rules are on one line where sizes are known, and one
     guess fits all ops of the name; otherwise a function tells the types apart.
+
+    Args:
+        ops: The ops.
+        made: Stubs that were made for ops of the same program, all of a name or a part of them; the new ones are added.
     """
+    made = {} if made is None else made
     by_dialect: dict[str, dict[str, list[Op]]] = {}
     for op in ops:
         by_dialect.setdefault(op.name.split(".", 1)[0], {}).setdefault(op.name, []).append(op)
@@ -55,7 +64,11 @@ def stub_rules(ops: Iterable[Op]) -> str:
     for namespace, members in by_dialect.items():
         dialect = _identifier(namespace)
         parts.append(f"\n{dialect} = sdy.Dialect({_quoted(namespace)})\n")
-        parts += (_stub(dialect, same) for same in members.values())
+        for name, same in members.items():
+            key = name, len(same)
+            if key not in made:
+                made[key] = _stub(dialect, same)
+            parts.append(made[key])
     return "".join(parts) + _FOOTER.format(dialects=", ".join(_identifier(name) for name in by_dialect))
 
 
@@ -94,10 +107,15 @@ def _line(dialect: str, ops: Sequence[Op]) -> str:
     if not all(_has_known_sizes(value) for op in ops for value in (*op.operands, *op.results)):
         return ""
     made = _rule_arguments(ops[0])
-    if not all(_fits(made, op) for op in ops):
+    if not all(_fits(made, op) for op in _one_per_types(ops)):
         return ""
     comment = f"# Guessed from the sizes of {_types(ops[0])}; check every factor."
     return f"\n{comment}\n{dialect}.op({_quoted(ops[0].name)}, rule={_written(made)})\n"
+
+
+def _one_per_types(ops: Iterable[Op]) -> Iterable[Op]:
+    """Return the last op of each list of types."""
+    return {(len(op.operands), *[value.type for value in (*op.operands, *op.results)]): op for op in ops}.values()
 
 
 def _rule_arguments(op: Op) -> tuple[str, str, str]:

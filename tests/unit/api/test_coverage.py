@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from shardy_py.api import stub_rules as stub_rules_module
 from shardy_py.api.coverage import Coverage, report_coverage, require_coverage, signature, survey_rules
 from shardy_py.api.stub_rules import stub_rules
 from shardy_py.errors import UnsupportedError
@@ -87,6 +89,21 @@ def test_stub_is_a_plugin(tmp_path: Path) -> None:
     known = Registry.of([*stub.shardy_register_dialects()])
     assert str(known.get_sharding_rule(matmul())) == "<([i, j], [j, k])->([i, k]) {i=8, j=16, k=4} reduction={j}>"
     assert 'toy.op("toy.matmul", rule="i j, j k -> i k", reduction="j")' in missing.stub
+
+
+def test_a_stub_is_guessed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stub of a name stands in its own plugin and in that of all names, and is guessed for both at once."""
+    guess = stub_rules_module._stub
+    guessed = []
+
+    def noted(dialect: str, ops: Sequence[Op]) -> str:
+        guessed.append(ops[0].name)
+        return guess(dialect, ops)
+
+    monkeypatch.setattr(stub_rules_module, "_stub", noted)
+    coverage = survey_rules(program(), registry())
+    assert guessed == ["toy.matmul"]
+    assert coverage.stubs == coverage.missing[0].stub
 
 
 def op_of(name: str, operands: list[tuple[int | None, ...]], results: list[tuple[int | None, ...]]) -> Op:
