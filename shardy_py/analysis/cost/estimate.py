@@ -62,7 +62,7 @@ def estimate(
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else Placement(machine, axes or {})
-    estimator = _Estimator(flattener, machine, rules, sizes, TransferPricer(sizes, registry, placement, rules), section)
+    estimator = _Estimator(main, flattener, machine, rules, sizes, TransferPricer(sizes, registry, placement, rules), section)
     estimator.run()
     estimator.pricer.check_meshes()
     memory = Liveness(estimator.fusion, sizes, estimator.traffic).measure(main, section)
@@ -80,6 +80,7 @@ _FOLDED = (Elementwise, Broadcast, PassThrough)
 class _Estimator:
     """Sum of the costs of kernels and transfers."""
 
+    main: Op
     flattener: Flattener
     machine: Machine | None
     profile: Profile
@@ -117,6 +118,8 @@ class _Estimator:
         self.fusion.add(self.section)
         for kernel in self.fusion:
             self._add(kernel)
+        end = self.main.regions[0].blocks[0].terminator or self.main
+        self._add_copies(end, 1.0, self.traffic.returned_bytes(self.section))
 
     def _work(self, node: Node, counter: WorkCounter, priced: list[Priced]) -> Work:
         op = node.op
@@ -162,7 +165,7 @@ class _Estimator:
     def _add(self, kernel: Kernel) -> None:
         root = kernel.root
         if root.carried:
-            self._add_copies(root)
+            self._add_copies(root.op, root.runs, self.traffic.carried_bytes(root))
         if root.sections or self.flattener.registry.has_trait(root.op, ConstantLike):
             return
         works = [self.fusion.works[id(node)] for node in kernel.nodes]
@@ -185,14 +188,12 @@ class _Estimator:
         known = self.ops.get(root.op.id)
         self.ops[root.op.id] = found if known is None else _sum(known, found)
 
-    def _add_copies(self, loop: Node) -> None:
-        """Add what copies of carried values cost, once for all runs of a loop."""
-        moved = self.traffic.carried_bytes(loop)
+    def _add_copies(self, op: Op, runs: float, moved: float) -> None:
+        """Add what copies of values cost, once for all runs of the op that they are made for."""
         if not moved:
             return
-        op = loop.op
         seconds = None if self.machine is None else moved / self.machine.memory_bandwidth
-        found = OpCost(op.id, op.name, "", loop.runs, 0.0, 0.0, moved, seconds, op.location)
+        found = OpCost(op.id, op.name, "", runs, 0.0, 0.0, moved, seconds, op.location)
         known = self.ops.get(op.id)
         self.ops[op.id] = found if known is None else _sum(known, found)
 

@@ -138,6 +138,20 @@ class Traffic:
             moved += sum(self._iteration_bytes(section, item) for section in node.sections)
         return moved
 
+    def returned_bytes(self, main: Section) -> float:
+        """Return the bytes of the copies of results that are arguments which nobody donates, or earlier results.
+
+        As in copy_insertion.cc::AddSpecialCaseCopies: each result has memory of its own.
+        """
+        if not self.profile.copies_carried:
+            return 0.0
+        moved, seen = 0.0, set()
+        for tensor in main.results:
+            if id(tensor) in seen or (tensor.maker is None and tensor.is_kept):
+                moved += 2 * self.stored_bytes(tensor)
+            seen.add(id(tensor))
+        return moved
+
     def _iteration_bytes(self, section: Section, item: Carried) -> float:
         here = [tensor for tensor in section.parameters if any(tensor is other for other in item.parameters)]
         made = [tensor for tensor in section.results if any(tensor is other for other in item.yielded)]

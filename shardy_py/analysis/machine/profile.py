@@ -26,7 +26,8 @@ class Profile:
         transposes_collectives: Whether a gather along another dimension than the first one, and an all-to-all, copy
             their operand and their result.
         transposes_operands: Whether the operands of products are copied where their batch dimensions do not come first.
-        copies_carried: Whether what loops carry is copied where its old value is still needed.
+        copies_carried: Whether what loops carry is copied where its old value is still needed, and arguments that are
+            results.
         fuses_tables: Whether a gather or a scatter that is fused counts as a read, and a write, of its whole table.
     """
 

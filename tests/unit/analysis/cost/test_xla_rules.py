@@ -156,3 +156,16 @@ def test_a_cheap_op_is_computed_in_each_kernel_where_nothing_stored_stands_betwe
     elements = 8 * 8
     others = {2: 3, 1: 2 + 2 * 8}[sums]
     assert cost.flops.value == elements * (sums + others)
+
+
+@pytest.mark.parametrize(
+    ("given", "copies"),
+    [("", 2), ("{tf.aliasing_output = 0 : i32}", 1)],
+)
+def test_an_argument_that_is_a_result_is_copied_unless_it_is_donated(given, copies):
+    """The same 256 bytes are read and written for each of two results, or for the second one only."""
+    cost = _cost(f"""
+func.func @main(%x: tensor<8x8xf32> {given}) -> (tensor<8x8xf32>, tensor<8x8xf32>) {{
+  return %x, %x : tensor<8x8xf32>, tensor<8x8xf32>
+}}""")
+    assert cost.memory_traffic_bytes.value == copies * 2 * 256
