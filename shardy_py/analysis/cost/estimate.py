@@ -62,7 +62,9 @@ def estimate(
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else Placement(machine, axes or {})
-    estimator = _Estimator(main, flattener, machine, rules, sizes, TransferPricer(sizes, registry, placement, rules), section)
+    estimator = _Estimator(
+        main, flattener, machine, rules, sizes, TransferPricer(sizes, registry, placement, rules), section
+    )
     estimator.run()
     estimator.pricer.check_meshes()
     memory = Liveness(estimator.fusion, sizes, estimator.traffic).measure(main, section)

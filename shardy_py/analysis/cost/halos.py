@@ -1,6 +1,7 @@
 """Halos: the elements at the bounds of shards that windows read from the neighbours.
 
-As in XLA's spmd_partitioner_util.cc::ExchangeHalo.
+As in XLA's spmd_partitioner_util.cc::ExchangeHalo, and ::ExchangeHaloCompact for neighbours that are far away: a device
+sends each part of its shard to those that read it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from shardy_py.values import frozen
 
 @frozen
 class Halo:
-    """Elements that each device gets from its neighbours on one side along one dimension.
+    """Elements that each device gets from the one at a certain distance along one dimension.
 
     Args:
         operand: The number of the operand.
@@ -49,21 +50,22 @@ def halos_of(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator
         if count == 1 or out_part[window.result_dim] == out[window.result_dim]:
             continue
         row = sizes.bytes(operand) // max(1, prod(part)) * prod(part) // max(1, part[window.operand_dim])
-        sides = _sides(window, shape[window.operand_dim], part[window.operand_dim], out_part[window.result_dim], count)
-        for elements in sides:
-            if elements:
-                yield Halo(window.operand, elements * row, axes, mesh)
+        amounts = _exchanged(
+            window, shape[window.operand_dim], part[window.operand_dim], out_part[window.result_dim], count
+        )
+        for elements in amounts:
+            yield Halo(window.operand, elements * row, axes, mesh)
 
 
-def _sides(window: Window, size: int, part: int, out_part: int, count: int) -> tuple[int, int]:
-    """Return the most elements that a shard reads before and behind its own."""
-    before = behind = 0
+def _exchanged(window: Window, size: int, part: int, out_part: int, count: int) -> Iterator[int]:
+    """Yield the most elements that a shard reads of another one, for each distance between the two."""
+    found: dict[int, int] = {}
     for shard in range(count):
         first = shard * out_part * window.stride - window.low
         last = ((shard + 1) * out_part - 1) * window.stride - window.low + window.size - 1
         low = max(0, -(-first // window.dilation))
         high = min(size - 1, last // window.dilation)
-        if low <= high:
-            before = max(before, shard * part - low)
-            behind = max(behind, high - ((shard + 1) * part - 1))
-    return max(0, before), max(0, behind)
+        for other in range(low // part, high // part + 1) if low <= high else ():
+            elements = min(high + 1, (other + 1) * part) - max(low, other * part)
+            found[other - shard] = max(found.get(other - shard, 0), elements)
+    yield from (found[distance] for distance in sorted(found) if distance)

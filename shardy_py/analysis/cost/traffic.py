@@ -76,7 +76,23 @@ class Traffic:
         halo = self.halos.get(id(node), 0)
         # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
         joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
-        return 2 * self.copied_bytes(node) + 4 * converted + joined + self._cut_bytes(node)
+        copied = self._exchanged_bytes(node) if node.op.name == _ALL_TO_ALL else 2 * self.copied_bytes(node)
+        return copied + 4 * converted + joined + self._cut_bytes(node)
+
+    def _exchanged_bytes(self, node: Node) -> float:
+        """Return the bytes that slices before an all-to-all, and a concatenation behind it, read and write.
+
+        There is a slice for each device of a group, and each reads the whole operand, or what a kernel makes it of.
+        """
+        if not self.profile.transposes_collectives:
+            return 0.0
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        devices = max((size // part for part, size in zip(before, after, strict=True) if part), default=1)
+        given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
+        maker = node.inputs[0].maker
+        is_made = self._is_made_for(node) and maker is not None and len(maker.inputs) == 1
+        sliced = (devices - 1) * given if is_made else (devices + 1) * given
+        return sliced + (0 if self._is_taken_by_kernels(node) else 2 * made)
 
     def _cut_bytes(self, node: Node) -> float:
         """Return the bytes of the copy of a gathered tensor without the padding of its uneven shards.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from math import prod
 
@@ -17,7 +17,8 @@ from shardy_py.analysis.cost.values import Transfer
 from shardy_py.analysis.machine.placement import LinkPart, Placement
 from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.ir.costs import OwnCollective
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.interfaces import Contraction
 from shardy_py.ir.op_names import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, RESHARD
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import Registry
@@ -180,6 +181,8 @@ class TransferPricer:
         key: tuple[object, ...] = (op.name, kind, op.operands[0].type, before, after, attribute)
         if kind == "all_reduce" and op.name == ALL_REDUCE and self.profile.follows_results:
             key = (*key, *self._axes_by_dimension(op))
+        if self.profile.widens_bfloat16:
+            key = (*key, self._is_widened(kind, op))
         found = self._memo.get(key)
         if found is None:
             group = self._sdy_group(op, before, after)
@@ -216,13 +219,21 @@ class TransferPricer:
     def _priced(self, kind: str, group: Group, op: Op) -> tuple[int, float | None]:
         """Return the bytes that one device sends, and the time."""
         before, after = self.sizes.total(op.operands), self.sizes.total(op.results)
-        if self.profile.widens_bfloat16 and kind == "all_reduce" and _is_bfloat16(op):
+        if self.profile.widens_bfloat16 and self._is_widened(kind, op):
             before, after = 2 * before, 2 * after
         n = group.devices
         if n == 1 or kind not in _PRICES:
             return 0, 0.0 if self.placement is not None else None
         sent, seconds = _PRICES[kind](n, before, after, group.parts or ())
         return sent, seconds if group.parts is not None else None
+
+    def _is_widened(self, kind: str, op: Op) -> bool:
+        """Return whether ``f32`` is sent for ``bf16``: in sums, and to products that are computed in ``f32``."""
+        if not _is_bfloat16(op.operands):
+            return False
+        users = [user for value in op.results for user in value.users]
+        widening = (self.registry.has_trait(user, Contraction) and _is_bfloat16(user.results) for user in users)
+        return kind == "all_reduce" or (bool(users) and all(widening))
 
     def _sdy_group(self, op: Op, before: TensorSharding | None, after: TensorSharding | None) -> Group:
         meshes = [self.sizes.mesh(sharding) for sharding in (after, before) if sharding is not None]
@@ -244,8 +255,8 @@ class TransferPricer:
         return Group("", len(own.group), tuple(_parts_of_group(own.group, self.placement)))
 
 
-def _is_bfloat16(op: Op) -> bool:
-    return any(isinstance(value.type, TensorType) and value.type.element_type == "bf16" for value in op.operands)
+def _is_bfloat16(values: Iterable[Value]) -> bool:
+    return any(isinstance(value.type, TensorType) and value.type.element_type == "bf16" for value in values)
 
 
 def _axes_of(op: Op, before: TensorSharding | None, after: TensorSharding | None, mesh: Mesh) -> Iterator[AxisRef]:

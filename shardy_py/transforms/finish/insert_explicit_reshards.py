@@ -229,6 +229,8 @@ class _Run:
             gather_around(self._resharder, op)
 
     def _mode(self, op: Op, traits: Collection[Trait], results: Shardings, operands: Shardings) -> Mode:
+        if self._full_mode is Mode.PARTITIONER and Concatenation in traits:
+            return Mode.JOINED
         if self._full:
             return Mode.RESHAPE if Reshape in traits else self._full_mode
         # What is said about contractions is about two operands; more of them, a bias say, are left to the partitioner.

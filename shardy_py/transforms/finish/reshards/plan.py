@@ -20,7 +20,7 @@ from shardy_py.transforms.finish.reshards.common_axes import find_common_axes
 from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
 from shardy_py.transforms.finish.reshards.projection import OpProjection
 from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
-from shardy_py.transforms.finish.reshards.result_axes import find_result_axes
+from shardy_py.transforms.finish.reshards.result_axes import find_result_axes, move_to_other_dimension
 from shardy_py.values import frozen
 
 Shardings = tuple[TensorSharding | None, ...]
@@ -31,7 +31,8 @@ class Mode(Enum):
 
     ``FULL`` whatever the op needs, ``RESHAPE`` the same for an op that keeps the row-major order of its elements,
     ``MINIMAL`` nothing, ``CONTRACTION`` the result of a contraction where that is cheaper than resharding an operand.
-    ``PARTITIONER`` is ``FULL`` with the choices of XLA's partitioner, for estimates of what it will do.
+    ``PARTITIONER`` is ``FULL`` with the choices of XLA's partitioner, for estimates of what it will do, and ``JOINED``
+    the same for a concatenation.
     """
 
     FULL = "full"
@@ -39,11 +40,12 @@ class Mode(Enum):
     MINIMAL = "minimal"
     CONTRACTION = "contraction"
     PARTITIONER = "partitioner"
+    JOINED = "joined"
 
     @property
     def is_full(self) -> bool:
         """True if the op ends up with compatible shardings."""
-        return self in (Mode.FULL, Mode.RESHAPE, Mode.PARTITIONER)
+        return self in (Mode.FULL, Mode.RESHAPE, Mode.PARTITIONER, Mode.JOINED)
 
 
 @frozen(cache_hash=True)
@@ -138,10 +140,12 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
         own = situation.own_operands + situation.results
         moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
     else:
-        if situation.mode is Mode.PARTITIONER:
+        if situation.mode in (Mode.PARTITIONER, Mode.JOINED):
             is_open = not any(situation.results)
             sizes = situation.operand_sizes + situation.result_sizes
             axes = find_result_axes(projection, len(situation.operands), is_result_open=is_open, sizes=sizes)
+            if situation.mode is Mode.JOINED:
+                move_to_other_dimension(projection, axes)
         else:
             axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)
         for factor, common in enumerate(axes):

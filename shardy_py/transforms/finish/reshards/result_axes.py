@@ -1,6 +1,7 @@
 """The axes along which XLA's SPMD partitioner computes an op: those of its result.
 
-As in XLA's dot_handler.cc::PartitionDot and spmd_partitioner.cc::HandleReduce, HandleElementwise, HandleTranspose.
+As in XLA's dot_handler.cc::PartitionDot, gather_scatter_handler.cc::PartitionGather and
+spmd_partitioner.cc::HandleReduce, HandleElementwise, HandleTranspose, HandleConcatenate.
 """
 
 from __future__ import annotations
@@ -33,12 +34,54 @@ def find_result_axes(
     compatible = compatible_axes(projection)
     if compatible:
         return compatible
+    found = _choose_axes(projection, operands, is_result_open=is_result_open, sizes=sizes)
+    looked_up = _looked_up(projection, operands, found)
+    if not looked_up or not all(sizes) or len(sizes) <= operands:
+        return found
+    whole = _choose_axes(projection, operands, is_result_open=is_result_open, sizes=sizes, gathered=looked_up)
+    return whole if _is_smaller(projection, operands, sizes, whole, found) else found
+
+
+def _looked_up(projection: OpProjection, operands: int, axes: Sequence[Axes]) -> list[int]:
+    """Return the sharded factors of a table that are looked up: those that no other operand has."""
+    rule = projection.rule
+    tables = [number for number in non_scalar_tensors(rule) if number < operands]
+    if tables[:1] != [0] or len(tables) != 2:
+        return []
+    others = {factor for dim in rule.operand_mappings[tables[1]] for factor in dim}
+    return [factor for factor in rule.reduction_factors if axes[factor] and factor not in others]
+
+
+def _is_smaller(
+    projection: OpProjection, operands: int, sizes: Sequence[int], whole: Sequence[Axes], summed: Sequence[Axes]
+) -> bool:
+    """Return whether a whole table and what is found there take less memory than sums of results, with their indices.
+
+    As in gather_scatter_handler.cc::GatherPartitionMethodsOrderedByCost; the results and indices are there twice, since
+    they are masked.
+    """
+
+    def memory(axes: Sequence[Axes], tensors: Sequence[int]) -> float:
+        return sum(sizes[number] / _parts(projection, number, axes) for number in tensors)
+
+    return memory(whole, (0, operands)) < 2 * memory(summed, range(1, operands + 1))
+
+
+def _choose_axes(
+    projection: OpProjection,
+    operands: int,
+    *,
+    is_result_open: bool,
+    sizes: Sequence[int],
+    gathered: Sequence[int] = (),
+) -> list[Axes]:
+    """Return the axes of every factor, some of the reduced ones without any."""
     rule = projection.rule
     axes: list[Axes] = [()] * rule.num_factors
     used: Axes = ()
     reduced = [factor for factor in range(rule.num_factors) if rule.kind(factor) is FactorKind.REDUCTION]
     inputs, results = range(operands), range(operands, len(projection.tensors))
-    for factor in reduced:
+    for factor in (one for one in reduced if one not in gathered):
         axes[factor] = truncate_without_overlap(_common_prefix(projection, inputs, factor), used)
         used += axes[factor]
     sharded = [number for number in non_scalar_tensors(rule) if number < operands]
@@ -52,12 +95,38 @@ def find_result_axes(
             wanted = _common_prefix(projection, inputs, factor)
         axes[factor] = truncate_without_overlap(wanted, used)
         used += axes[factor]
-    if len(sharded) == 2 and sizes and all(sizes) and not (rule.need_replication_factors or rule.permutation_factors):
+    if (
+        len(sharded) == 2
+        and not gathered
+        and sizes
+        and all(sizes)
+        and not (rule.need_replication_factors or rule.permutation_factors)
+    ):
         for factor in reduced:
             if not axes[factor]:
                 axes[factor] = _summed_axes(projection, sharded, factor, axes, sizes)
         _divide_otherwise(projection, leading, axes)
     return axes
+
+
+def move_to_other_dimension(projection: OpProjection, axes: list[Axes]) -> None:
+    """Put the axes of the dimension that a concatenation joins on the first dimension that they divide, in place.
+
+    Its operands and its result go there and back by all-to-alls, as XLA's partitioner sends them.
+    """
+    rule, mesh = projection.rule, projection.mesh
+    result = len(projection.tensors) - 1
+    for joined in rule.need_replication_factors:
+        freed = truncate_without_overlap(projection.axes(result, joined) or (), sum(axes, ()))
+        if not freed:
+            continue
+        others = (dim[0] for dim in rule.mappings[result] if len(dim) == 1 and dim[0] != joined)
+        parts = axes_size(freed, mesh)
+        chosen = next(
+            (one for one in others if rule.factor_sizes[one] % (axes_size(axes[one], mesh) * parts) == 0), None
+        )
+        if chosen is not None:
+            axes[chosen] = (*axes[chosen], *freed)
 
 
 def _divide_otherwise(projection: OpProjection, results: Sequence[int], axes: list[Axes]) -> None:

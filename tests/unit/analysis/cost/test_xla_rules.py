@@ -169,3 +169,67 @@ func.func @main(%x: tensor<8x8xf32> {given}) -> (tensor<8x8xf32>, tensor<8x8xf32
   return %x, %x : tensor<8x8xf32>, tensor<8x8xf32>
 }}""")
     assert cost.memory_traffic_bytes.value == copies * 2 * 256
+
+
+def _sent(cost):
+    return [(item.kind, item.bytes) for item in cost.transfers if item.bytes]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sent"),
+    [
+        (4096, [("all_gather", 3 * 1024 * 32 * 4)]),
+        (8192, [("all_gather", 3 * 1024 * 4), ("all_reduce", 6 * 4096 * 32)]),
+    ],
+)
+def test_a_small_table_is_gathered_and_a_large_one_looked_up_in_parts(rows, sent):
+    """What XLA does with a table split along the axis of the indices depends on what takes more memory."""
+    cost = _cost(f"""
+func.func @main(%t: tensor<{rows}x64xf32> {_on("x", "y")}, %i: tensor<4096x1xi32> {_on("x", "")})
+    -> (tensor<4096x64xf32> {_on("x", "y")}) {{
+  %0 = "stablehlo.gather"(%t, %i) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+      collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 64>}}>
+      : (tensor<{rows}x64xf32>, tensor<4096x1xi32>) -> tensor<4096x64xf32>
+  return %0 : tensor<4096x64xf32>
+}}""")
+    assert _sent(cost) == sent
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "sent"),
+    [
+        ((8, 6, 16), ("", "", "y"), [("all_to_all", 768), ("all_to_all", 768), ("all_to_all", 1536)]),
+        ((8, 6, 16), ("x", "", "y"), [("all_to_all", 192), ("all_to_all", 192), ("all_to_all", 384)]),
+        ((3, 5, 16), ("", "", "y"), [("all_gather", 480), ("all_gather", 480)]),
+    ],
+)
+def test_tensors_joined_along_a_sharded_dimension_are_split_along_another_one(shape, axes, sent):
+    """The first dimension that the axes divide gets them: parts go there and back; else the tensors are gathered."""
+    given, joined = (f"tensor<{shape[0]}x{shape[1]}x{size}xf32>" for size in (shape[2], 2 * shape[2]))
+    cost = _cost(f"""
+func.func @main(%x: {given} {_on(*axes)}, %y: {given} {_on(*axes)}) -> ({joined} {_on(*axes)}) {{
+  %0 = stablehlo.concatenate %x, %y, dim = 2 : ({given}, {given}) -> {joined}
+  return %0 : {joined}
+}}""")
+    assert _sent(cost) == sent
+
+
+def test_a_slice_that_ends_far_away_sends_each_part_to_those_that_read_it():
+    """The last quarter of 32 columns goes to three other devices, two columns to each."""
+    cost = _cost(f"""
+func.func @main(%x: tensor<8x32xf32> {_on("", "x")}) -> (tensor<8x8xf32> {_on("", "x")}) {{
+  %0 = stablehlo.slice %x [0:8, 24:32] : (tensor<8x32xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}}""")
+    assert _sent(cost) == [("collective_permute", 8 * 2 * 4)] * 3
+
+
+def test_operands_of_bf16_are_gathered_in_f32_for_products_that_give_bf16():
+    """Three shards of 2 x 8 elements come in, of four bytes each."""
+    cost = _cost(f"""
+func.func @main(%x: tensor<8x8xbf16> {_on("x", "")}, %y: tensor<8x4xbf16> {_on("", "x")})
+    -> (tensor<8x4xbf16> {_on("", "x")}) {{
+  %0 = stablehlo.dot %x, %y : (tensor<8x8xbf16>, tensor<8x4xbf16>) -> tensor<8x4xbf16>
+  return %0 : tensor<8x4xbf16>
+}}""")
+    assert _sent(cost) == [("all_gather", 3 * 2 * 8 * 4)]
