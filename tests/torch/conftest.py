@@ -19,4 +19,6 @@ def pytest_report_header() -> str | None:
 def _seeded() -> None:
     import torch
 
+    # Workers share the cores already; threads that wait for each other take longer than the work.
+    torch.set_num_threads(1)
     torch.manual_seed(0)

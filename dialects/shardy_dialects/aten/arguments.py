@@ -11,6 +11,7 @@ from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 REPLICATED = FactorKind.NEED_REPLICATION
+_GATHERED = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
 
 def operand_names(op: Op) -> Sequence[str]:
@@ -81,6 +82,9 @@ class Factors:
     ) -> Factors:
         """Add a factor.
 
+        Where a dimension of size 1 is made of others, or others of it, the tensors share no factor: a factor of size 1
+        says nothing, and the others must be whole.
+
         Args:
             size: Its size.
             operands: Operand number to dimension.
@@ -88,6 +92,12 @@ class Factors:
             kind: Its kind.
             combiner: How partial results combine, for a reduction.
         """
+        if size == 1 and kind in _GATHERED and self._largest(operands, results) > 1:
+            for number, dim in operands.items():
+                self.add(operand_shape(self.op, number)[dim], {number: dim}, {}, kind=REPLICATED)
+            for number, dim in results.items():
+                self.add(result_shape(self.op, number)[dim], {}, {number: dim}, kind=REPLICATED)
+            return self
         ins = [operands.get(number) for number in range(len(self.op.operands))]
         outs = [results.get(number) for number in range(len(self.op.results))]
         if kind is FactorKind.REDUCTION:
@@ -95,6 +105,13 @@ class Factors:
         else:
             self.builder.add_factor(ins, outs, size, kind=kind)
         return self
+
+    def _largest(self, operands: dict[int, int], results: dict[int, int]) -> int:
+        return max(
+            *(operand_shape(self.op, number)[dim] for number, dim in operands.items()),
+            *(result_shape(self.op, number)[dim] for number, dim in results.items()),
+            1,
+        )
 
     def build(self) -> Any:
         """Return the rule."""

@@ -148,7 +148,7 @@ def _convolution_backward(op: Op) -> Any:
     if groups > 1:
         factors.add(groups, {0: 1, 1: 1, 2: 0}, outs | ({of[0]: 1} if 0 in of else {}))
     else:
-        kind = REPLICATED if 0 in of else FactorKind.PASS_THROUGH
+        kind = FactorKind.PASS_THROUGH if 0 not in of else REPLICATED if outs else _REDUCED
         factors.add(grad[1], {0: 1, 2: 0}, outs, kind=kind)
         ins = {of[0]: 1} if 0 in of else {}
         ins |= {of[1]: 1} if 1 in of else {}
@@ -161,9 +161,14 @@ def _convolution_backward(op: Op) -> Any:
 
 
 def _attention(op: Op) -> Any:
-    """Return the rule of attention: batch and heads are free, and rows of queries unless the mask is causal."""
+    """Return the rule of attention: batch and heads are free, and rows of queries unless the mask is causal.
+
+    Where operands broadcast against each other, or elements are dropped at random, there is none.
+    """
     query, key, value = (operand_shape(op, number) for number in range(3))
     out, rank = result_shape(op), len(query)
+    if not len(query) == len(key) == len(value) or attribute(op, "dropout_p", 0.0):
+        return None
     mask = operand_number(op, "attn_mask")
     if mask is None:
         mask = operand_number(op, "attn_bias")
@@ -190,7 +195,9 @@ def _attention(op: Op) -> Any:
     factors.add(query[row], {0: row, **in_mask(row, query[row])}, outs, kind=kind)
     factors.add(key[row], {1: row, 2: row, **in_mask(rank - 1, key[row])}, {}, kind=REPLICATED)
     factors.add(query[-1], {0: rank - 1, 1: rank - 1}, {}, kind=REPLICATED)
-    return factors.add(value[-1], {2: rank - 1}, {0: len(out) - 1}).build()
+    # The fused operator takes heads of one size only.
+    kind = REPLICATED if "flash" in op.name else FactorKind.PASS_THROUGH
+    return factors.add(value[-1], {2: rank - 1}, {0: len(out) - 1}, kind=kind).build()
 
 
 def _attention_backward(op: Op) -> Any:

@@ -9,17 +9,17 @@ from shardy_py import rules
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import ConstantLike, Dialect, Pure
 
-_CONSTANTS = (
+CONSTANTS = (
     *("full.default", "zeros.default", "ones.default", "empty.memory_format", "arange.default", "arange.start"),
     *("arange.start_step", "linspace.default", "eye.default", "eye.m", "scalar_tensor.default", "tril_indices.default"),
     *("empty_strided.default", "empty_permuted.default", "triu_indices.default", "hann_window.default"),
 )
 RANDOM = ("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float")
-_LIKE = (
+LIKE = (
     *("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default", "rand_like.default"),
     *("randn_like.default", "randint_like.default", "bernoulli.default"),
 )
-_NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.default", "new_empty_strided.default")
+NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.default", "new_empty_strided.default")
 
 
 def _new(op: Op) -> Any:
@@ -34,12 +34,12 @@ def _new(op: Op) -> Any:
 
 def register(aten: Dialect) -> None:
     """Define the ops."""
-    for name in _CONSTANTS:
+    for name in CONSTANTS:
         aten.op(f"aten.{name}", traits=[ConstantLike, Pure])
     for name in RANDOM:
         aten.op(f"aten.{name}", rule=rules.generate)
-    for name in _LIKE:
+    for name in LIKE:
         traits = [] if "rand" in name or "bernoulli" in name else [Pure]
         aten.op(f"aten.{name}", traits=traits, rule=rules.broadcast)
-    for name in _NEW:
+    for name in NEW:
         aten.op(f"aten.{name}", traits=[Pure], rule=_new)

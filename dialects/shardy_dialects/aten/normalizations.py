@@ -55,7 +55,8 @@ def _channels(op: Op) -> Any:
     """Return the rule of a batch normalization: channels are free; where it uses the batch, that is whole."""
     names, shape = operand_names(op), operand_shape(op, 0)
     channel = 1 if len(shape) > 1 else 0
-    trains = attribute(op, "training", attribute(op, "train", "no_training" not in op.name))
+    keeps = "no_training" in op.name or "no_update" in op.name
+    trains = attribute(op, "training", attribute(op, "train", not keeps))
     factors = Factors(op)
     for dim, size in enumerate(shape):
         if dim == channel:

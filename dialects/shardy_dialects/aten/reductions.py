@@ -34,7 +34,7 @@ _ROWS = (
     *("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default", "_safe_softmax.default"),
     *("cumsum.default", "cumprod.default", "cummax.default", "cummin.default", "logcumsumexp.default"),
     *("_softmax_backward_data.default", "_log_softmax_backward_data.default", "sort.default", "argsort.default"),
-    *("sort.stable", "argsort.stable", "renorm.default", "glu.default"),
+    *("sort.stable", "argsort.stable", "glu.default"),
 )
 _TOP = ("topk.default",)
 
@@ -53,6 +53,13 @@ def _row(op: Op) -> Any:
     """Return the rule of ops that need one dimension whole, whose size may change."""
     shape = operand_shape(op, 0)
     return rules.along(op, normal(attribute(op, "dim", -1), len(shape))) if shape else rules.elementwise(op)
+
+
+def _renorm(op: Op) -> Any:
+    """Return the rule of scaling each slice along a dimension by its norm: all other dimensions are whole."""
+    rank = len(operand_shape(op, 0))
+    free = normal(attribute(op, "dim"), rank)
+    return rules.along(op, [dim for dim in range(rank) if dim != free])
 
 
 def _mean_squares(op: Op) -> Any:
@@ -124,6 +131,7 @@ def register(aten: Dialect) -> None:
             aten.op(f"aten.{name}", traits=[Pure], rule=_reduction(combiner))
     for name in (*_ROWS, *_TOP):
         aten.op(f"aten.{name}", traits=[Pure], rule=_row)
+    aten.op("aten.renorm.default", traits=[Pure], rule=_renorm)
     for name in (
         "mse_loss",
         "l1_loss",

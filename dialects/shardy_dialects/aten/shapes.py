@@ -32,7 +32,7 @@ _EQUAL = (
     *("__xor__.Tensor", "__lshift__.Tensor", "__rshift__.Tensor", "__and__.Scalar", "__or__.Scalar"),
     *("__xor__.Scalar", "__lshift__.Scalar", "__rshift__.Scalar", "float_power.Tensor_Scalar", "copy.default"),
     *("floor_divide.default", "floor_divide.Scalar", "rsub.Scalar", "rsub.Tensor", "where.self", "where.ScalarOther"),
-    *("where.ScalarSelf", "where.Scalar", "masked_fill.Scalar", "masked_fill.Tensor", "bernoulli.p", "prelu.default"),
+    *("where.ScalarSelf", "where.Scalar", "masked_fill.Scalar", "masked_fill.Tensor", "bernoulli.p"),
 )
 """Ops whose tensors have one shape, or broadcast to it, and that PyTorch does not tag as pointwise everywhere."""
 
@@ -57,7 +57,11 @@ def _transpose(op: Op) -> Any:
 
 def _t(op: Op) -> Any:
     rank = len(operand_shape(op, 0))
-    return rules.transpose(op, _swapped(rank, 0, 1) if rank == 2 else range(rank))
+    return rules.transpose(op, range(rank)[::-1])
+
+
+def _last_two_swapped(op: Op) -> Any:
+    return rules.transpose(op, _swapped(len(operand_shape(op, 0)), -2, -1))
 
 
 def _swapped(rank: int, first: int, second: int) -> list[int]:
@@ -172,11 +176,42 @@ def _stack(op: Op) -> Any:
 
 
 def _pad(op: Op) -> Any:
+    """Return the rule of a padding; a dimension that is cut at one end and padded at the other moves, too."""
     shape, out = operand_shape(op, 0), result_shape(op)
+    widths = tuple(attribute(op, "pad", attribute(op, "padding", ())))
     factors = Factors(op)
     for dim, (size, new) in enumerate(zip(shape, out, strict=True)):
-        kind = FactorKind.PASS_THROUGH if size == new else FactorKind.PERMUTATION
+        place = 2 * (len(shape) - 1 - dim)
+        is_kept = not any(widths[place : place + 2])
+        kind = FactorKind.PASS_THROUGH if is_kept else FactorKind.PERMUTATION
         factors.add(min(size, new), {0: dim}, {0: dim}, kind=kind)
+    return factors.build()
+
+
+def _diff(op: Op) -> Any:
+    """Return the rule of differences along a dimension, before which tensors may be joined."""
+    shape, out = operand_shape(op, 0), result_shape(op)
+    along = normal(attribute(op, "dim", -1), len(shape))
+    factors, several = Factors(op), len(op.operands) > 1
+    for dim, size in enumerate(shape):
+        ins = dict.fromkeys(range(len(op.operands)), dim)
+        if dim != along:
+            factors.add(size, ins, {0: dim})
+        elif several:
+            for number in ins:
+                factors.add(operand_shape(op, number)[dim], {number: dim}, {}, kind=REPLICATED)
+            factors.add(out[dim], {}, {0: dim}, kind=REPLICATED)
+        else:
+            factors.add(min(size, out[dim]), {0: dim}, {0: dim}, kind=FactorKind.PERMUTATION)
+    return factors.build()
+
+
+def _channel_slopes(op: Op) -> Any:
+    """Return the rule of a rectifier whose slopes go along dimension 1, or that has one slope."""
+    slopes = operand_shape(op, 1)
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, 0)):
+        factors.add(size, {0: dim} | ({1: 0} if dim == 1 and slopes == (size,) else {}), {0: dim})
     return factors.build()
 
 
@@ -210,7 +245,15 @@ def _pixels(op: Op) -> Any:
 
 
 def _repeat_interleave(op: Op) -> Any:
-    return _resizes(op) if attribute(op, "dim") is not None else None
+    """Return the rule of repeating each element along a dimension: its copies stay together."""
+    if attribute(op, "dim") is None:
+        return None
+    shape = operand_shape(op, 0)
+    longer = normal(attribute(op, "dim"), len(shape))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        factors.add(size, {0: dim}, {0: dim})
+    return factors.add(attribute(op, "repeats"), {}, {0: longer}, kind=REPLICATED).build()
 
 
 def _to_complex(op: Op) -> Any:
@@ -233,14 +276,15 @@ def register(aten: Dialect) -> None:
         rules.broadcast: _EQUAL,
         _permute: ("permute.default", "permute_copy.default"),
         _transpose: ("transpose.int", "transpose_copy.int", "swapaxes.default", "swapdims.default"),
-        _t: ("t.default", "t_copy.default", "numpy_T.default", "mT.default"),
+        _t: ("t.default", "t_copy.default", "numpy_T.default"),
+        _last_two_swapped: ("mT.default", "mH.default", "adjoint.default"),
         _movedim: ("movedim.int", "movedim.intlist"),
         _expand: ("expand.default", "expand_copy.default", "broadcast_to.default"),
         _moves_along("dims"): ("flip.default", "roll.default"),
         _slice_like: (
             *("slice.Tensor", "slice_copy.Tensor", "narrow.default", "narrow_copy.default", "split.Tensor"),
             *("split_with_sizes.default", "split_with_sizes_copy.default", "chunk.default", "split_copy.Tensor"),
-            *("tensor_split.sections", "constant_pad_nd.default", "diff.default"),
+            "tensor_split.sections",
         ),
         _select: ("select.int", "select_copy.int", "unbind.int", "unbind_copy.int"),
         _put_back: (
@@ -254,7 +298,10 @@ def register(aten: Dialect) -> None:
         _pad: (
             *("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default"),
             *("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default", "pad.default"),
+            "constant_pad_nd.default",
         ),
+        _diff: ("diff.default",),
+        _channel_slopes: ("prelu.default", "_prelu_kernel.default"),
         _last_two: ("tril.default", "triu.default"),
         _resizes: ("repeat.default", "tile.default"),
         _pixels: ("pixel_shuffle.default", "pixel_unshuffle.default"),

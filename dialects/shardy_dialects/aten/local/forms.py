@@ -51,7 +51,8 @@ def _convolution(op: Op, shard: Shard) -> Sequence[Value]:
     groups, weight = attribute(op, "groups", 1), operand_number(op, "weight")
     if groups == 1 or weight is None:
         return shard.copy()
-    return shard.copy(groups=groups // shard.parts(shard.operand_shardings[weight], 0))
+    # What does not divide is padded, and so are groups.
+    return shard.copy(groups=-(-groups // shard.parts(shard.operand_shardings[weight], 0)))
 
 
 def _embedding(op: Op, shard: Shard) -> Sequence[Value]:

@@ -1,0 +1,129 @@
+"""Rules of operators against arithmetic: one op for each call, and its function on shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from attrs import evolve
+from torch.utils import _pytree as pytree
+
+from shardy_dialects.aten.shapes import RESHAPES
+from shardy_py.frontends.torch.calls import Call, schema_arguments
+from shardy_py.frontends.torch.types import tensor_type
+from shardy_py.ir.builder import Builder
+from shardy_py.ir.graph import Op
+from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
+from shardy_py.targets.torch.calls import call, operator
+from tests.torch.rule_calls import CALLS
+
+_OF_RESULT = ("size", "input_sizes")
+"""Arguments that hold the sizes of the result."""
+_GATHERED = {FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION}
+_OWN_SIZE = ("unfold",)
+"""Operators in which such an argument is something else."""
+
+
+def op_and_arrays(name: str) -> tuple[Op, list[Any]]:
+    """Return the only op of a program, as the frontend makes it of a call, and the arrays of its operands."""
+    args, kwargs = CALLS[name]
+    target = operator(f"aten.{name}")
+    arguments = schema_arguments(target, args, kwargs)
+    leaves, spec = pytree.tree_flatten(arguments)
+    tensors = [item for item in leaves if isinstance(item, torch.Tensor)]
+    made = target(*args, **kwargs)
+    results = [item for item in (made if isinstance(made, (tuple, list)) else [made]) if item is not None]
+    builder = Builder()
+    with builder.function("main", [_type(item) for item in tensors]) as values:
+        left = iter(values)
+        symbolic = [next(left) if isinstance(item, torch.Tensor) else item for item in leaves]
+        one = Call(f"aten.{name}", pytree.tree_unflatten(symbolic, spec), tuple(map(_type, results)))
+        operands = [value for _, value in one.operands()]
+        op = builder.emit(one.name, operands, list(one.types), one.attributes())
+        builder.return_(*op.results)
+    by_id = {value.id: tensor for value, tensor in zip(values, tensors, strict=True)}
+    return op, [_array(by_id[value.id]) for value in op.operands]
+
+
+def flipped_rules(rule: OpShardingRule) -> Iterator[tuple[str, OpShardingRule]]:
+    """Yield each rule that differs in the kind of one factor that operands have, with words for it."""
+    lists = {
+        FactorKind.REDUCTION: "reduction_factors",
+        FactorKind.NEED_REPLICATION: "need_replication_factors",
+        FactorKind.PERMUTATION: "permutation_factors",
+    }
+    for factor, size in enumerate(rule.factor_sizes):
+        is_given = any(factor in dim for mapping in rule.operand_mappings for dim in mapping)
+        old = rule.kind(factor)
+        for new in FactorKind if size > 1 and is_given else ():
+            if new in (old, FactorKind.PERMUTATION) or {old, new} <= _GATHERED:
+                continue
+            changed = {
+                name: tuple(sorted({*getattr(rule, name)} - {factor} | ({factor} if kind is new else set())))
+                for kind, name in lists.items()
+            }
+            combiners = tuple(pair for pair in rule.combiners if pair[0] != factor)
+            yield f"{factor_symbol(factor)} as {new.value}", evolve(rule, **changed, combiners=combiners)
+
+
+def function_of(op: Op) -> Callable[..., Any]:
+    """Return what an op computes on the shards of a device, by the sizes that its local form would have."""
+    short = op.name.removeprefix("aten.")
+
+    def run(*arrays: Any, local: Any) -> tuple[Any, ...]:
+        tensors = [_tensor(array, value) for array, value in zip(arrays, op.operands, strict=True)]
+        attributes = dict(op.attributes)
+        shape = list(local.results[0].shape)
+        if short in RESHAPES:
+            return (_array(tensors[0].reshape(shape)),)
+        if short == "embedding.default":
+            return (_array(_rows(tensors, local.operands[0].offset(0))),)
+        if not short.startswith(_OWN_SIZE):
+            attributes |= {key: shape for key in _OF_RESULT if key in attributes}
+        if short == "native_group_norm.default":
+            attributes["N"] = tensors[0].shape[0]
+        _check_shapes(short, tensors)
+        made = call(op.name, attributes, tensors, torch.device("cpu"))
+        return tuple(_array(item) for item in made if item is not None)
+
+    return run
+
+
+def _check_shapes(short: str, tensors: list[torch.Tensor]) -> None:
+    """Refuse operands that operators without checks of their own would read beyond their ends.
+
+    Raises:
+        ValueError: the shapes do not belong together.
+    """
+    shapes = [tuple(tensor.shape) for tensor in tensors]
+    if short == "max_pool2d_with_indices_backward.default":
+        is_right = shapes[0] == shapes[2] == (*shapes[1][:2], shapes[1][2] // 2, shapes[1][3] // 2)
+        is_right = is_right and int(tensors[2].max()) < shapes[1][2] * shapes[1][3]
+    elif short.startswith("_scaled_dot_product_flash_attention_for_cpu_backward"):
+        is_right = len({*shapes[:5]}) == 1 and shapes[5] == shapes[0][:-1]
+    else:
+        return
+    if not is_right:
+        raise ValueError(f"the shapes do not belong together: {shapes}")
+
+
+def _rows(tensors: list[torch.Tensor], offset: int) -> torch.Tensor:
+    table, indices = tensors
+    own = indices - offset
+    inside = (own >= 0) & (own < len(table))
+    return table[own.clamp(0, len(table) - 1)] * inside.unsqueeze(-1)
+
+
+def _type(item: torch.Tensor) -> Any:
+    return tensor_type(item, node="", location="")
+
+
+def _array(item: torch.Tensor) -> Any:
+    item = item.detach()
+    return (item.float() if item.dtype is torch.bfloat16 else item).resolve_conj().numpy()
+
+
+def _tensor(array: Any, value: Any) -> torch.Tensor:
+    found = torch.from_numpy(array.copy())
+    return found.bfloat16() if value.type.element_type == "bf16" else found
