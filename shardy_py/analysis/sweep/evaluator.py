@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from functools import cached_property
 from hashlib import sha256
 
@@ -51,12 +50,19 @@ class SessionEvaluator:
 
     session: Session
     setting: Setting
-    _known: dict[bytes, Outcome] = field(factory=dict, init=False)
+    _known: dict[str, Outcome] = field(factory=dict, init=False)
+    _texts: dict[int, bytes] = field(factory=dict, init=False)
+    _last: dict[str, tuple[str, Solution]] = field(factory=dict, init=False)
 
     @cached_property
     def first_solution(self) -> Solution:
         """The solution that the others are compared with."""
         return self.session.solve(self.setting.first.schedule)
+
+    def key(self, schedule: NamedSchedule) -> str:
+        """Return a digest of the shardings to which a schedule leads."""
+        with no_garbage_collection():
+            return self._solve(schedule)[0]
 
     def __call__(self, schedule: NamedSchedule) -> Outcome:
         """Return the outcome of a schedule: its row, or its refusal.
@@ -66,12 +72,28 @@ class SessionEvaluator:
         """
         # One pause for all stages: at its end the finished program is garbage, which is found before it grows old.
         with no_garbage_collection():
-            solution = self.session.solve(schedule.schedule)
-            key = sha256(array("l", solution.shardings).tobytes()).digest()
+            key, solution = self._solve(schedule)
             outcome = self._known.get(key)
             if outcome is None:
                 outcome = self._known[key] = self._price(solution)
         return evolve(outcome, name=schedule.name, schedule=schedule.text)
+
+    def _solve(self, schedule: NamedSchedule) -> tuple[str, Solution]:
+        """Return the solution of a schedule with its key; that of the last schedule is kept."""
+        found = self._last.get(schedule.text)
+        if found is None:
+            solution = self.session.solve(schedule.schedule)
+            found = self._digest(solution), solution
+            self._last.clear()
+            self._last[schedule.text] = found
+        return found
+
+    def _digest(self, solution: Solution) -> str:
+        """Return a digest of shardings that is equal in all processes, where their numbers differ."""
+        values, texts = solution.problem.table.values, self._texts
+        for number in set(solution.shardings).difference(texts):
+            texts[number] = sha256(str(values[number]).encode()).digest()
+        return sha256(b"".join([texts[number] for number in solution.shardings])).hexdigest()
 
     def _price(self, solution: Solution) -> Outcome:
         """Return the outcome of a solution, without the name of a schedule."""

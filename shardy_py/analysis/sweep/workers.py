@@ -7,17 +7,31 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
+
+from attrs import evolve
 
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
 
-Evaluator = Callable[[NamedSchedule], Outcome]
-"""Function from a schedule to its outcome; deterministic, and not to be called by two threads at once."""
+_ROUND = 32
+"""The number of schedules per process whose keys are found before what is new among them is evaluated."""
+
+
+class Evaluator(Protocol):
+    """Evaluator of schedules; deterministic, and not to be called by two threads at once."""
+
+    def key(self, schedule: NamedSchedule) -> str:
+        """Return a text that is equal for schedules whose outcomes differ by the name and the schedule only."""
+        ...
+
+    def __call__(self, schedule: NamedSchedule) -> Outcome:
+        """Return the outcome of a schedule."""
+        ...
 
 
 class Source(Protocol):
@@ -59,13 +73,40 @@ def run_schedules(
         yield from ((number, evaluator(schedule)) for number, schedule in enumerate(schedules))
         return
     require_joblib()
-    from joblib import Parallel, delayed
+    from joblib import Parallel, effective_n_jobs
 
-    sent = source()
-    key = sent.key
     run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     with _lost_workers():
-        yield from run(delayed(_evaluate)(key, sent, number, schedule) for number, schedule in enumerate(schedules))
+        yield from _run_in_rounds(schedules, source(), run, _ROUND * effective_n_jobs(jobs))
+
+
+def _run_in_rounds(
+    schedules: Sequence[NamedSchedule], source: Source, run: Callable[[Iterable[Any]], Iterator[Any]], size: int
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield the number of each schedule with its outcome; those with the same key are evaluated in one process only.
+
+    Each round evaluates what was new in the round before, and finds the keys of some more schedules meanwhile.
+    """
+    from joblib import delayed
+
+    key = source.key
+    known: dict[str, Outcome] = {}
+    waiting: dict[str, list[int]] = {}
+    new: list[int] = []
+    for start in range(0, len(schedules) + size, size):
+        tasks = [delayed(_evaluate)(key, source, number, schedules[number]) for number in new]
+        more = enumerate(schedules[start : start + size], start)
+        tasks += [delayed(_find_key)(key, source, number, schedule) for number, schedule in more]
+        new = []
+        for number, found, outcome in run(tasks):
+            if outcome is not None:
+                known[found] = outcome
+            elif found not in known:
+                waiting.setdefault(found, []).append(number)
+                new += [number] if len(waiting[found]) == 1 else []
+                continue
+            for one in waiting.pop(found, [number]):
+                yield one, evolve(known[found], name=schedules[one].name, schedule=schedules[one].text)
 
 
 @contextmanager
@@ -112,17 +153,25 @@ class _Opened:
         self._key = ""
         self._evaluator: Evaluator | None = None
 
-    def evaluate(self, key: str, source: Source, schedule: NamedSchedule) -> Outcome:
-        """Evaluate a schedule; open the evaluator where it is another one than before."""
+    @contextmanager
+    def open(self, key: str, source: Source) -> Iterator[Evaluator]:
+        """Provide the evaluator of a source; open it where it is another one than before."""
         with self._lock:
             if self._evaluator is None or self._key != key:
                 self._evaluator, self._key = source.open(), key
-            return self._evaluator(schedule)
+            yield self._evaluator
 
 
 _OPENED = _Opened()
 
 
-def _evaluate(key: str, source: Source, number: int, schedule: NamedSchedule) -> tuple[int, Outcome]:
-    """Run in a worker."""
-    return number, _OPENED.evaluate(key, source, schedule)
+def _evaluate(key: str, source: Source, number: int, schedule: NamedSchedule) -> tuple[int, str, Outcome]:
+    """Evaluate a schedule in a worker; return its number, its key and its outcome."""
+    with _OPENED.open(key, source) as evaluator:
+        return number, evaluator.key(schedule), evaluator(schedule)
+
+
+def _find_key(key: str, source: Source, number: int, schedule: NamedSchedule) -> tuple[int, str, None]:
+    """Find the key of a schedule in a worker; return its number and the key."""
+    with _OPENED.open(key, source) as evaluator:
+        return number, evaluator.key(schedule), None

@@ -40,7 +40,10 @@ class Source:
 
 
 class Evaluator:
-    """Refuses every schedule, naming the process."""
+    """Refuses every schedule, naming the process; the same way for those whose names begin alike."""
+
+    def key(self, schedule: NamedSchedule) -> str:
+        return schedule.name.partition("-")[0]
 
     def __call__(self, schedule: NamedSchedule) -> Outcome:
         return RefusedSchedule(schedule.name, schedule.text, (str(os.getpid()),))
@@ -71,6 +74,16 @@ def test_each_process_opens_the_source_once(tmp_path: Path) -> None:
     assert {outcome.problems[0] for outcome in found.values()} <= {item.name for item in files}
     assert str(os.getpid()) not in {item.name for item in files}
     assert {item.read_text() for item in files} == {"opened\n"}
+
+
+def test_schedules_with_the_same_key_are_evaluated_in_one_process(tmp_path: Path) -> None:
+    """Two processes evaluate each of three keys once; each of 200 schedules gets the outcome under its own name."""
+    pytest.importorskip("joblib")
+    schedules = tuple(NamedSchedule(f"s{i % 3}-{i}", Schedule((EVERYTHING,))) for i in range(200))
+    found = run(Source(str(tmp_path)), 2, schedules)
+    assert [found[number].name for number in range(200)] == [item.name for item in schedules]
+    for first in range(3):
+        assert len({found[number].problems for number in range(first, 200, 3)}) == 1  # type: ignore[union-attr]
 
 
 def test_errors_of_other_processes_keep_their_diagnostics(tmp_path: Path) -> None:
@@ -106,8 +119,11 @@ def test_nothing_to_do_needs_no_process(tmp_path: Path) -> None:
 class Killed:
     """Ends its process as a lack of memory would."""
 
-    def __call__(self, schedule: NamedSchedule) -> Outcome:
+    def key(self, schedule: NamedSchedule) -> str:
         os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    def __call__(self, schedule: NamedSchedule) -> Outcome:
         raise AssertionError
 
 
