@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
+_DESCRIPTOR = r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)"
 _MOST_LINKS = 40
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
@@ -63,7 +63,7 @@ def _replace(target: Path, data: bytes, name: str) -> None:
 def _descriptor(path: str) -> int | None:
     """Return the number of the open file that a path such as ``/dev/stdout`` stands for, or None."""
     for _ in range(_MOST_LINKS):
-        match = _DESCRIPTOR.fullmatch(os.path.abspath(path))
+        match = re.fullmatch(_DESCRIPTOR, os.path.abspath(path))
         if match is not None:
             return int(match[1])
         if not os.path.islink(path):

@@ -12,8 +12,8 @@ from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError
 if TYPE_CHECKING:
     import tomllib
 
-_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
-_MANY_DIGITS = re.compile(r"[0-9](?:_?[0-9]){4000}")
+_PLACE = r" \(at line (\d+), column (\d+)\)$"
+_MANY_DIGITS = r"[0-9](?:_?[0-9]){4000}"
 
 
 @contextmanager
@@ -79,11 +79,11 @@ def parse_toml(text: str, *, code: str, source: str = "") -> dict[str, Any]:
 
 
 def _located(problem: tomllib.TOMLDecodeError, source: str) -> str:
-    found = _PLACE.search(str(problem))
+    found = re.search(_PLACE, str(problem))
     return f"{source}:{found[1]}:{found[2]}" if found and source else source
 
 
 def _many_digits(text: str, source: str) -> str:
     """Return where a number is too long; the name of the file where none is."""
-    found = _MANY_DIGITS.search(text)
+    found = re.search(_MANY_DIGITS, text)
     return f"{source}:{text.count(chr(10), 0, found.start()) + 1}" if found else source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
@@ -86,6 +85,8 @@ def _stub(dialect: str, ops: Sequence[Op]) -> str:
 
 
 def _quoted(name: str) -> str:
+    import json
+
     return json.dumps(name, ensure_ascii=False)
 
 

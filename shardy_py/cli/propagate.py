@@ -15,8 +15,6 @@ from shardy_py.cli.files import write_atomically
 from shardy_py.cli.forms import form_text
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
-from shardy_py.report.graph import graph_suffix, graph_text
-from shardy_py.report.plan import plan_json
 from shardy_py.report.summary import print_report
 
 if TYPE_CHECKING:
@@ -47,6 +45,8 @@ def run_propagate(
 ) -> None:
     """Propagate one file; write nothing unless all of it succeeded."""
     if graph is not None:
+        from shardy_py.report.graph import graph_suffix, graph_text
+
         graph_suffix(graph)
     more = take_options(options)
     program = GivenProgram.of(**options)
@@ -56,9 +56,10 @@ def run_propagate(
         text = form_text(result, target)
     print_warnings(result.warnings)
     memory = None if layout is None else result.memory(layout)
-    planned = None if plan is None else plan_json(result)
-    if planned is not None and plan is not None:
-        write_atomically(plan, planned)
+    if plan is not None:
+        from shardy_py.report.plan import plan_json
+
+        write_atomically(plan, plan_json(result))
     if graph is not None:
         write_atomically(graph, graph_text(result.to_networkx(), graph))
     _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)

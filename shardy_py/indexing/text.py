@@ -29,7 +29,7 @@ _PRODUCTS: dict[str, Operator] = {"*": "*", "/": "/", "floordiv": "/", "mod": "m
 _CALLS: dict[str, Operator] = {"min": "min", "max": "max"}
 _MAX_DEPTH = 200
 _MAX_DIGITS = 40
-_ATTRIBUTE = re.compile(r'^\s*#\w+\.indexing_map<\s*((?:"[^"]*"\s*)+)>\s*$')
+_ATTRIBUTE = r'^\s*#\w+\.indexing_map<\s*((?:"[^"]*"\s*)+)>\s*$'
 
 
 def print_expression(expression: Expression, names: Mapping[Variable, str], *, spelling: Spelling = "/") -> str:
@@ -139,7 +139,7 @@ class MapParser:
     """
 
     def __init__(self, text: str, *, kind: str = "indexing map") -> None:
-        match = _ATTRIBUTE.match(text)
+        match = re.match(_ATTRIBUTE, text)
         if match is not None:
             text = "".join(re.findall(r'"([^"]*)"', match[1]))
         self._text = text

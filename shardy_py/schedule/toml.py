@@ -16,7 +16,6 @@ follows has it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -119,6 +118,8 @@ def _strings(values: Iterable[str]) -> str:
 
 def _string(value: str) -> str:
     # A basic string of TOML is one of JSON, but for the delete character.
+    import json
+
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

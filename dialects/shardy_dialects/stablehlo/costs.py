@@ -19,7 +19,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import frozen
 
 KINDS = ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter")
-_AXIS_NAME = re.compile(r'#stablehlo\.axis_ref<name = "([^"]*)"')
+_AXIS_NAME = r'#stablehlo\.axis_ref<name = "([^"]*)"'
 
 
 class WhileCost(CostOpInterface):
@@ -121,7 +121,7 @@ def _first_group(op: Op) -> tuple[int, ...]:
         return (0,)
     named = ReplicaGroupMesh().get_mesh(op)
     mesh = named if isinstance(named, Mesh) or named is None else op.program.meshes.get(named)
-    return (0,) if mesh is None else tuple(_devices(mesh, _AXIS_NAME.findall(groups.text)))
+    return (0,) if mesh is None else tuple(_devices(mesh, re.findall(_AXIS_NAME, groups.text)))
 
 
 def _devices(mesh: Mesh, names: Sequence[str]) -> Iterator[int]:

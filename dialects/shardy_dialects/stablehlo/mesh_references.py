@@ -17,9 +17,9 @@ REPLICA_GROUPS = "replica_groups"
 OPS = ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "reduce_scatter")
 
 _STRING = r'"((?:[^"\\]|\\.)*)"'
-_NAME = re.compile(rf"mesh = @(?:{_STRING}|([\w$.-]+))")
-_INLINED = re.compile(r"mesh = #stablehlo\.mesh<axes ?= ?\[(.*?)\](?:, device_ids ?= ?dense<(.*?)> : tensor<\w+>)?>")
-_AXIS = re.compile(rf"<name = {_STRING}, size = (\d+)>")
+_NAME = rf"mesh = @(?:{_STRING}|([\w$.-]+))"
+_INLINED = r"mesh = #stablehlo\.mesh<axes ?= ?\[(.*?)\](?:, device_ids ?= ?dense<(.*?)> : tensor<\w+>)?>"
+_AXIS = rf"<name = {_STRING}, size = (\d+)>"
 
 
 class ReplicaGroupMesh(MeshReferenceOpInterface):
@@ -28,19 +28,19 @@ class ReplicaGroupMesh(MeshReferenceOpInterface):
     def get_mesh(self, op: Op) -> str | Mesh | None:
         """Return the name of the mesh, or the mesh."""
         text = _replica_groups(op)
-        name = _NAME.search(text)
+        name = re.search(_NAME, text)
         if name:
             return name[1] or name[2]
-        inlined = _INLINED.search(text)
+        inlined = re.search(_INLINED, text)
         if not inlined:
             return None
-        axes = tuple(MeshAxis(name, int(size)) for name, size in _AXIS.findall(inlined[1]))
+        axes = tuple(MeshAxis(name, int(size)) for name, size in re.findall(_AXIS, inlined[1]))
         return Mesh(axes, _numbers(inlined[2] or ""))
 
     def set_mesh(self, op: Op, mesh: str | Mesh) -> None:
         """Replace the mesh, keeping the axes."""
         text = _replica_groups(op)
-        found = _NAME.search(text) or _INLINED.search(text)
+        found = re.search(_NAME, text) or re.search(_INLINED, text)
         if found:
             new = f"mesh = {symbol(mesh) if isinstance(mesh, str) else _mesh_text(mesh)}"
             op.attributes[REPLICA_GROUPS] = RawAttribute(text[: found.start()] + new + text[found.end() :])

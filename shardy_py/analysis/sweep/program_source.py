@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +112,8 @@ class ProgramSource:
     @property
     def key(self) -> str:
         """A text that is equal for equal sources, in all processes."""
+        import hashlib
+
         options = evolve(self.options, plugins=())
         # A plugin object is known by its name only; that of an installed one by its distribution and version.
         plugins = [getattr(item, "__name__", type(item).__qualname__) for item in self.options.plugins]

@@ -7,17 +7,18 @@ what this process reads is what MLIR wrote and has read already.
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import field
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
 from shardy_py.frontends.sources import source_bytes
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    import subprocess
 
 SECONDS = 600
 _ERRORS: dict[str, type[ShardyError]] = {
@@ -50,6 +51,10 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
         ParseError: the source cannot be read, parsed or verified, or it ends the process or uses up its time.
         UnsupportedError: jaxlib is missing.
     """
+    # Not at the top: few programs are parsed in another process.
+    import json
+    import subprocess
+
     data, name = source_bytes(source, name)
     path = [str(item) for item in sys.path]
     command = [sys.executable, "-c", _START.format(path=path), name]
@@ -76,6 +81,8 @@ def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
     lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     ended = f"exit code {done.returncode}"
     if done.returncode < 0:
+        import signal
+
         try:
             ended = signal.Signals(-done.returncode).name
         except ValueError:

@@ -10,9 +10,9 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, ShardyError
 
-_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
-_SCOPE = re.compile(r'loc\((?:fused(?:<[^>]*>)?\[)?"((?:[^"\\]|\\.)*)"(?!:\d)')
-_SUBJECT = re.compile(r"^'([\w$.-]+)' op ")
+_LOCATION = r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)'
+_SCOPE = r'loc\((?:fused(?:<[^>]*>)?\[)?"((?:[^"\\]|\\.)*)"(?!:\d)'
+_SUBJECT = r"^'([\w$.-]+)' op "
 
 
 def location_text(native: object, name: str = "-") -> str:
@@ -22,7 +22,7 @@ def location_text(native: object, name: str = "-") -> str:
         native: The location.
         name: What to call a source that has no name of its own.
     """
-    match = _LOCATION.search(str(native))
+    match = re.search(_LOCATION, str(native))
     if match is None:
         return ""
     file, line, column = match.groups()
@@ -35,7 +35,7 @@ def scope_text(native: object) -> str:
     Args:
         native: The location.
     """
-    match = _SCOPE.match(str(native))
+    match = re.match(_SCOPE, str(native))
     return "" if match is None else match[1]
 
 
@@ -45,7 +45,7 @@ def diagnostics_of(error: ir.MLIRError, code: str, name: str = "-") -> Iterator[
         location = location_text(item.location, name)
         # The dump of the op that MLIR adds to verifier errors would bury the message.
         notes = [note.message for note in item.notes if not note.message.startswith("see current operation")]
-        subject = _SUBJECT.match(item.message)
+        subject = re.match(_SUBJECT, item.message)
         yield Diagnostic(
             code,
             item.message[subject.end() :] if subject else item.message,

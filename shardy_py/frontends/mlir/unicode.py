@@ -12,9 +12,9 @@ from shardy_py.frontends.mlir.bytecode import read_number
 from shardy_py.sharding.lexer import unescape
 
 _HIGH_ESCAPE = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]")
-_STRING = re.compile(rb'"((?:[^"\\\n]++|\\.)*+)"|"|//[^\n]*+')
-_BEFORE_VALUE = re.compile(rb"=\s*\Z|loc\(\s*\Z")
-_NAMING = re.compile(rb"(?:sym_name|callee|mesh_name)\s*=\s*\Z")
+_STRING = rb'"((?:[^"\\\n]++|\\.)*+)"|"|//[^\n]*+'
+_BEFORE_VALUE = rb"=\s*\Z|loc\(\s*\Z"
+_NAMING = rb"(?:sym_name|callee|mesh_name)\s*=\s*\Z"
 _AFTER_OP_NAME = re.compile(rb"\s*+\(")
 _CONTEXT = 40
 _STRING_SECTION = 0
@@ -30,13 +30,13 @@ def refuse_bad_names(data: bytes, name: str) -> None:
     """
     if _HIGH_ESCAPE.search(data) is None and _is_unicode(data):
         return
-    for match in _STRING.finditer(data):
+    for match in re.finditer(_STRING, data):
         body = match[1]
         if body is None or _is_unicode(body, escaped=True):
             continue
         before = data[max(0, match.start() - _CONTEXT) : match.start()]
         is_op = _AFTER_OP_NAME.match(data, match.end()) and not before.rstrip().endswith(b"loc(")
-        if _BEFORE_VALUE.search(before) and not _NAMING.search(before) and not is_op:
+        if re.search(_BEFORE_VALUE, before) and not re.search(_NAMING, before) and not is_op:
             continue
         line = data.count(b"\n", 0, match.start()) + 1
         column = match.start() - data.rfind(b"\n", 0, match.start())

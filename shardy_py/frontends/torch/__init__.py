@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shardy_py.frontends.torch.origin import PackedProgram
+from shardy_py.frontends.torch.packed import PackedProgram
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.graph import Op, Program
 from shardy_py.values import frozen

@@ -1,4 +1,4 @@
-"""Sources of imported programs: the exported program and the names in it, or packed bytes."""
+"""Sources of imported programs: the exported program and the names in it."""
 
 from __future__ import annotations
 
@@ -68,14 +68,3 @@ class TorchOrigin:
     def argument_names(self) -> tuple[str, ...]:
         """The names of the arguments, in order."""
         return tuple(item.name for item in self.arguments)
-
-
-@frozen
-class PackedProgram:
-    """An op graph in the form for other processes.
-
-    Args:
-        data: The bytes, as `shardy_py.frontends.torch.packing.pack` makes them.
-    """
-
-    data: bytes = field(repr=False)

@@ -12,7 +12,8 @@ from typing import Any
 
 from attrs import asdict
 
-from shardy_py.frontends.torch.origin import Argument, Output, PackedProgram, TorchOrigin
+from shardy_py.frontends.torch.origin import Argument, Output, TorchOrigin
+from shardy_py.frontends.torch.packed import PackedProgram
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.builder import Builder
 from shardy_py.ir.graph import Block, Op, Program, Value

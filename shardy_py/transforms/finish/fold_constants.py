@@ -15,7 +15,7 @@ from shardy_py.ir.types import TensorType
 
 _BITS = {"f16": "e", "f32": "f", "f64": "d"}
 """The formats of `struct` for element types."""
-_COMPLEX = re.compile(r"#complex\.number<:\S+ ([^,<>]+), ([^,<>]+)>")
+_COMPLEX = r"#complex\.number<:\S+ ([^,<>]+), ([^,<>]+)>"
 
 
 def fold_constants(program: Program, semantics: OpSemantics, log: CopyLog | None = None) -> bool:
@@ -68,7 +68,7 @@ def _element_text(value: object, element_type: str) -> str | None:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, RawAttribute):
-        parts = _COMPLEX.match(value.text)
+        parts = re.match(_COMPLEX, value.text)
         return None if parts is None else f"({parts[1]}, {parts[2]})"
     if not isinstance(value, float):
         return None

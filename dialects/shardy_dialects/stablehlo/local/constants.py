@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, local_constant
+from shardy_py.ir.local import Shard
 from shardy_py.ir.types import TensorType, tensor
 
 _INTEGERS = ("i", "ui", "si")
@@ -29,4 +29,4 @@ def localize_iota(op: Op, shard: Shard) -> Sequence[Value]:
     return [writer.convert(writer.binary("add", local, spread), type_.element_type)]
 
 
-FORMS = {"stablehlo.constant": local_constant, "stablehlo.iota": localize_iota}
+FORMS = {"stablehlo.iota": localize_iota}

@@ -16,7 +16,7 @@ from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.values import define
 
 _DEVICE = "stablehlo.partition_id"
-_DIRECTION = re.compile(r"\b(EQ|NE|LT|LE|GT|GE)\b")
+_DIRECTION = r"\b(EQ|NE|LT|LE|GT|GE)\b"
 _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "EQ": operator.eq,
     "NE": operator.ne,
@@ -138,7 +138,7 @@ def _scalar(op: Op, given: Sequence[int]) -> int | None:
     if op.name == "stablehlo.select":
         return given[1] if given[0] else given[2]
     if op.name == "stablehlo.compare":
-        found = _DIRECTION.search(str(op.attributes.get("comparison_direction")))
+        found = re.search(_DIRECTION, str(op.attributes.get("comparison_direction")))
         return None if found is None else int(_COMPARISONS[found[0]](*given))
     return None
 

@@ -8,7 +8,7 @@ from shardy_py.sharding.combiner import Combiner
 
 _INTEGER = re.compile(r"(s|u)?i(\d+)")
 _FLOAT = re.compile(r"b?f\d+\w*|tf32")
-_COMPLEX = re.compile(r"complex<(.+)>")
+_COMPLEX = r"complex<(.+)>"
 _BOOLEAN = "i1"
 _INFINITIES = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000, "f8E5M2": 0x7C}
 """The bits of infinity of the types that have one."""
@@ -28,7 +28,7 @@ def literal(number: float, element_type: str) -> str | None:
     >>> literal(0, "f32"), literal(1, "i1"), literal(77, "i4"), literal(float("nan"), "f32")
     ('0.000000e+00', 'true', None, '0x7FC00000')
     """
-    inner = _COMPLEX.fullmatch(element_type)
+    inner = re.fullmatch(_COMPLEX, element_type)
     if inner is not None:
         real, zero = literal(number, inner[1]), literal(0, inner[1])
         return f"({real}, {zero})" if real is not None else None

@@ -15,7 +15,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import replica_groups, shard_positions
 from shardy_py.sharding.tensor import symbol
 
-_REF = re.compile(r'axis_ref<name = "([^"]*)"(?:, sub_axis_info = [^<]*<pre_size = (\d+), size = (\d+)>)?')
+_REF = r'axis_ref<name = "([^"]*)"(?:, sub_axis_info = [^<]*<pre_size = (\d+), size = (\d+)>)?'
 
 
 def group_axes(groups: Groups, mesh: Mesh) -> tuple[str, ...] | None:
@@ -60,7 +60,7 @@ def read_mesh_groups(op: Op) -> Groups | None:
     mesh = op.program.meshes.get(found) if isinstance(found, str) else found
     if mesh is None:
         return None
-    refs = _REF.findall(str(op.attributes["replica_groups"]))
+    refs = re.findall(_REF, str(op.attributes["replica_groups"]))
     return replica_groups(
         mesh,
         [AxisRef(name, SubAxis(int(before), int(size)) if size else None) for name, before, size in refs],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from shardy_py.ir.attributes import RawAttribute
@@ -32,6 +31,8 @@ def read_dense(text: str) -> tuple[tuple[int, ...], ...]:
     if not value.startswith("["):
         rows, columns = (int(size) for size in type_.removeprefix("tensor<").split("x")[:2])
         return ((int(value),) * columns,) * rows if value else ()
+    import json
+
     return tuple(tuple(row) for row in json.loads(value))
 
 
