@@ -71,7 +71,7 @@ def chlo_dialect() -> Dialect:
     """Return the definitions of the CHLO ops."""
     dialect = Dialect("chlo")
     chlo.register(dialect)
-    _complete(dialect, costs.describe, indexing.describe, emission.describe)
+    _complete(dialect, costs.describe, indexing.describe, emission.describe, local.describe)
     return dialect
 
 

@@ -11,6 +11,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Elementwise
 from shardy_py.ir.local import CannotLocalize, Combined, Shard, no_local_form
+from shardy_py.ir.local_sizes import mentions_sizes
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
@@ -19,7 +20,6 @@ from shardy_py.transforms.local.agreement import disagreeing_factors, is_on_one_
 from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.masks import without_padding
 from shardy_py.transforms.local.regrid import Change, gather, slice_shard
-from shardy_py.transforms.local.sizes import mentions_sizes
 from shardy_py.values import define, frozen
 
 Form = Callable[[Op, Shard], Sequence[Value]]

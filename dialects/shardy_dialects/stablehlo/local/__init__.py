@@ -21,6 +21,7 @@ __all__ = ["HOMES", "StablehloLocalOps", "describe"]
 HOMES = {
     "constants": "iota",
     "convolution": "convolution",
+    "custom_calls": "custom_call",
     "dynamic_shapes": (
         "broadcast dynamic_broadcast_in_dim dynamic_gather dynamic_pad dynamic_reshape real_dynamic_slice"
     ),
@@ -34,8 +35,9 @@ HOMES = {
     "select_and_scatter": "select_and_scatter",
     "shaping": "get_dimension_size reshape set_dimension_size",
     "slicing": "concatenate reverse slice",
+    "top_k": "chlo.top_k",
 }
-"""Module to the ops whose local forms it has, without the name of the dialect."""
+"""Module to the ops whose local forms it has, without the name of the dialect StableHLO."""
 
 
 @frozen
@@ -57,7 +59,11 @@ class LaterForm:
 _FORMS: dict[str, Any] = {
     **by_types.FORMS,
     "stablehlo.constant": local_constant,
-    **{f"stablehlo.{name}": LaterForm(home) for home, names in HOMES.items() for name in names.split()},
+    **{
+        name if "." in name else f"stablehlo.{name}": LaterForm(home)
+        for home, names in HOMES.items()
+        for name in names.split()
+    },
 }
 
 

@@ -23,4 +23,7 @@ _OTHERS = (
     "triangular_solve",
 )
 
-FORMS = {f"stablehlo.{name}": local_by_types for name in (*UNARY, *BINARY, *_OTHERS)}
+FORMS = {
+    **{f"stablehlo.{name}": local_by_types for name in (*UNARY, *BINARY, *_OTHERS)},
+    "chlo.ragged_dot": local_by_types,
+}

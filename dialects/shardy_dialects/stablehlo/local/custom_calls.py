@@ -1,0 +1,70 @@
+"""Local forms of custom calls with a known target: what they compute decides, not the way shardings propagate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.local.top_k import localize_top_k
+from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.local_sizes import mentions_sizes
+from shardy_py.ir.types import static_shape
+
+MATRIX_TARGETS = (
+    "Cholesky",
+    "CompactWyHelper",
+    "Eigh",
+    "InvertDiagBlocksLowerTriangular",
+    "InvertDiagBlocksUpperTriangular",
+    "ProductOfElementaryHouseholderReflectors",
+    "Qr",
+    "QrDecompositionBlock",
+)
+"""Targets that compute on whole matrices, the last two dimensions, though shardings propagate along them."""
+MOVING_TARGETS = (
+    "_SPMDInternalOp_MultiPad",
+    "_SPMDInternalOp_MultiRotate",
+    "_SPMDInternalOp_MultiSlice",
+    "_SPMDInternalOp_RotateRight",
+    "_SPMDInternalOp_Wrap",
+)
+"""Targets of the partitioner that move elements along a dimension, which only their configuration names."""
+
+
+def localize_custom_call(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the call on the shards, where its target computes the same on them."""
+    target = attribute(op, "call_target_name", "")
+    if target == "mhlo.topk" and _takes_largest_of_last(op):
+        return localize_top_k(op, shard)
+    if target in MATRIX_TARGETS:
+        _check_batch(op, shard)
+    elif target in MOVING_TARGETS:
+        raise no_local_form(f"{target} moves elements along a dimension that is not known")
+    elif mentions_sizes(op, shard):
+        raise no_local_form("an attribute may hold the size of a sharded dimension")
+    shard.check_kinds()
+    return shard.copy()
+
+
+def _takes_largest_of_last(op: Op) -> bool:
+    """Return whether a call takes the largest elements of the last dimension."""
+    given = op.attributes.get("mhlo.attributes")
+    largest = given.get("largest", True) if isinstance(given, Mapping) else True
+    operand, result = op.operands[0].shape, op.results[0].shape
+    return largest is True and operand[:-1] == result[:-1]
+
+
+def _check_batch(op: Op, shard: Shard) -> None:
+    """Check that only dimensions in front of the matrices are sharded.
+
+    Raises:
+        CannotLocalize: a dimension of the matrices is.
+    """
+    batch = len(static_shape(op.operands[0].type) or ()) - 2
+    for sharding in (*shard.operand_shardings, *shard.result_shardings):
+        if any(dim >= batch for dim in shard.sharded_dims(sharding)):
+            raise no_local_form("the call computes on whole matrices, and one of their dimensions is sharded")
+
+
+FORMS = {"stablehlo.custom_call": localize_custom_call}
