@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import evolve
+
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
 from shardy_dialects.stablehlo.local.indices import clamped, is_inside, on_device
 from shardy_dialects.stablehlo.local.looking_up import place_among_zeros, summed, with_zeros_around
@@ -29,7 +31,27 @@ def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
             cuts.append(Cut(shard, sharding, dim))
         else:
             raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
+    whole = [dim for dim in cut_dims(shard) if sizes[dim] == shard.operands[0].shape[dim]]
+    shard = evolve(shard, operands=_from_zero(op, shard, 1, whole))
     return _looked_up(op, shard, cuts, sizes) if cuts else shard.copy(slice_sizes=tuple(sizes))
+
+
+def _from_zero(op: Op, shard: Shard, count: int, dims: Sequence[int]) -> list[Value]:
+    """Return the operands of an op with starts of 0 in some dimensions.
+
+    XLA adds up the starts of a slice of a slice, and forgets that those outside of the operand are clamped.
+
+    Args:
+        op: The op.
+        shard: Its operands on the device.
+        count: The number of operands before the starts.
+        dims: The dimensions.
+    """
+    operands, writer = list(shard.operands), Writer(shard.emit, shard.ops)
+    for dim in dims:
+        if splat_of(op.operands[count + dim]) != 0:
+            operands[count + dim] = writer.integer(0, operands[count + dim])
+    return operands
 
 
 def _looked_up(op: Op, shard: Shard, cuts: Sequence[Cut], sizes: Sequence[int]) -> Sequence[Value]:
@@ -50,7 +72,8 @@ def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:
         return shard.copy()
     writer = Writer(shard.emit, shard.ops)
     value, update = shard.operands[:2]
-    starts = [writer.convert(start, "i64") for start in shard.operands[2:]]
+    given = _from_zero(op, shard, 2, [dim for dim in cut_dims(shard) if dim not in dims])
+    starts = [writer.convert(start, "i64") for start in given[2:]]
     masks: list[tuple[int, Value]] = []
     for dim in dims:
         update, starts[dim], mask = _own_update(writer, cut_of(shard, dim), update, starts[dim])

@@ -26,6 +26,8 @@ def localize_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     writer = Writer(shard.emit, shard.ops)
     operands = list(shard.operands)
     operands[count] = _local_indices(op, shard, numbers, writer)
+    if operands[count] is not shard.operands[count] and _is_single(operands[count], numbers):
+        operands[:count] = [_apart(writer, value) for value in operands[:count]]
     is_first = _first_devices(shard, numbers)
     if not all(is_first):
         operands[:count] = [_once(op, shard, writer, number, is_first) for number in range(count)]
@@ -52,6 +54,21 @@ def _local_indices(op: Op, shard: Shard, numbers: DimensionNumbers, writer: Writ
         mask = writer.mask(index.shape[dim], [0] * len(real), real)
         components[0] = writer.select(mask, dim, index, outside)
     return indices.with_components(writer, components).value if components else indices.value
+
+
+def _is_single(indices: Value, numbers: DimensionNumbers) -> bool:
+    """Return whether there is one index vector."""
+    vector = numbers.number("index_vector_dim")
+    return all(size == 1 for dim, size in enumerate(indices.shape) if dim != vector)
+
+
+def _apart(writer: Writer, value: Value) -> Value:
+    """Return a value that is not computed together with what uses it.
+
+    XLA updates a slice at one index by reading what it replaces. Where the operand is a slice, too, it adds up where
+    both begin, and forgets that an index outside of the operand is clamped.
+    """
+    return writer.emit.op("stablehlo.optimization_barrier", [value], [value.type]).result
 
 
 def _indexed_cuts(op: Op, shard: Shard, numbers: DimensionNumbers) -> list[Cut]:

@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
+from attrs import evolve
+
 from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN, Case, program_of, run_cases, run_padded, type_of
 from tests.unit.transforms.local.host_devices import compare_padded
 
@@ -113,6 +115,27 @@ def test_scatters_write_on_the_device_that_has_the_element(sharding: str, update
     cases = [scattered("%pairs", (3,), INTO_ELEMENT)] if updates else rank_two
     _, gathered = run_cases([USED, *cases], WHOLE, sharding, prelude=INDICES)
     assert gathered == []
+
+
+def test_indices_into_slices_of_whole_tensors_stay_inside() -> None:
+    """Where shards are slices of what all devices have, an index outside of a shard reads and writes nothing."""
+    cut = '%s = sdy.sharding_constraint %a <@mesh, [{"x"}, {"y"}]> : tensor<8x16xf32>'
+    numbers = "update_window_dims = [0], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1]"
+    types = f"({type_of(WHOLE)}, tensor<i32>, tensor<i32>) -> {type_of((3, 16))}"
+    cases = [
+        USED,
+        on_slice(scattered("%i", (8,), numbers, "")),
+        on_slice(updated((3, 16), "%start, %late")),
+        Case(f"stablehlo.dynamic_slice %s, %start, %late, sizes = [3, 16] : {types}", type_of((3, 16))),
+    ]
+    _, gathered = run_cases(cases, WHOLE, "[{}, {}]", prelude=INDICES + cut)
+    assert gathered == []
+
+
+def on_slice(case: Case) -> Case:
+    """Return a case on ``%s`` in place of ``%a``, and with one index only."""
+    text = case.text.replace("%a", "%s").replace("%i", "%first").replace("tensor<6xi32>", "tensor<1xi32>")
+    return evolve(case, text=text)
 
 
 def test_the_operand_of_sharded_updates_counts_once() -> None:
