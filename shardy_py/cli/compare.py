@@ -28,6 +28,7 @@ def run_compare(
     *,
     schedules: tuple[str, ...],
     random: int,
+    drop_entries: bool,
     seed: int,
     sorted_by: Any,
     limit: int,
@@ -51,7 +52,9 @@ def run_compare(
     with (
         stoppable(store),
         joblib_backend(backend, dask_address),
-        sweep_progress("Comparing", total=(len(schedules) or len(BUILTIN)) + random) as progress,
+        sweep_progress(
+            "Comparing", total=None if drop_entries else (len(schedules) or len(BUILTIN)) + random
+        ) as progress,
     ):
         comparison = compare_schedules(
             **keywords(program.input),
@@ -60,6 +63,7 @@ def run_compare(
             axes=links,
             layout=layout,
             random=random,
+            drop_entries=drop_entries,
             seed=seed,
             options=program.options,
             sorted_by=sorted_by,

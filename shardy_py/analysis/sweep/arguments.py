@@ -53,6 +53,7 @@ class CompareArguments(SweepArguments):
     Args:
         schedules: The schedules; by default the built-in ones. The others are compared with the first.
         random: The number of random schedules to add, see `random_schedules`.
+        drop_entries: Whether to add each schedule that is given without each of its entries, one at a time.
         sorted_by: The measure that the table is sorted by: ``time``, ``bytes`` or ``memory``; by default time, and
             bytes where there is no machine.
         jobs: How many processes; -1 for one per core. By default what ``joblib.parallel_config`` says, or one.
@@ -62,6 +63,7 @@ class CompareArguments(SweepArguments):
     # By position the mesh comes after the schedules.
     mesh: Any = None
     random: int = field(default=0, kw_only=True)
+    drop_entries: bool = field(default=False, kw_only=True)
     sorted_by: Measure | None = field(default=None, kw_only=True)
 
 

@@ -27,7 +27,7 @@ def compare_schedules(given: CompareArguments) -> Comparison:
     measure = choose_measure(given.sorted_by, given.machine)
     session, make_source = open_program(given, given.options)
     schedules = None if given.schedules is None else tuple(given.schedules)
-    chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed)
+    chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed, drop_entries=given.drop_entries)
     unknown = session.unknown_op_names(*map(schedule_of, schedules)) if schedules else ()
     machine = None if given.machine is None else get_machine(given.machine)
     sweep = Sweep(session, Setting(chosen[0], machine, given.axes, given.layout), make_source)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from attrs import evolve
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
@@ -64,6 +66,23 @@ def named_schedules(
         format_schedule(named.schedule)
         found.append(named)
     return tuple(found)
+
+
+def without_entries(item: NamedSchedule, prefix: str = "") -> Iterator[NamedSchedule]:
+    """Yield a schedule without each of its entries, one at a time; a level that loses its only entry goes.
+
+    Args:
+        item: The schedule.
+        prefix: What the names begin with, before the numbers of the level and the entry.
+    """
+    levels = item.schedule.levels
+    for number, level in enumerate(levels):
+        for index, entry in enumerate(level.entries):
+            rest = level.entries[:index] + level.entries[index + 1 :]
+            left = (*levels[:number], *([evolve(level, entries=rest)] if rest else ()), *levels[number + 1 :])
+            if left:
+                schedule = evolve(item.schedule, levels=left)
+                yield NamedSchedule(f"{prefix}without {number}.{index} {entry}", schedule)
 
 
 def _named(item: ScheduleLike, number: int, registry: Registry) -> NamedSchedule:

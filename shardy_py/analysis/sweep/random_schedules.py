@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from shardy_py.analysis.session import Session
-from shardy_py.analysis.sweep.named_schedules import NamedSchedule, named_schedules
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule, named_schedules, without_entries
 from shardy_py.analysis.sweep.op_kinds import OpKind, op_kinds
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces import Trait
@@ -48,6 +48,7 @@ def choose_schedules(
     *,
     random: int = 0,
     seed: int = 0,
+    drop_entries: bool = False,
 ) -> Sequence[NamedSchedule]:
     """Return the schedules of a comparison with their names; those that are given, then random ones.
 
@@ -56,11 +57,17 @@ def choose_schedules(
         schedules: The schedules that are given; the built-in ones by default.
         random: The number of random schedules to add.
         seed: The seed that they are drawn from.
+        drop_entries: Whether to add each one that is given without each of its entries, one at a time.
 
     Raises:
         OptionError: there is none, or one is not valid.
     """
-    given = list(BUILTIN) if schedules is None else list(schedules)
+    given = list(named_schedules(BUILTIN if schedules is None else schedules, session.registry))
+    if drop_entries:
+        prefixes = [f"{item.name} " if len(given) > 1 else "" for item in given]
+        given += [
+            one for item, prefix in zip(tuple(given), prefixes, strict=True) for one in without_entries(item, prefix)
+        ]
     drawn = random_schedules(op_kinds(session.problem), random, seed=seed)
     chosen = named_schedules([*given, *drawn], session.registry)
     if not chosen:

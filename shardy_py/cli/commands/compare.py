@@ -19,6 +19,7 @@ from shardy_py.cli.options import MEASURES, sweep_options
     help="A TOML file, or the name of a built-in schedule; all built-in ones by default. May be repeated.",
 )
 @click.option("--random", default=0, type=click.IntRange(min=0), help="So many random schedules besides.")
+@click.option("--drop-entries", is_flag=True, help="Each schedule without each of its entries, one at a time, besides.")
 @click.option("--seed", default=0, show_default=True, help="What they are drawn from.")
 @click.option("--sort", "sorted_by", type=click.Choice(MEASURES), help="By default time, or bytes without a machine.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Rows to print.")

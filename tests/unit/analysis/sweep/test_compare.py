@@ -15,12 +15,14 @@ import shardy_py as sdy
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.analysis.sweep.comparison import make_comparison
-from shardy_py.analysis.sweep.named_schedules import NamedSchedule
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule, without_entries
 from shardy_py.analysis.sweep.outcomes import Outcome, RefusedSchedule
 from shardy_py.analysis.sweep.program_source import PluginFile, ProgramSource, SessionOptions
 from shardy_py.api.options import ProgramInput
 from shardy_py.errors import OptionError, ShardyError
-from shardy_py.schedule.builtin import BUILTIN
+from shardy_py.ir.interfaces import Contraction
+from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
+from shardy_py.schedule.model import Entry, Level, Schedule, Selector
 from shardy_py.schedule.toml import format_schedule
 from tests.unit.analysis.programs import BARE, LAYER, MLP, TOY_PLUGIN
 
@@ -281,3 +283,24 @@ def test_programs_that_were_built_travel_too() -> None:
     result = sdy.propagate(builder.build())
     again = ProgramSource.of(ProgramInput(result.program, in_shardings={0: ("a",)})).open().program
     assert len(again.shardings) == 3
+
+
+def test_entries_that_are_dropped_one_at_a_time_tell_which_matter() -> None:
+    """Sums come first and decide: without them other tensors are sharded; all else changes nothing."""
+    schedule = Schedule(
+        (
+            Level("sums", (Entry(Selector(names=("stablehlo.add",))),)),
+            Level("products", (Entry(Selector(traits=(Contraction,))), Entry(Selector(names=("toy.none",))))),
+            Level("all", (EVERYTHING.entries[0],)),
+        )
+    )
+    found = compare_schedules(LAYER, [NamedSchedule("mine", schedule)], drop_entries=True)
+    changed = {row.name: row.values_changed for row in found.rows}
+    assert [name for name, count in changed.items() if count] == ["without 0.0 stablehlo.add -> BOTH"]
+    assert len(changed) == 5
+
+
+def test_the_last_entry_is_not_dropped() -> None:
+    """A schedule has at least one level, so that one of a single entry stands alone."""
+    one = NamedSchedule("flat", Schedule((EVERYTHING,)))
+    assert list(without_entries(one)) == []
