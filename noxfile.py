@@ -30,6 +30,8 @@ CHECKS = (
 nox.options.sessions = CHECKS
 
 NO_TEST_SELECTED = 5
+TWO_PROCESSES = ("-n", "2", "--dist", "worksteal")
+"""Each process begins with one half of the tests, so that those of a file share what they prepare."""
 
 
 @nox.session
@@ -59,7 +61,7 @@ def imports(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests that take a few minutes in all."""
-    session.run("python", "-m", "pytest", "-n", "2", *session.posargs)
+    session.run("python", "-m", "pytest", *TWO_PROCESSES, *session.posargs)
 
 
 @nox.session
@@ -77,7 +79,7 @@ def wheel(session: nox.Session) -> None:
 @nox.session
 def slow(session: nox.Session) -> None:
     """Run the longer tests."""
-    _run_marked(session, "slow", "-n", "2", "--ignore=tests/packaging")
+    _run_marked(session, "slow", *TWO_PROCESSES, "--ignore=tests/packaging")
 
 
 @nox.session
@@ -89,13 +91,13 @@ def browser(session: nox.Session) -> None:
 @nox.session
 def conformance(session: nox.Session) -> None:
     """Compare with the reference."""
-    _run_marked(session, "conformance", "-n", "2")
+    _run_marked(session, "conformance", *TWO_PROCESSES)
 
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Compare random programs with the reference; SHARDY_FUZZ_PROGRAMS says how many."""
-    _run_marked(session, "fuzz", "-n", "2")
+    _run_marked(session, "fuzz", *TWO_PROCESSES)
 
 
 @nox.session(venv_backend="venv")
@@ -103,7 +105,7 @@ def torch(session: nox.Session) -> None:
     """Run the tests that need PyTorch, in an environment of their own."""
     session.install("torch==2.13.0")
     session.install("-e", ".[cli,jax,parallel,plot,search,testing]", "pytest-xdist>=3.5", "transformers==5.23.0")
-    _run_marked(session, "torch", "-n", "2", "tests/torch", "tests/docs")
+    _run_marked(session, "torch", *TWO_PROCESSES, "tests/torch", "tests/docs")
 
 
 def _run_marked(session: nox.Session, marker: str, *arguments: str) -> None:

@@ -1,10 +1,12 @@
-"""The bytes that a local program moves, and those of XLA's own partitioner on the same shardings, as a process.
+"""The bytes that local programs move, and those of XLA's own partitioner on the same shardings, as a process.
 
-It prints two numbers: of the local program, and of XLA.
+Each line of its input is the path of a program; each line of its output has two numbers as JSON, of the local program
+and of XLA, or null where either does not take the program.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,9 +14,8 @@ from shardy_py.targets.jax.host import use_devices
 from tests.conformance.moved_bytes import moved_bytes
 
 
-def main(path: str) -> None:
-    """Print the two numbers for the program in a file."""
-    use_devices(16)
+def compare(path: str) -> tuple[float, float]:
+    """Return the two numbers for the program in a file."""
     import jax
     import numpy
     from jaxlib import xla_client
@@ -32,10 +33,20 @@ def main(path: str) -> None:
     options.device_assignment = build.device_assignment = xla_client.DeviceAssignment.create(ids)
     own = devices[0].client.compile_and_load(as_replicas(local.module), xla_client.DeviceList(tuple(devices)), options)
     xla = sdy.propagate(text).to_jax().executable
-    print(moved_bytes(own.get_hlo_text()), moved_bytes(xla.get_hlo_text()))
-    if len(sys.argv) > 2:
-        print(own.get_hlo_text(), "=" * 40, xla.get_hlo_text(), sep="\n")
+    return moved_bytes(own.get_hlo_text()), moved_bytes(xla.get_hlo_text())
+
+
+def main() -> None:
+    """Answer each line."""
+    use_devices(16)
+    for line in sys.stdin:
+        try:
+            found = compare(line.strip())
+        except Exception as error:
+            print(error, file=sys.stderr)
+            found = None
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

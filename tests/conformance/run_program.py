@@ -1,6 +1,7 @@
-"""Run one program on as many host devices as its meshes have, compare with one device, and print a JSON object.
+"""Run programs on as many host devices as their meshes have, and compare with one device.
 
-Started by test_devices.py in a process of its own: JAX counts its devices once, and XLA may end the process.
+Started by test_devices.py as a process: JAX counts its devices once, and XLA may end the process. Each line of its
+input is the path of a program, and each line of its output what became of it, as a JSON object.
 """
 
 from __future__ import annotations
@@ -59,4 +60,5 @@ def refusal_on_one_device(text: str, result: sdy.Result) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare(gzip.decompress(Path(sys.argv[1]).read_bytes()).decode())))
+    for line in sys.stdin:
+        print(json.dumps(compare(gzip.decompress(Path(line.strip()).read_bytes()).decode())), flush=True)

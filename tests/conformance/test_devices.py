@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("jax", reason="running programs needs jax")
 
+from tests.conformance.asked_process import AskedProcess
 from tests.conformance.conformance_data import DATA, need
 from tests.conformance.sample import sample
 
 need("programs")
 
-SCRIPT = Path(__file__).with_name("run_program.py")
+WORKER = "tests.conformance.run_program"
+LARGE = 10_000
+"""Bytes of a compressed program above which XLA compiles it without optimizations, as these take most of the time."""
 FILES = sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: (path.stat().st_size, path.name))
-NAMES = [path.name.removesuffix(".mlir.gz") for path in sample(FILES, 4)]
-"""Every fourth program by size."""
+IS_LARGE = {path.name.removesuffix(".mlir.gz"): path.stat().st_size > LARGE for path in FILES}
+NAMES = [
+    *sample((name for name, is_large in IS_LARGE.items() if not is_large), 4),
+    *sample((name for name, is_large in IS_LARGE.items() if is_large), 20),
+]
+"""Every fourth small program and every twentieth large one, by size."""
 MORE_DEVICES = {"big_mesh_64_5d": 64}
 """Programs for more than 16 devices."""
-SECONDS = 900
-LARGE = 20_000
-"""Bytes of a compressed program above which XLA compiles it without optimizations, as these take most of the time."""
-UNOPTIMIZED = " --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 REFUSED_BY_XLA = {
     "custom_partitioning_rule": "No registered implementation for untyped custom call to CustomSPMDPartitioning",
@@ -51,31 +51,32 @@ NEVER_ENDING = {
 """Programs that XLA compiles, but that wait for ever or end the process when they run on one device, with ours."""
 
 
-def run(name: str) -> dict[str, Any]:
-    """Return what a process of its own says about a program."""
-    count = MORE_DEVICES.get(name, 16)
+@pytest.fixture(scope="module")
+def shared() -> Iterator[AskedProcess]:
+    """The process that small programs share."""
+    process = AskedProcess(WORKER, flags="--xla_force_host_platform_device_count=16")
+    yield process
+    process.close()
+
+
+def run(name: str, shared: AskedProcess) -> dict[str, Any]:
+    """Return what a process says about a program; large ones, and those for more devices, have one of their own."""
     path = DATA / "programs" / f"{name}.mlir.gz"
-    flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={count}"
-    if path.stat().st_size > LARGE:
-        flags += UNOPTIMIZED
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(path)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
-        check=False,
-        timeout=SECONDS,
-    )
-    assert done.returncode == 0, f"{name} ended with {done.returncode}: {done.stderr[-2000:]}"
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    if not IS_LARGE[name] and name not in MORE_DEVICES:
+        return dict(shared.ask(str(path)))
+    flags = f"--xla_force_host_platform_device_count={MORE_DEVICES.get(name, 16)}"
+    process = AskedProcess(WORKER, flags=f"{flags} {UNOPTIMIZED}" if IS_LARGE[name] else flags)
+    try:
+        return dict(process.ask(str(path)))
+    finally:
+        process.close()
 
 
 @pytest.mark.conformance
 @pytest.mark.parametrize("name", NAMES)
-def test_programs_compute_the_same_on_devices(name: str) -> None:
+def test_programs_compute_the_same_on_devices(name: str, shared: AskedProcess) -> None:
     """Results are those of one device, within the tolerance of their dtype, and have no other NaNs."""
-    answer = run(name)
+    answer = run(name, shared)
     if name in REFUSED_BY_XLA:
         assert REFUSED_BY_XLA[name] in answer["refused_on_one_device"]
         return

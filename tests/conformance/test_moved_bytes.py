@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
 import pytest
 
+from tests.conformance.asked_process import AskedProcess
 from tests.conformance.conformance_data import DATA, need
 from tests.conformance.moved_bytes import moved_bytes
 
 pytestmark = pytest.mark.conformance
 
-ROOT = Path(__file__).resolve().parents[2]
 LARGEST, STEP = 60_000, 9
 """The sample: every ninth program by size, up to a number of characters."""
 HLO = """HloModule m
@@ -44,18 +42,25 @@ def test_local_programs_move_no_more_than_xla(tmp_path: Path) -> None:
     need("programs")
     texts = [gzip.decompress(path.read_bytes()).decode() for path in sorted((DATA / "programs").glob("*.mlir.gz"))]
     sample = sorted((text for text in texts if len(text) <= LARGEST), key=len)[::STEP]
-    ratios = [ratio for number, text in enumerate(sample) if (ratio := _ratio(text, tmp_path / f"{number}.mlir"))]
+    process = AskedProcess("tests.conformance.compare_bytes")
+    try:
+        found = [_ratio(text, tmp_path / f"{number}.mlir", process) for number, text in enumerate(sample)]
+    finally:
+        process.close()
+    ratios = [ratio for ratio in found if ratio]
     print("worst ratios:", sorted(ratios)[-3:])
     assert len(ratios) >= len(sample) // 2
     assert median(ratios) <= 1.0
 
 
-def _ratio(text: str, path: Path) -> float | None:
+def _ratio(text: str, path: Path, process: AskedProcess) -> float | None:
     """Return the bytes of the local program over those of XLA; None where either does not take the program."""
     path.write_text(text)
-    command = [sys.executable, "-m", "tests.conformance.compare_bytes", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    if done.returncode:
+    try:
+        found = process.ask(str(path))
+    except EOFError:
         return None
-    own, xla = map(float, done.stdout.split())
-    return own / xla if xla else 1.0 + own
+    if found is None:
+        return None
+    own, xla = found
+    return float(own / xla if xla else 1.0 + own)

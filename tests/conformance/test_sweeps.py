@@ -9,11 +9,13 @@ import pytest
 from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.compare import compare_schedules
 from tests.conformance.conformance_data import DATA, need
+from tests.conformance.sample import IS_WHOLE
 
 pytestmark = pytest.mark.conformance
 
 PROGRAM = "programs/hf_llama16_train.mlir.gz"
-OPTIONS = {"random": 20, "machine": "h100-2x8"}
+RANDOM = 20 if IS_WHOLE else 4
+OPTIONS = {"random": RANDOM, "machine": "h100-2x8"}
 
 
 def text() -> str:
@@ -27,7 +29,7 @@ def test_processes_and_a_cluster_find_the_same() -> None:
     distributed, joblib = pytest.importorskip("dask.distributed"), pytest.importorskip("joblib")
     module = text()
     processes = compare_schedules(module, jobs=2, **OPTIONS)
-    assert len(processes.rows) == 26
+    assert len(processes.rows) == RANDOM + 6
     given = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster), joblib.parallel_config("dask"):
         assert compare_schedules(module, **OPTIONS) == processes
