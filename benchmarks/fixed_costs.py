@@ -7,13 +7,14 @@ machine, as there is nothing in such a run that could differ.
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
-from typing import Any
 
 from attrs import frozen
 
 import shardy_py as sdy
-from benchmarks.runs import TINY, bytecode_of, copy_module, run_reference
+from benchmarks.runs import TINY, bytecode_of, copy_module, reference_passes
 from shardy_py.frontends.mlir import parse_module
 
 RUNS = 200
@@ -39,16 +40,16 @@ def measure_fixed_costs(*, runs: int = RUNS) -> FixedCosts:
     # Once, not before every run: collecting all that the process holds takes a hundred times as long as a run. Nor is
     # it frozen, which would make every question about frozen objects, such as a run asks, count them.
     gc.collect()
-    pairs = [
-        (_ours(copy_module(bytecode, context)), run_reference(copy_module(bytecode, context)).seconds)
-        for _ in range(runs + 1)
-    ]
+    pairs = []
+    for _ in range(runs + 1):
+        ours, theirs = copy_module(bytecode, context), copy_module(bytecode, context)
+        pairs.append((_seconds(partial(sdy.propagate, ours)), _seconds(reference_passes(theirs))))
     return FixedCosts(min(pair[0] for pair in pairs[1:]), min(pair[1] for pair in pairs[1:]))
 
 
-def _ours(module: Any) -> float:
+def _seconds(function: Callable[[], object]) -> float:
     begin = perf_counter()
-    result = sdy.propagate(module)
+    result = function()
     end = perf_counter()
     del result
     return end - begin

@@ -77,12 +77,17 @@ def run_reference(module: Any, *, verify: bool = True) -> Run:
         module: The module.
         verify: Whether MLIR's verifier runs after every pass, as it does unless one says otherwise.
     """
+    return _timed(reference_passes(module, verify=verify), _Clock())
+
+
+def reference_passes(module: Any, *, verify: bool = True) -> Callable[[], object]:
+    """Return a function that runs the C++ passes over a module; see `run_reference`."""
     from jaxlib.mlir import passmanager
 
     with module.context:
         manager = passmanager.PassManager.parse(PIPELINE)
     manager.enable_verifier(verify)
-    return _timed(lambda: manager.run(module.operation), _Clock())
+    return lambda: manager.run(module.operation)
 
 
 class _Clock:
