@@ -103,8 +103,9 @@ def fuzz(session: nox.Session) -> None:
 @nox.session(venv_backend="venv")
 def torch(session: nox.Session) -> None:
     """Run the tests that need PyTorch, in an environment of their own."""
-    session.install("torch==2.13.0")
-    session.install("-e", ".[cli,jax,parallel,plot,search,testing]", "pytest-xdist>=3.5", "transformers==5.23.0")
+    session.install("--no-compile", "torch==2.13.0")
+    extras = ".[cli,jax,parallel,plot,search,testing]"
+    session.install("--no-compile", "-e", extras, "pytest-xdist>=3.5", "transformers==5.23.0")
     _run_marked(session, "torch", *TWO_PROCESSES, "tests/torch", "tests/docs")
 
 
