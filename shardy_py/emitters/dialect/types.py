@@ -12,7 +12,11 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType, static_shape
 
-_FLOATS = {"bf16": builtin.bf16, "f16": builtin.f16, "f32": builtin.f32, "f64": builtin.f64}
+_SMALL_FLOATS = (
+    *(builtin.f8E3M4, builtin.f8E4M3, builtin.f8E4M3B11FNUZ, builtin.f8E4M3FN, builtin.f8E4M3FNUZ),
+    *(builtin.f8E5M2, builtin.f8E5M2FNUZ),
+)
+_FLOATS = {str(type_): type_ for type_ in (builtin.bf16, builtin.f16, builtin.f32, builtin.f64, *_SMALL_FLOATS)}
 
 
 def scalar_type(dtype: str) -> Attribute:
@@ -32,6 +36,20 @@ def scalar_type(dtype: str) -> Attribute:
     if dtype[:1] in ("i", "s", "u") and digits.isdigit():
         return builtin.IntegerType(int(digits))
     raise UnsupportedError(Diagnostic("element-type", f"kernels have no elements of type {dtype}"))
+
+
+def small_float(type_: Attribute) -> builtin.ReducedPrecisionFloatType | None:
+    """Return a type if it is one of floats of 8 bits, which are computed with as ``f32``.
+
+    >>> [small_float(type_) is not None for type_ in (builtin.f8E4M3FN, builtin.f16, builtin.f8E8M0FNU)]
+    [True, False, False]
+    """
+    return type_ if type_ in _SMALL_FLOATS else None
+
+
+def is_small_float(dtype: str) -> bool:
+    """Return whether a type, in MLIR's notation, is one of floats of 8 bits."""
+    return dtype in _FLOATS and small_float(_FLOATS[dtype]) is not None
 
 
 def element_dtype(value: Value) -> str:

@@ -17,6 +17,7 @@ from shardy_py.emitters.dialect.types import element_dtype, scalar_type, tensor_
 from shardy_py.emitters.elemental.expansions import EXPANSIONS
 from shardy_py.emitters.elemental.literals import literal_of
 from shardy_py.emitters.elemental.scalars import COMPARISONS, ScalarValue, make_constant, make_op, problem_of
+from shardy_py.emitters.elemental.small_floats import is_widened, widened
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.indexing import (
     Constant,
@@ -244,6 +245,8 @@ class OpElement:
             return ScalarValue(operands[0].value.owner.input)
         if dtype is None and name in COMPARISONS:
             dtype = "i1"
+        if is_widened(name, operands, dtype):
+            return cast(ScalarValue, widened(cast(ElementBuilder, self), name, operands, dtype, attributes))
         result = operands[0].value.type if dtype is None else scalar_type(dtype)
         wide = builtin.IntegerType(self.scope.surroundings.index_bits)
         if name == "arith.index_castui" and isinstance(result, builtin.IntegerType) and result.bitwidth < wide.bitwidth:

@@ -12,7 +12,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError as XdslParseError
 
 from shardy_py.emitters.dialect.float_bits import special_floats_as_bytes
-from shardy_py.emitters.dialect.types import element_dtype, scalar_type
+from shardy_py.emitters.dialect.types import element_dtype, is_small_float, scalar_type
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op
 
@@ -39,7 +39,7 @@ def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | float | complex:
         part = dtype[len("complex<") : -1]
         return complex(_number(match[1], part), _number(match[2], part))
     body = text[: text.rfind(">", 0, text.rfind(":")) + 1] if ":" in text else text
-    bits = re.findall(r"(?<![\"\w])0x[0-9A-Fa-f]+", body) if dtype in _BITS else ()
+    bits = re.findall(r"(?<![\"\w])0x[0-9A-Fa-f]+", body) if dtype in _BITS or is_small_float(dtype) else ()
     if _ONE_NUMBER.match(text) and bits:
         return _number(bits[0], dtype)
     # One number for all elements is not spread: there may be millions of them.
@@ -73,6 +73,8 @@ def _number(text: str, dtype: str) -> float:
     """Return a number in MLIR's notation, which writes special floats by their bits."""
     if not text.strip().startswith("0x"):
         return float(text)
+    if is_small_float(dtype):
+        return float(scalar_type(dtype).decode_bits(int(text, 16)))  # type: ignore[attr-defined]
     data = int(text, 16).to_bytes(_BITS[dtype], "little")
     # The bits of a bf16 are the upper half of those of an f32.
     wide = dtype == "bf16"

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
 from shardy_py.emitters.dialect.arith_more import ARITH
-from shardy_py.emitters.dialect.types import scalar_type
+from shardy_py.emitters.dialect.types import scalar_type, small_float
 from shardy_py.errors import Diagnostic, UnsupportedError, did_you_mean
 from shardy_py.values import frozen
 
@@ -128,6 +128,8 @@ def _rounded(value: float, type_: Attribute) -> float:
     """Return a number as its type holds it: to the nearest, halves to even."""
     if not math.isfinite(value) or isinstance(type_, builtin.Float64Type):
         return value
+    if (small := small_float(type_)) is not None:
+        return small.decode_bits(small.encode_bits(value))
     import ml_dtypes
     import numpy
 

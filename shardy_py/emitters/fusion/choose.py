@@ -73,9 +73,9 @@ def choose(fusion: Fusion) -> Choice:
     transpose = _common_transpose(fusion, heroes)
     if transpose is not None:
         return Choice(EmitterKind.TRANSPOSE, f"a root's hero is a tiled {transpose}", heroes, transpose=transpose)
-    if in_place_updates(fusion):
+    if updates := in_place_updates(fusion):
         reason = "every root updates a part of a parameter in place"
-        return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, heroes)
+        return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, updates)
     if len(roots) > 1:
         return Choice(EmitterKind.LOOP, "there are several roots", heroes)
     if roots[0] is not None and fusion.is_scatter(roots[0]):

@@ -10,6 +10,7 @@ from xdsl.dialects import builtin, llvm
 from xdsl.ir import Attribute
 
 from shardy_py.emitters.dialect.float_bits import float_bits
+from shardy_py.emitters.dialect.types import small_float
 from shardy_py.emitters.lower.target import Target
 from shardy_py.emitters.passes.pointers import SHARED_SPACE, is_shared
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -41,6 +42,8 @@ def type_text(type_: Attribute, target: Target, index_width: int) -> str:
         return "i16"
     if type(type_) in _FLOATS:
         return _FLOATS[type(type_)]
+    if small_float(type_) is not None:
+        return "i8"
     if isinstance(type_, builtin.VectorType):
         return f"<{math.prod(type_.get_shape())} x {type_text(type_.element_type, target, index_width)}>"
     if isinstance(type_, builtin.ComplexType):
@@ -56,6 +59,8 @@ def type_text(type_: Attribute, target: Target, index_width: int) -> str:
 
 def float_text(value: float, type_: Attribute, target: Target) -> str:
     """Return a float as text: by its bits, so that nothing is rounded twice."""
+    if (small := small_float(type_)) is not None:
+        return str(small.encode_bits(value))
     if isinstance(type_, builtin.Float16Type):
         return f"0xH{float_bits(value, str(type_)):04X}"
     if isinstance(type_, builtin.BFloat16Type):

@@ -1,4 +1,4 @@
-"""Functions of floats of 16 bits."""
+"""Functions of floats of 16 bits, and conversions from and to floats of 8 bits."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from shardy_py.emitters.elemental.scalars import make_op
 from shardy_py.emitters.passes.base import KernelContext, insert_before, replace, walk_ops
 from shardy_py.emitters.passes.scalar_terms import Term
+from shardy_py.emitters.passes.small_floats import convert_small_float
 from shardy_py.values import frozen
 
 _SHORT = (builtin.BFloat16Type, builtin.Float16Type)
@@ -23,13 +24,18 @@ APPROXIMATE = arith.FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
 
 @frozen
 class ConvertFloat:
-    """Compute functions of floats of 16 bits in ``f32``; powers and logarithms of base two approximate there."""
+    """Compute functions of floats of 16 bits in ``f32``; powers and logarithms of base two approximate there.
+
+    Floats of 8 bits are converted by integers.
+    """
 
     name: str = "convert-float"
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
         for op in walk_ops(module.body):
+            if isinstance(op, arith.ExtFOp | arith.TruncFOp) and convert_small_float(op):
+                continue
             is_function = op.name.startswith("math.") and op.name not in _OF_BITS
             if (is_function or op.name == "arith.remf") and isinstance(op.results[0].type, _SHORT):
                 _widen(op)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects import builtin
 from xdsl.ir import Attribute
@@ -22,6 +23,13 @@ _FLOATS: dict[type[Attribute], tuple[Any, Any]] = {
     builtin.Float16Type: (np.float16, np.uint16),
     builtin.Float32Type: (np.float32, np.uint32),
     builtin.Float64Type: (np.float64, np.uint64),
+    builtin.Float8E3M4Type: (ml_dtypes.float8_e3m4, np.uint8),
+    builtin.Float8E4M3Type: (ml_dtypes.float8_e4m3, np.uint8),
+    builtin.Float8E4M3B11FNUZType: (ml_dtypes.float8_e4m3b11fnuz, np.uint8),
+    builtin.Float8E4M3FNType: (ml_dtypes.float8_e4m3fn, np.uint8),
+    builtin.Float8E4M3FNUZType: (ml_dtypes.float8_e4m3fnuz, np.uint8),
+    builtin.Float8E5M2Type: (ml_dtypes.float8_e5m2, np.uint8),
+    builtin.Float8E5M2FNUZType: (ml_dtypes.float8_e5m2fnuz, np.uint8),
 }
 _INTEGERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -127,3 +127,17 @@ func.func @main(%x: tensor<2xT>) -> tensor<2xT> {
     (among,) = emit(read_fusion(text.replace("BITS", f"[-2.5, {infinity}]"))).run(x)
     assert (alone == x).all()
     assert among.astype(np.float64).tolist() == [-2.5, -np.inf]
+
+
+@pytest.mark.parametrize(("operand", "result"), [("i8", "i32"), ("bf16", "f32"), ("f32", "bf16"), ("ui8", "i32")])
+def test_products_of_other_types(operand: str, result: str) -> None:
+    """Factors of a product are taken to the type in which it is summed."""
+    text = f"""
+    func.func @main(%x: tensor<3x5x{operand}>, %y: tensor<5x2x{operand}>) -> tensor<3x2x{result}> {{
+      %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+          : (tensor<3x5x{operand}>, tensor<5x2x{operand}>) -> tensor<3x2x{result}>
+      return %0 : tensor<3x2x{result}>
+    }}"""
+    x, y = (np.arange(shape[0] * shape[1]).reshape(shape) + 200 * (operand == "ui8") for shape in ((3, 5), (5, 2)))
+    (found,) = emit(fusion_of(text)).run(x.astype(numpy_dtype(operand)), y.astype(numpy_dtype(operand)))
+    np.testing.assert_array_equal(found.astype(np.int64), x @ y)

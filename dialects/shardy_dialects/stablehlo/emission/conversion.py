@@ -37,6 +37,9 @@ def convert(b: ElementBuilder, op: Op) -> Scalar:
             return x
     if is_boolean(target):
         return _to_boolean(b, op, x)
+    if x.dtype.startswith("f8") and not is_float(target):
+        # The bounds of integers are no floats of 8 bits.
+        x = b.op("arith.extf", x, dtype="f32")
     if is_float(source) or is_complex(source):
         return _between_floats(b, x, dtype) if is_float(target) else _to_integer(b, op, x)
     if is_float(target):
@@ -130,6 +133,12 @@ _PARTS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
 def reduce_precision(b: ElementBuilder, op: Op) -> Scalar:
     """Round to fewer bits of mantissa and exponent, in integers: half to even, overflow to infinity, NaNs stay."""
     x = b.operand(0)
+    if x.dtype not in _PARTS:
+        return b.op("arith.truncf", _reduced(b, op, b.op("arith.extf", x, dtype="f32")), dtype=x.dtype)
+    return _reduced(b, op, x)
+
+
+def _reduced(b: ElementBuilder, op: Op, x: Scalar) -> Scalar:
     exponent_bits, mantissa_bits = _PARTS[x.dtype]
     exponent, mantissa = int(op.attributes["exponent_bits"]), int(op.attributes["mantissa_bits"])
     bits = 1 + exponent_bits + mantissa_bits

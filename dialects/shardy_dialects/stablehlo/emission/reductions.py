@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.emission.types import (
@@ -9,6 +10,7 @@ from shardy_dialects.stablehlo.emission.types import (
     is_boolean,
     is_complex,
     is_float,
+    is_unsigned,
     kernel_type,
     operands,
 )
@@ -30,10 +32,10 @@ def reduce(b: ElementBuilder, op: Op) -> Sequence[Scalar]:
 
 
 def dot(b: ElementBuilder, op: Op) -> Scalar:
-    """Sum products; elements of 16 bits in ``f32``."""
+    """Sum products, in the type of the result; those of ``bf16`` and of 8 bits in ``f32``."""
     lhs, rhs = output_to_input(op)
     dtype = kernel_type(element_type(op.results[0]))
-    wide = "f32" if dtype == "bf16" else dtype
+    wide = "f32" if dtype == "bf16" or dtype.startswith("f8") else dtype
     if is_complex(op.results[0]):
         multiply, add = "complex.mul", "complex.add"
     elif is_float(op.results[0]):
@@ -46,14 +48,32 @@ def dot(b: ElementBuilder, op: Op) -> Scalar:
 
     def step(index: Sequence[Scalar], carried: Sequence[Scalar]) -> Sequence[Scalar]:
         split = len(lhs.results)
-        factors = [b.operand(0, index[:split]), b.operand(1, index[split:])]
-        if wide != dtype:
-            factors = [b.op("arith.extf", factor, dtype=wide) for factor in factors]
+        places = (index[:split], index[split:])
+        factors = [_factor(b, op, number, place, wide) for number, place in enumerate(places)]
         return [b.op(add, carried[0], b.op(multiply, *factors))]
 
     zero = b.constant(0, wide)
     (found,) = b.reduce(both, [zero], step)
     return found if wide == dtype else b.op("arith.truncf", found, dtype=dtype)
+
+
+def _factor(b: ElementBuilder, op: Op, number: int, place: Sequence[Scalar], wide: str) -> Scalar:
+    """Return an element of an operand in the type that products are summed in."""
+    factor = b.operand(number, place)
+    if factor.dtype == wide:
+        return factor
+    if is_float(op.results[0]):
+        is_short = _bits(factor) <= int(wide[1:])
+        return b.op("arith.extf" if is_short else "arith.truncf", factor, dtype=wide)
+    if _bits(factor) > int(wide[1:]):
+        return b.op("arith.trunci", factor, dtype=wide)
+    return b.op("arith.extui" if is_unsigned(op.operands[number]) else "arith.extsi", factor, dtype=wide)
+
+
+def _bits(value: Scalar) -> int:
+    """Return the bits of an integer or float: ``f8E4M3FN`` has 8."""
+    found = re.match(r"[a-z]+(\d+)", value.dtype)
+    return int(found[1]) if found else 0
 
 
 def map_(b: ElementBuilder, op: Op) -> Sequence[Scalar]:

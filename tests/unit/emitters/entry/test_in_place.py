@@ -55,6 +55,19 @@ def test_an_update_begins_where_it_fits(dtype: str, on: str) -> None:
         assert not x.any()
 
 
+def test_a_bitcast_behind_an_update_moves_nothing() -> None:
+    """A root that is a bitcast of an update writes the same memory; starts may be computed."""
+    text = UPDATE.replace("TYPE", "i32").replace(
+        "  return %0 : tensor<20x30xf32>",
+        "  %r = stablehlo.reshape %0 : (tensor<20x30xf32>) -> tensor<600xf32>\n  return %r : tensor<600xf32>",
+    )
+    text = text.replace("-> tensor<20x30xf32> {", "-> tensor<600xf32> {\n  %k = stablehlo.negate %i : tensor<i32>", 1)
+    kernel = emit(fusion_of(text.replace("%u, %i, %j\n", "%u, %k, %j\n")))
+    x, u = np.zeros((20, 30), np.float32), np.arange(1, 31, dtype=np.float32).reshape(5, 6)
+    (found,) = kernel.run(x, u, np.int32(-3), np.int32(4))
+    np.testing.assert_array_equal(found, updated(x, u, 3, 4).reshape(600))
+
+
 def test_the_result_is_the_memory_of_the_parameter() -> None:
     """The argument of the result has the slice of the parameter, which is not read-only then."""
     text = emit(fusion_of(UPDATE.replace("TYPE", "i32"))).stages["initial"]

@@ -100,6 +100,14 @@ def test_side_outputs_and_several_transposes(dtype: str) -> None:
         assert (third == x.T).all()
 
 
+def test_columns_that_wrap_on_the_host() -> None:
+    """Places in the tile begin again at the last column; vectors of the host's loops take them as they are."""
+    kernel = transposed("64x128", "128x64", "1, 0", "i8")
+    x = np.random.default_rng(0).integers(-128, 128, (64, 128)).astype(np.int8)
+    (found,) = kernel.run(x, on="host")
+    np.testing.assert_array_equal(found, x.T)
+
+
 def test_what_follows_a_transpose_is_its_epilogue() -> None:
     """The operand of a transpose that is also read behind it is computed in both loops."""
     kernel = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=64)))
