@@ -15,7 +15,7 @@ _BOUNDS, _BOUNDS_OF_TWO = (-104.0, 89.0), (-151.0, 128.0)
 # What is added to a number to round it to an integer, which the low bits then hold.
 _SHIFT, _SHIFT_BITS = 12582912.0, 0x4B400000
 # ln 2 in two parts: products of the first one with exponents are exact.
-_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
 _COEFFICIENTS = (
     *(1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3),
     *(4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1),
@@ -30,9 +30,9 @@ def exponential(writer: FunctionWriter, x: str) -> str:
         x: The number.
     """
     near = _bounded(writer, x, _BOUNDS)
-    whole, exponent = _rounded(writer, _product(writer, near, _number(writer, math.log2(math.e))))
-    rest = _sum(writer, near, _product(writer, whole, _number(writer, -_LN2_HIGH)))
-    rest = _sum(writer, rest, _product(writer, whole, _number(writer, -_LN2_LOW)))
+    whole, exponent = _rounded(writer, product(writer, near, number(writer, math.log2(math.e))))
+    rest = total(writer, near, product(writer, whole, number(writer, -LN2_HIGH)))
+    rest = total(writer, rest, product(writer, whole, number(writer, -LN2_LOW)))
     return _scaled(writer, _near_one(writer, rest), exponent)
 
 
@@ -45,38 +45,38 @@ def exponential_of_two(writer: FunctionWriter, x: str) -> str:
     """
     near = _bounded(writer, x, _BOUNDS_OF_TWO)
     whole, exponent = _rounded(writer, near)
-    rest = _product(writer, writer.new(f"fsub float {near}, {whole}"), _number(writer, math.log(2)))
+    rest = product(writer, writer.new(f"fsub float {near}, {whole}"), number(writer, math.log(2)))
     return _scaled(writer, _near_one(writer, rest), exponent)
 
 
 def _rounded(writer: FunctionWriter, x: str) -> tuple[str, str]:
     """Return the nearest integer, as a float and as an integer."""
-    shifted = _sum(writer, x, _number(writer, _SHIFT))
+    shifted = total(writer, x, number(writer, _SHIFT))
     exponent = writer.new(f"sub i32 {writer.new(f'bitcast float {shifted} to i32')}, {_SHIFT_BITS}")
-    return _sum(writer, shifted, _number(writer, -_SHIFT)), exponent
+    return total(writer, shifted, number(writer, -_SHIFT)), exponent
 
 
 def _near_one(writer: FunctionWriter, rest: str) -> str:
     """Return the exponential of a small number."""
-    found = _number(writer, _COEFFICIENTS[0])
+    found = number(writer, _COEFFICIENTS[0])
     for coefficient in _COEFFICIENTS[1:]:
-        found = _sum(writer, _product(writer, found, rest), _number(writer, coefficient))
-    found = _sum(writer, _product(writer, found, _product(writer, rest, rest)), rest)
-    return _sum(writer, found, _number(writer, 1.0))
+        found = total(writer, product(writer, found, rest), number(writer, coefficient))
+    found = total(writer, product(writer, found, product(writer, rest, rest)), rest)
+    return total(writer, found, number(writer, 1.0))
 
 
 def _scaled(writer: FunctionWriter, found: str, exponent: str) -> str:
     """Return the product with a power of two, in two steps, so that none overflows by itself."""
     first = writer.new(f"ashr i32 {exponent}, 1")
     for part in (first, writer.new(f"sub i32 {exponent}, {first}")):
-        found = _product(writer, found, _power_of_two(writer, part))
+        found = product(writer, found, _power_of_two(writer, part))
     return found
 
 
 def _bounded(writer: FunctionWriter, x: str, bounds: tuple[float, float]) -> str:
     """Return a number, or a bound whose exponential is already 0 or infinite; a NaN stays."""
     for predicate, bound in zip(("olt", "ogt"), bounds, strict=True):
-        limit = _number(writer, bound)
+        limit = number(writer, bound)
         x = writer.new(f"select i1 {writer.new(f'fcmp {predicate} float {x}, {limit}')}, float {limit}, float {x}")
     return x
 
@@ -86,13 +86,16 @@ def _power_of_two(writer: FunctionWriter, exponent: str) -> str:
     return writer.new(f"bitcast i32 {bits} to float")
 
 
-def _number(writer: FunctionWriter, value: float) -> str:
+def number(writer: FunctionWriter, value: float) -> str:
+    """Return a constant."""
     return writer.number(value, builtin.f32)
 
 
-def _sum(writer: FunctionWriter, left: str, right: str) -> str:
+def total(writer: FunctionWriter, left: str, right: str) -> str:
+    """Return a sum."""
     return writer.new(f"fadd float {left}, {right}")
 
 
-def _product(writer: FunctionWriter, left: str, right: str) -> str:
+def product(writer: FunctionWriter, left: str, right: str) -> str:
+    """Return a product."""
     return writer.new(f"fmul float {left}, {right}")

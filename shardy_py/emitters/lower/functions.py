@@ -1,4 +1,4 @@
-"""Functions of ``math`` as LLVM: intrinsics, libdevice on devices, on the host the C library and own exponentials."""
+"""Functions of ``math`` as LLVM: intrinsics, libdevice on devices, the C library and own series on the host."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from shardy_py.emitters.lower.exponential import exponential, exponential_of_two
 from shardy_py.emitters.lower.floats import binary, bind_rounded, computed, computed_type, flags, intrinsic
+from shardy_py.emitters.lower.logarithm import logarithm, logarithm_of_two
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler
 from shardy_py.errors import Diagnostic, UnsupportedError
 
@@ -25,7 +26,10 @@ _HOST_INTRINSICS = {
     **{"math.log2": "log2", "math.powf": "pow", "math.round": "round", "math.sin": "sin"},
 }
 # What calls of the C library would keep from becoming vectors.
-_HOST_FLOATS = {"math.exp": exponential, "math.exp2": exponential_of_two}
+_HOST_FLOATS = {
+    **{"math.exp": exponential, "math.exp2": exponential_of_two},
+    **{"math.log": logarithm, "math.log2": logarithm_of_two},
+}
 _LIBRARY = {
     f"math.{name}": name
     for name in (
