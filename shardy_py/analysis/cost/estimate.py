@@ -174,6 +174,7 @@ class _Estimator:
         moved = self.traffic.bytes_of(kernel)
         operations = sum(work.local for work in works)
         operations += sum(prod(self.sizes.shape(tensor.value)) for tensor in self.traffic.converted(root))
+        operations += self.traffic.converted_elements(kernel)
         transcendental = sum(work.transcendentals for work in works)
         seconds = self._seconds(kernel, operations + transcendental, moved)
         found = OpCost(

@@ -14,7 +14,7 @@ from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
 from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import Contraction
+from shardy_py.ir.interfaces import Contraction, Elementwise
 from shardy_py.ir.op_names import ALL_GATHER
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.rule import OpShardingRule
@@ -117,6 +117,22 @@ class Traffic:
         return [
             tensor for tensor in (*node.inputs, *node.outputs) if _is_bfloat16(tensor) and not self._is_widened(tensor)
         ]
+
+    def converted_elements(self, kernel: Kernel) -> int:
+        """Return the number of elements that a kernel converts from ``bf16`` arguments, and to ``bf16`` results.
+
+        In between it computes in ``f32``, as XLA's float_normalization.cc and simplify_fp_conversions.cc leave it.
+        """
+        if not self.profile.widens_bfloat16:
+            return 0
+        found: dict[int, Tensor] = {}
+        for node in kernel.nodes:
+            inputs = [tensor for tensor in node.inputs if _is_bfloat16(tensor)]
+            outputs = [tensor for tensor in node.outputs if _is_bfloat16(tensor)]
+            if inputs and outputs and self.fusion.registry.has_trait(node.op, Elementwise):
+                ends = (*(one for one in inputs if one.maker is None), *(one for one in outputs if one.is_result))
+                found |= {id(tensor): tensor for tensor in ends}
+        return sum(prod(self.sizes.shape(tensor.value)) for tensor in found.values())
 
     def _transposed_bytes(self, node: Node) -> float:
         """Return the bytes of the operands of a product that are copied with their batch dimensions first.

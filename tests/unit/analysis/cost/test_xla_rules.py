@@ -233,3 +233,24 @@ func.func @main(%x: tensor<8x8xbf16> {_on("x", "")}, %y: tensor<8x4xbf16> {_on("
   return %0 : tensor<8x4xbf16>
 }}""")
     assert _sent(cost) == [("all_gather", 3 * 2 * 8 * 4)]
+
+
+@pytest.mark.parametrize(
+    ("op", "type_", "flops", "transcendentals"),
+    [
+        ("chlo.lgamma", "f32", 52, 4),
+        ("chlo.lgamma", "bf16", 54, 4),
+        ("stablehlo.log", "f32", 0, 1),
+        ("stablehlo.log", "complex<f32>", 61, 4),
+        ("stablehlo.negate", "bf16", 3, 0),
+    ],
+)
+def test_functions_that_xla_expands_count_what_they_become(op, type_, flops, transcendentals):
+    """Each of the 64 elements takes the ops of the expansion, and two conversions where it is bf16."""
+    tensor = f"tensor<8x8x{type_}>"
+    cost = _cost(f"""
+func.func @main(%x: {tensor}) -> {tensor} {{
+  %0 = {op} %x : {tensor}{f" -> {tensor}" if op.startswith("chlo") else ""}
+  return %0 : {tensor}
+}}""")
+    assert (cost.flops.value, cost.transcendentals.value) == (64 * flops, 64 * transcendentals)
