@@ -195,6 +195,20 @@ func.func @main(%t: tensor<{rows}x64xf32> {_on("x", "y")}, %i: tensor<4096x1xi32
     assert _sent(cost) == sent
 
 
+def test_results_of_a_look_up_in_parts_of_a_table_are_divided_along_a_free_axis():
+    """The axis of the table does not divide the results that are summed along it; the other one does, in two parts."""
+    cost = _cost(f"""
+func.func @main(%t: tensor<8192x64xf32> {_on("x", "")}, %i: tensor<4096x1xi32> {_on("x", "")})
+    -> (tensor<4096x64xf32> {_on("x", "")}) {{
+  %0 = "stablehlo.gather"(%t, %i) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+      collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 64>}}>
+      : (tensor<8192x64xf32>, tensor<4096x1xi32>) -> tensor<4096x64xf32>
+  return %0 : tensor<4096x64xf32>
+}}""")
+    indices = [("collective_permute", 1024 * 4), ("all_gather", 1024 * 4)]
+    assert _sent(cost) == [*indices, ("all_reduce", 6 * 2048 * 64), ("collective_permute", 1024 * 64 * 4)]
+
+
 @pytest.mark.parametrize(
     ("shape", "axes", "sent"),
     [
