@@ -77,9 +77,7 @@ class LoadedPlugins:
 
 def find_entry_points() -> list[EntryPoint]:
     """Return the entry points of all installed plugins, sorted."""
-    found = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
-    origins = _origins(found)
-    return sorted(found, key=lambda item: (item.name, item.value, origins[id(item.dist)]))
+    return [item for item, _ in _installed()]
 
 
 def load_plugins(
@@ -152,9 +150,7 @@ def create_manager() -> pluggy.PluginManager:
 
 def _candidates(plugins: Iterable[object]) -> list[Candidate]:
     """Return all plugins by name, the bundled ones first."""
-    installed = find_entry_points()
-    origins = _origins(installed)
-    candidates = [Candidate(item.name, origins[id(item.dist)], item.load) for item in installed]
+    candidates = [Candidate(item.name, origin, item.load) for item, origin in _installed()]
     candidates += [Candidate(_name(plugin), "", partial(_same, plugin)) for plugin in plugins]
     return sorted(candidates, key=lambda item: (not _is_bundled(item), item.name, item.origin))
 
@@ -225,6 +221,14 @@ def _loaded(candidate: Candidate, answers: _Answers) -> PluginInfo:
         frontends=tuple(item.name for item in answers.frontends),
         types=tuple(sorted(item.name for dialect in answers.dialects for item in dialect.types)),
     )
+
+
+def _installed() -> list[tuple[EntryPoint, str]]:
+    """Return the entry points of all installed plugins with their origins, sorted."""
+    found = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
+    origins = _origins(found)
+    pairs = [(item, origins[id(item.dist)]) for item in found]
+    return sorted(pairs, key=lambda pair: (pair[0].name, pair[0].value, pair[1]))
 
 
 def _origins(found: Iterable[EntryPoint]) -> dict[int, str]:
