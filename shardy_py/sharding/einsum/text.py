@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.integers import parse_integer
 from shardy_py.values import frozen
@@ -90,7 +91,7 @@ def _error(text: str, message: str, column: int, *, hint: str = "") -> RuleError
 
 def _tokens(text: str) -> Iterator[_Token]:
     if not isinstance(text, str):
-        message = f"a rule is a text such as 'i j -> j i', not a {type(text).__name__}"
+        message = f"a rule is a text such as 'i j -> j i', not {shown(text)} ({type(text).__name__})"
         raise RuleError(Diagnostic("rule-syntax", message))
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "bad"
