@@ -181,6 +181,9 @@ REWRITES: Mapping[str, Rewrite] = {
     "aten.new_zeros.default": _filled(0),
     "aten.new_ones.default": _filled(1),
     "aten.new_full.default": _filled(None),
+    # What such a tensor holds is not said.
+    "aten.new_empty.default": _filled(0),
+    "aten.new_empty_strided.default": _filled(0),
     "aten.mean.default": _mean,
     "aten.mean.dim": _mean,
     "aten.nll_loss_forward.default": _nll_loss_forward,

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 _ITEM = re.compile(r"(.*)\[(\d+)\]")
-_LIMITS = ("lowest", "highest")
+_VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
 
 
 @cache
@@ -31,6 +31,9 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
         tensors: Its operands.
         device: The device on which tensors are made.
     """
+    if name in _VIEWS:
+        # The strides of a tensor that was gathered or permuted may be others than those of one device.
+        return (tensors[0].reshape(list(attributes["size"])),)
     target = operator(name)
     given = _arguments(attributes, tensors)
     args: list[Any] = []

@@ -18,6 +18,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.targets.torch.explicit import explicit_program
 from shardy_py.targets.torch.placements import Placement
+from shardy_py.targets.torch.run_collectives import kinds_run
 from shardy_py.targets.torch.split_meshes import SplitMesh, split_mesh
 from shardy_py.values import frozen
 
@@ -29,7 +30,8 @@ class Redistribution:
     """One communication.
 
     Args:
-        kind: The collective: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all`` and so on.
+        kind: The collective: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all`` and so on. Where sizes
+            do not divide, an exchange may be a gather or several.
         node: The node whose tensor is moved.
         module: The path of the module that the node belongs to, or "".
         location: The line of the source, or "".
@@ -69,25 +71,30 @@ def list_redistributions(program: Program, registry: Registry, *, is_explicit: b
 
 def _found(program: Program) -> Iterator[Redistribution]:
     mesh = next(iter(program.meshes.values()), Mesh())
-    moves = [op for op in program.walk() if op.name in RESHARDS and op.name != "sdy.all_slice" and op.results]
+    moves = [op for op in program.walk() if op.name in RESHARDS and op.results]
     values = [value for op in moves for value in (op.operands[0], op.results[0])]
     shardings = [program.shardings[value.id] for value in values if value.id in program.shardings]
     split = split_mesh(mesh, [axis for op in moves for axis in _reduced_axes(op)] + _all_axes(shardings))
     for op in moves:
-        yield _redistribution(program, op, split)
+        for kind in kinds_run(op, *_shardings(program, op), mesh):
+            yield _redistribution(program, op, kind, split)
+
+
+def _shardings(program: Program, op: Op) -> tuple[TensorSharding | None, TensorSharding | None]:
+    return program.shardings.get(op.operands[0].id), program.shardings.get(op.results[0].id)
 
 
 def _all_axes(shardings: Sequence[TensorSharding]) -> list[AxisRef]:
     return [axis for sharding in shardings for item in sharding.dim_shardings for axis in item.axes]
 
 
-def _redistribution(program: Program, op: Op, split: SplitMesh) -> Redistribution:
+def _redistribution(program: Program, op: Op, kind: str, split: SplitMesh) -> Redistribution:
     source = _source(op.operands[0])
     origin = program.origin
     maker = source.defining_op
-    before, after = program.shardings.get(op.operands[0].id), program.shardings.get(op.results[0].id)
+    before, after = _shardings(program, op)
     return Redistribution(
-        op.name.removeprefix("sdy."),
+        kind,
         origin.node_names.get(source.id, "").partition("/")[0],
         origin.module_paths.get(maker.id, "") if maker is not None else "",
         maker.location if maker is not None else "",

@@ -9,6 +9,7 @@ from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.agreement import overflowing_factors
 from shardy_py.transforms.local.whole_factors import make_whole
 from shardy_py.values import frozen
@@ -19,7 +20,8 @@ class GatherUnevenReshapesPass:
     """Reshard what an op merges or splits where its parts would not be those of the shards.
 
     Five rows of eight elements on two devices are three rows and two; of the forty elements each device has twenty.
-    With the reshards in the program, its collectives are all that run.
+    A sharded dimension of size 1 that an op repeats is whole, too. With the reshards in the program, its collectives
+    are all that run.
     """
 
     name: ClassVar[str] = "gather-uneven-reshapes"
@@ -30,9 +32,25 @@ class GatherUnevenReshapesPass:
             rule = context.semantics.get_sharding_rule(op) if op.results else None
             if rule is None:
                 continue
-            factors = _uneven_factors(program, op, rule)
+            factors = _uneven_factors(program, op, rule) | _repeated_ones(program, op, rule)
             if factors:
                 make_whole(program, op, rule, factors)
+
+
+def _repeated_ones(program: Program, op: Op, rule: OpShardingRule) -> set[int]:
+    """Return the factors of size 1 of sharded dimensions that no result has: each device repeats the element."""
+    kept = {factor for mapping in rule.result_mappings for dim in mapping for factor in dim}
+    found: set[int] = set()
+    for value, mapping in zip(op.operands, rule.operand_mappings, strict=True):
+        sharding = program.sharding(value)
+        for dim, factors in enumerate(mapping if sharding is not None else ()):
+            if sharding is not None and sharding.of_dimension(dim).sharded_size(_mesh(program, sharding)) > 1:
+                found |= {factor for factor in factors if rule.factor_sizes[factor] == 1 and factor not in kept}
+    return {factor for factor in found if rule.is_pass_through(factor)}
+
+
+def _mesh(program: Program, sharding: TensorSharding) -> Mesh:
+    return sharding.mesh if isinstance(sharding.mesh, Mesh) else program.meshes[sharding.mesh]
 
 
 def _uneven_factors(program: Program, op: Op, rule: OpShardingRule) -> set[int]:
@@ -41,8 +59,7 @@ def _uneven_factors(program: Program, op: Op, rule: OpShardingRule) -> set[int]:
     for value, mapping in zip((*op.operands, *op.results), rule.mappings, strict=True):
         sharding = program.sharding(value)
         if sharding is not None and mapping:
-            mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else program.meshes[sharding.mesh]
-            found |= overflowing_factors(sharding, mapping, rule, mesh)
+            found |= overflowing_factors(sharding, mapping, rule, _mesh(program, sharding))
     count = -1
     while count != len(found):
         count = len(found)
