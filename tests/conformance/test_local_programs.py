@@ -24,9 +24,18 @@ LONG = {
     "while_body_calls_private_fn_open": "its loop ends for few inputs",
 }
 """Programs that give no answer in time on one device or on all, with the reason."""
-KNOWN = sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: path.stat().st_size)
-FILES = sample((path for path in KNOWN if path.name.removesuffix(".mlir.gz") not in LONG), 5)
-"""Every fifth program by size."""
+LARGE = 10_000
+"""Bytes of a compressed program from which on XLA compiles for long."""
+KNOWN = [
+    path
+    for path in sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: path.stat().st_size)
+    if path.name.removesuffix(".mlir.gz") not in LONG
+]
+FILES = [
+    *sample((path for path in KNOWN if path.stat().st_size < LARGE), 5),
+    *sample((path for path in KNOWN if path.stat().st_size >= LARGE), 20),
+]
+"""Every fifth small program and every twentieth large one, by size."""
 PROCESSES = 1
 WORKER = "tests.conformance.run_local_programs"
 
