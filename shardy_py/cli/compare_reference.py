@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
 from shardy_py.cli.files import read_input
-from shardy_py.errors import ShardyError
+from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.frontends.mlir import print_module, to_module
 from shardy_py.oracle.compare import compare
 from shardy_py.oracle.conformance import run
 from shardy_py.oracle.reference import Outcome, Reference
 from shardy_py.transforms.pass_names import parse_pipeline
 from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
+
+_PT2 = ".pt2"
 
 
 def run_compare_reference(
@@ -22,6 +25,10 @@ def run_compare_reference(
     """Print how the results compare; exit with 1 where they differ."""
     # The pipeline is checked before the reference starts: one it does not have is no difference.
     parse_pipeline(pipeline)
+    if Path(file).suffix == _PT2:
+        message = "a program of PyTorch is no MLIR module, which is all that the reference reads"
+        hint = "give a module of StableHLO; `shardy run FILE --compare` compares with the exported program"
+        raise UnsupportedError(Diagnostic("not-mlir", message, file, hint=hint))
     text = print_module(to_module(read_input(file, untrusted=untrusted)))
     if inline_calls:
         text = run(text, InlineCallsPass.name)

@@ -7,7 +7,8 @@ from attrs import evolve
 from shardy_py.api.running import run_result
 from shardy_py.cli.child import answer_parent
 from shardy_py.cli.run import RunAnswer, RunRequest
-from shardy_py.errors import ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.frontends.select import frontend_of
 
 
 def answer(request: RunRequest) -> RunAnswer:
@@ -20,6 +21,8 @@ def answer(request: RunRequest) -> RunAnswer:
 
 def _run(request: RunRequest) -> RunAnswer:
     result = request.program.propagate(schedule=request.schedule)
+    if frontend_of(result.program).name == "torch":
+        _check_simulated(request)
     # JAX counts its devices when it starts, and nothing above has started it.
     from shardy_py.targets.jax.host import use_devices
     from shardy_py.targets.jax.npz import outputs_file
@@ -35,6 +38,20 @@ def _run(request: RunRequest) -> RunAnswer:
     )
     outputs = outputs_file(report.arrays) if request.outputs else b""
     return RunAnswer(evolve(report, arrays=()), outputs=outputs, warnings=result.warnings)
+
+
+def _check_simulated(request: RunRequest) -> None:
+    """Check that nothing is asked of the devices of a program of PyTorch, which are simulated on the CPU.
+
+    Raises:
+        OptionError: it is.
+    """
+    given = [("--platform", request.platform != "cpu"), ("--devices", request.devices is not None)]
+    for option, is_given in given:
+        if is_given:
+            message = f"{option} has no effect on a program of PyTorch: as many devices as the mesh has are simulated"
+            hint = f"leave out {option}; Result.to_torch(device_mesh) runs on the devices of a device mesh"
+            raise OptionError(Diagnostic("simulated-devices", message, hint=hint))
 
 
 def main() -> None:

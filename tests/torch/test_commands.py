@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from click import testing
 
+import shardy_py as sdy
 from shardy_py.frontends.torch import TORCH
 from shardy_py.ir.printing import print_program
 from tests.torch.models import exported_decoder
@@ -109,6 +111,16 @@ def test_a_file_runs_on_simulated_devices(model: str, shardy: Run, tmp_path: Pat
     assert (report["devices"], report["compared_with"]) == (4, "the exported program")
     assert all(line["difference"]["relative"] < 1e-5 and line["largest"] > 0.01 for line in report["results"])
     assert numpy.load(out)["result0"].shape == (4, 8, 32)
+
+
+@pytest.mark.parametrize("option", [("--platform", "gpu"), ("--devices", "2")])
+def test_other_devices_are_refused(option: tuple[str, str]) -> None:
+    """The error names the option, and what runs on real devices."""
+    from shardy_py.cli.run_worker import _check_simulated
+
+    request: Any = SimpleNamespace(**{"platform": "cpu", "devices": None, option[0].removeprefix("--"): option[1]})
+    with pytest.raises(sdy.OptionError, match=f"{option[0]} has no effect"):
+        _check_simulated(request)
 
 
 def test_a_local_program_says_how_it_runs(model: str, shardy: Run) -> None:

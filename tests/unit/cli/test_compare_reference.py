@@ -88,3 +88,13 @@ def test_both_sides_get_the_inlined_module(tmp_path: Path, shardy: Any, monkeypa
     assert (done.exit_code, done.output) == (0, "text-equal\n")
     assert "call @f" not in given[0]
     assert "stablehlo.tanh" in given[0]
+
+
+def test_programs_of_pytorch_are_refused(tmp_path: Path, shardy: Any) -> None:
+    """The error says that the reference reads MLIR, and what compares instead."""
+    file = tmp_path / "model.pt2"
+    file.write_bytes(b"PK")
+    done = shardy("compare-reference", str(file))
+    assert done.exit_code != 0
+    assert "is no MLIR module" in done.stderr
+    assert "shardy run FILE --compare" in done.stderr
