@@ -18,7 +18,7 @@ from tests.conformance.sample import sample
 need("programs")
 
 LONG = {
-    "conv_patch": "compiles for minutes",
+    "conv_patch": "computes the holes of a dilated convolution for minutes, on one device, too",
     "gpt_scan_remat_dots_fsdp": "compiles for minutes",
     "linalg_chol_grad_cpu": "16 devices wait for each other for minutes on two cores",
     "while_body_calls_private_fn_open": "its loop ends for few inputs",

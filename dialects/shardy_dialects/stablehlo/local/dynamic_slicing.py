@@ -23,15 +23,15 @@ def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
     The start of a dimension that is taken whole is 0, whatever it holds.
     """
     sizes, sharding, result = list(op.attributes["slice_sizes"]), shard.operand_shardings[0], shard.result_shardings[0]
-    cuts = []
+    cuts, whole = [], []
     for dim in cut_dims(shard):
         if sizes[dim] == op.operands[0].shape[dim] and shard.parts(sharding, dim) == shard.parts(result, dim):
             sizes[dim] = shard.operands[0].shape[dim]
+            whole.append(dim)
         elif sharding is not None and shard.parts(result, dim) == 1:
             cuts.append(Cut(shard, sharding, dim))
         else:
             raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
-    whole = [dim for dim in cut_dims(shard) if sizes[dim] == shard.operands[0].shape[dim]]
     shard = evolve(shard, operands=_from_zero(op, shard, 1, whole))
     return _looked_up(op, shard, cuts, sizes) if cuts else shard.copy(slice_sizes=tuple(sizes))
 

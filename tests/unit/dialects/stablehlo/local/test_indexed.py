@@ -98,6 +98,21 @@ def test_updates_clamp_against_the_whole_and_may_straddle_shards(sharding: str) 
     assert "all_gather" not in text
 
 
+def test_slices_as_large_as_a_shard_begin_where_they_should() -> None:
+    """A slice at any place is looked up among shards, also where it has as many elements as a shard."""
+    types = f"({type_of(WHOLE)}, tensor<i32>, tensor<i32>)"
+    sizes = ((4, 16), (8, 4), (3, 4))
+    cases = [
+        Case(
+            f"stablehlo.dynamic_slice %a, %start, %other, sizes = {list(size)} : {types} -> {type_of(size)}",
+            type_of(size),
+        )
+        for size in sizes
+    ]
+    _, gathered = run_cases([USED, *cases], WHOLE, COLUMNS, prelude=INDICES.replace("dense<9.0>", "dense<-9.0>"))
+    assert gathered == []
+
+
 @pytest.mark.parametrize("sharding", [COLUMNS, '[{"y", "x"}, {}]'])
 def test_lookups_sum_what_each_device_has(sharding: str) -> None:
     """Lookups of rows, columns and elements clamp against the whole, and nothing is gathered."""
