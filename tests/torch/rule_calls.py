@@ -126,7 +126,8 @@ CALLS: dict[str, Arguments] = {
     "where.Scalar": given(FLAGS, 2.0, 1.0),
     "masked_fill.Scalar": given(X, FLAGS, 2.0),
     "masked_fill.Tensor": given(X, FLAGS, torch.tensor(2.0)),
-    **dict.fromkeys(("prelu.default", "_prelu_kernel.default"), given(X, floats(4))),
+    "prelu.default": given(X, floats(4)),
+    "_prelu_kernel.default": given(X, floats(1, 4, 1)),
     # Products.
     "mm.default": given(floats(6, 4), floats(4, 8)),
     "bmm.default": given(floats(2, 6, 4), floats(2, 4, 8)),

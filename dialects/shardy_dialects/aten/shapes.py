@@ -33,6 +33,7 @@ _EQUAL = (
     *("__xor__.Scalar", "__lshift__.Scalar", "__rshift__.Scalar", "float_power.Tensor_Scalar", "copy.default"),
     *("floor_divide.default", "floor_divide.Scalar", "rsub.Scalar", "rsub.Tensor", "where.self", "where.ScalarOther"),
     *("where.ScalarSelf", "where.Scalar", "masked_fill.Scalar", "masked_fill.Tensor", "bernoulli.p"),
+    "_prelu_kernel.default",
 )
 """Ops whose tensors have one shape, or broadcast to it, and that PyTorch does not tag as pointwise everywhere."""
 
@@ -301,7 +302,7 @@ def register(aten: Dialect) -> None:
             "constant_pad_nd.default",
         ),
         _diff: ("diff.default",),
-        _channel_slopes: ("prelu.default", "_prelu_kernel.default"),
+        _channel_slopes: ("prelu.default",),
         _last_two: ("tril.default", "triu.default"),
         _resizes: ("repeat.default", "tile.default"),
         _pixels: ("pixel_shuffle.default", "pixel_unshuffle.default"),
