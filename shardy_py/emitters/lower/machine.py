@@ -22,8 +22,8 @@ def binding() -> Any:
     found.initialize_all_targets()
     found.initialize_all_asmprinters()
     found.initialize_native_asmparser()
-    # Loops whose vectors depend on checks that an index does not wrap: LLVM 22 takes some of those that do.
-    found.set_option("shardy", "-vectorize-scev-check-threshold=0")
+    # LLVM 22 unites neighbours of a loop's steps also where the index wraps, and reads other elements then.
+    found.set_option("shardy", "-enable-interleaved-mem-accesses=false")
     return found
 
 
