@@ -19,12 +19,12 @@ def localize_iota(op: Op, shard: Shard) -> Sequence[Value]:
     if sharding is None or shard.parts(sharding, dim) == 1 or not isinstance(type_, TensorType):
         return shard.copy(iota_dimension=dim)
     size = shard.result_shape()[dim]
-    offset = shard.ops.offset(shard.emit, [position * size for position in shard.positions(sharding, dim)])
     writer = Writer(shard.emit, shard.ops)
     # Integers wrap around, so that sums of wrapped ones are right, too.
     element_type = type_.element_type if type_.element_type.startswith(_INTEGERS) else "i64"
     counted = tensor(*shard.result_shape(), dtype=element_type)
     local = shard.emit.op_like(op, (), [counted], {"iota_dimension": dim}).result
+    offset = shard.ops.offset(shard.emit, [position * size for position in shard.positions(sharding, dim)])
     spread = writer.spread(writer.convert(offset, element_type), counted)
     return [writer.convert(writer.binary("add", local, spread), type_.element_type)]
 
