@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError, require_library
+
+_OPTIONS = Lock()
 
 
 @cache
@@ -22,8 +25,6 @@ def binding() -> Any:
     found.initialize_all_targets()
     found.initialize_all_asmprinters()
     found.initialize_native_asmparser()
-    # LLVM 22 unites neighbours of a loop's steps also where the index wraps, and reads other elements then.
-    found.set_option("shardy", "-enable-interleaved-mem-accesses=false")
     return found
 
 
@@ -62,13 +63,15 @@ def host_machine() -> Any:
     )
 
 
-def optimize(module: Any, machine: Any, *, vectorize: bool) -> None:
+def optimize(module: Any, machine: Any, *, vectorize: bool, unite_neighbours: bool = False) -> None:
     """Run LLVM's passes, in place.
 
     Args:
         module: The module.
         machine: The machine that it is for.
         vectorize: Whether steps of loops are united in vectors.
+        unite_neighbours: Whether vectors may also hold what a step reads or writes side by side. LLVM 22 takes other
+            elements then where places begin again in the loop.
     """
     options = binding().create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = vectorize
@@ -76,7 +79,10 @@ def optimize(module: Any, machine: Any, *, vectorize: bool) -> None:
     options.loop_interleaving = vectorize
     options.loop_unrolling = True
     builder = binding().create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    # LLVM has this option for the whole process.
+    with _OPTIONS:
+        binding().set_option("shardy", f"-enable-interleaved-mem-accesses={str(unite_neighbours).lower()}")
+        builder.getModulePassManager().run(module, builder)
 
 
 def link_functions(module: Any, library: Path, *, keep: str) -> None:
