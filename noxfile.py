@@ -30,6 +30,8 @@ CHECKS = (
 nox.options.sessions = CHECKS
 
 NO_TEST_SELECTED = 5
+SEED = "--hypothesis-seed=0"
+"""One commit gives one answer; pytest by itself draws other examples each time."""
 TWO_PROCESSES = ("-n", "2", "--dist", "worksteal")
 """Each process begins with one half of the tests, so that those of a file share what they prepare."""
 
@@ -61,7 +63,7 @@ def imports(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests that take a few minutes in all."""
-    session.run("python", "-m", "pytest", *TWO_PROCESSES, *session.posargs)
+    session.run("python", "-m", "pytest", SEED, *TWO_PROCESSES, *session.posargs)
 
 
 @nox.session
@@ -114,7 +116,7 @@ def _run_marked(session: nox.Session, marker: str, *arguments: str) -> None:
     limit = ["timeout", "2400"] if shutil.which("timeout") else []
     session.run(
         *limit,
-        *("python", "-m", "pytest", "-m", marker, *arguments, *session.posargs),
+        *("python", "-m", "pytest", "-m", marker, SEED, *arguments, *session.posargs),
         env={"SHARDY_FUZZ_PROGRAMS": os.environ.get("SHARDY_FUZZ_PROGRAMS", "15")},
         success_codes=[0, NO_TEST_SELECTED],
     )
