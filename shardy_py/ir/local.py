@@ -374,7 +374,11 @@ class Shard:
 
 
 class LocalOpInterface(Protocol):
-    """An op that says itself how it becomes local."""
+    """An op that says itself how it becomes local.
+
+    A form that is not for all ops of a name also has a method ``applies``, which is given the op and returns a bool;
+    the others become local as their rule and their types say.
+    """
 
     def localize(self, op: Op, shard: Shard) -> Sequence[Value]:
         """Return the results on one device.

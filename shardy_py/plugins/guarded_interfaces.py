@@ -75,6 +75,14 @@ def guard_local(local: Any, *, owner: str, place: str = "") -> Localize:
     return Guard(function, "local", owner, code="local-failed", place=place).wrap(_local_results)
 
 
+def guard_applies(local: Any, *, owner: str, place: str = "") -> Callable[[Op], bool] | None:
+    """Return what says which ops a local form is for, behind the guard, or None where it is for all."""
+    applies = getattr(local, "applies", None)
+    if applies is None:
+        return None
+    return Guard(applies, "applies", owner, code="local-failed", place=place).wrap(_condition)
+
+
 def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
     """Return a mesh reference behind the guard."""
     guard = Guard(reference, "", owner, code="mesh-reference", place=place)
@@ -126,6 +134,12 @@ def _traits(answer: Any, op: Op) -> frozenset[Trait]:
     except PluginError as error:
         (item,) = error.diagnostics
         raise Unfit(f"returned {shown(answer)}: {item.message}", item.hint) from None
+
+
+def _condition(answer: Any, op: Op) -> bool:
+    if answer.__class__ is not bool:
+        raise Unfit(f"returned {shown(answer)}, not a bool", "return True or False; is a return missing?")
+    return bool(answer)
 
 
 def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:

@@ -333,7 +333,8 @@ class Registry:
 
     def get_local(self, op: Op) -> Localize | None:
         """Return the local form of an op, or None where it follows from its rule and its types."""
-        return self._resolved[op.name].local
+        found = self._resolved[op.name]
+        return None if found.local_applies is not None and not found.local_applies(op) else found.local
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.

@@ -27,6 +27,7 @@ from shardy_py.ir.local import Localize
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.bodies.text import BodyText
 from shardy_py.plugins.guarded_interfaces import (
+    guard_applies,
     guard_cost,
     guard_data_flow,
     guard_emission,
@@ -70,6 +71,7 @@ class ResolvedDefinition:
     indexing: IndexingOf | None = None
     emission: EmissionOf | None = None
     local: Localize | None = None
+    local_applies: Callable[[Op], bool] | None = None
     any_sizes: bool = False
     combiner: Combiner | CombinerOf = Combiner.ADD
     initial_of: InitialOf | None = None
@@ -143,6 +145,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             indexing,
             None if own.emission is None else guard_emission(own.emission, owner=owner, place=place),
             None if own.local is None else guard_local(own.local, owner=owner, place=place),
+            guard_applies(own.local, owner=owner, place=place),
             own.any_sizes,
             own.combiner if combined is None or own.combiner is not Combiner.ADD else combined,
             own.initial_of,

@@ -42,6 +42,29 @@ def test_traits_come_from_the_name_from_globs_and_from_predicates():
     assert registry.get_traits(make_op("other.f")) == frozenset()
 
 
+class LocalForm:
+    """A local form for some ops."""
+
+    def localize(self, op, shard):
+        """Return the op on its shards."""
+        return shard.copy()
+
+    def applies(self, op):
+        """Return what the op says, as it is."""
+        return op.attributes.get("known", False)
+
+
+def test_a_local_form_may_be_for_some_ops_only():
+    """The others have none, and an answer that is no truth value is an error of the plugin."""
+    toy = Dialect("toy")
+    toy.op("toy.f", local=LocalForm())
+    registry = Registry.of([toy])
+    assert registry.get_local(make_op(known=True)) is not None
+    assert registry.get_local(make_op()) is None
+    with pytest.raises(PluginError, match=r"(?s)applies.*returned 3, not a bool"):
+        registry.get_local(make_op(known=3))
+
+
 def test_an_unknown_op_has_no_rule_and_no_edges():
     """Ops nobody defined get the answers that change nothing."""
     registry = Registry.of()

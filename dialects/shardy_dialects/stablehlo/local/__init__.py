@@ -56,6 +56,16 @@ class LaterForm:
         return found
 
 
+@frozen
+class CallForm(LaterForm):
+    """The local form of custom calls whose target is known."""
+
+    def applies(self, op: Op) -> bool:
+        """Return whether it is known what a call computes."""
+        is_known: bool = import_module(f"{__name__}.{self.home}").is_known(op)
+        return is_known
+
+
 _FORMS: dict[str, Any] = {
     **by_types.FORMS,
     "stablehlo.constant": local_constant,
@@ -64,6 +74,7 @@ _FORMS: dict[str, Any] = {
         for home, names in HOMES.items()
         for name in names.split()
     },
+    "stablehlo.custom_call": CallForm("custom_calls"),
 }
 
 

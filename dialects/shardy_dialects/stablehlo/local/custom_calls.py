@@ -32,10 +32,23 @@ MOVING_TARGETS = (
 """Targets of the partitioner that move elements along a dimension, which only their configuration names."""
 
 
+_TOP_K = "mhlo.topk"
+_TARGETS = frozenset((_TOP_K, *MATRIX_TARGETS, *MOVING_TARGETS))
+
+
+def is_known(op: Op) -> bool:
+    """Return whether it is known what a call computes."""
+    return attribute(op, "call_target_name", "") in _TARGETS
+
+
 def localize_custom_call(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the call on the shards, where its target computes the same on them."""
+    """Return the call on the shards, where its target computes the same on them.
+
+    Raises:
+        CannotLocalize: the target needs more than its shards.
+    """
     target = attribute(op, "call_target_name", "")
-    if target == "mhlo.topk" and _takes_largest_of_last(op):
+    if target == _TOP_K and _takes_largest_of_last(op):
         return localize_top_k(op, shard)
     if target in MATRIX_TARGETS:
         _check_batch(op, shard)

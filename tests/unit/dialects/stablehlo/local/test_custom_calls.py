@@ -61,6 +61,7 @@ def test_all_elements_are_gathered_where_they_are_few() -> None:
         ("Cholesky", '[{"x"}, {}, {}]', "4x8x8"),
         ("_SPMDInternalOp_RotateRight", '[{"x"}, {}, {}]', "8x8x8"),
         ("mhlo.erf", '[{"x"}, {"y"}, {}]', "4x2x8"),
+        ("own", '[{"x"}, {}, {}]', "8x8x8"),
     ],
 )
 def test_a_call_gets_what_it_computes_on(target: str, sharding: str, shard: str) -> None:
