@@ -19,21 +19,21 @@ def page():
     return explore(SessionArguments(TWO_LAYERS), ExploreOptions(title="a program", machine="cpu-8", against="flat"))
 
 
-def test_keys_walk_the_tree(open_page, page):
+def test_keys_walk_the_tree(open_page, page, expect):
     """Arrows move, unfold and fold; Enter chooses; the tree says which row is active."""
     tab = open_page(page)
     tree = tab.get_by_role("tree")
     tree.focus()
     tree.press("ArrowDown")
-    active = tree.get_attribute("aria-activedescendant")
-    assert active == "row-1"
-    assert tab.locator(f"#{active}").get_attribute("aria-selected") == "true"
+    expect(tree).to_have_attribute("aria-activedescendant", "row-1")
+    row = tab.locator("#row-1")
+    expect(row).to_have_attribute("aria-selected", "true")
     tree.press("ArrowRight")
-    assert tab.locator(f"#{active}").get_attribute("aria-expanded") == "true"
+    expect(row).to_have_attribute("aria-expanded", "true")
     tree.press("ArrowLeft")
-    assert tab.locator(f"#{active}").get_attribute("aria-expanded") == "false"
+    expect(row).to_have_attribute("aria-expanded", "false")
     tree.press("Enter")
-    assert tab.locator("shardy-details h2").inner_text() == tab.locator(f"#{active} .name").inner_text()
+    expect(tab.locator("shardy-details h2")).to_have_text(row.locator(".name").inner_text())
 
 
 def test_keys_walk_the_graph(open_page, page, expect):
@@ -44,14 +44,14 @@ def test_keys_walk_the_graph(open_page, page, expect):
     graph = tab.get_by_role("application")
     graph.focus()
     graph.press("ArrowDown")
-    assert tab.locator("shardy-details h2").inner_text() == "%2 = stablehlo.dot_general"
-    assert "all-reduce" in tab.locator("#live").inner_text()
+    expect(tab.locator("shardy-details h2")).to_have_text("%2 = stablehlo.dot_general")
+    expect(tab.locator("#live")).to_contain_text("all-reduce")
     graph.press("ArrowUp")
-    assert tab.locator("shardy-details h2").inner_text() == "%1 = stablehlo.tanh"
+    expect(tab.locator("shardy-details h2")).to_have_text("%1 = stablehlo.tanh")
     graph.press("Escape")
-    assert tab.locator("shardy-details h2").inner_text() == "layer_0"
+    expect(tab.locator("shardy-details h2")).to_have_text("layer_0")
     graph.press("Enter")
-    assert "layer_0: folded" in tab.locator("#live").inner_text()
+    expect(tab.locator("#live")).to_contain_text("layer_0: folded")
     drawing = tab.locator("shardy-graph svg > g")
     scale = drawing.get_attribute("transform")
     graph.press("+")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
@@ -30,39 +32,38 @@ def _choose(tab, name):
     tab.locator("shardy-tree .row").first.click()
 
 
-def test_the_tree_folds_searches_and_chooses(open_page, two_layers):
+def test_the_tree_folds_searches_and_chooses(open_page, expect, two_layers):
     """A row unfolds by its sign and by keys; a search lists ops by name, name stack and line."""
     tab = open_page(two_layers)
     rows = tab.locator("shardy-tree .row .name")
     assert "layer_0" in rows.all_inner_texts()
     tab.locator(".row", has_text="layer_0").locator("[data-sign]").click()
-    assert "tanh" in rows.all_inner_texts()
+    expect(rows.filter(has_text="tanh")).not_to_have_count(0)
     tab.get_by_role("searchbox").fill("model.py:8")
-    assert rows.all_inner_texts() == ["tanh"]
+    expect(rows).to_have_text(["tanh"])
     rows.first.click()
-    assert tab.locator("shardy-details h2").inner_text() == "%1 = stablehlo.tanh"
+    expect(tab.locator("shardy-details h2")).to_have_text("%1 = stablehlo.tanh")
     tab.get_by_label("Names").select_option("mlir")
-    assert rows.all_inner_texts() == ["%1 = stablehlo.tanh"]
+    expect(rows).to_have_text(["%1 = stablehlo.tanh"])
 
 
 @pytest.mark.parametrize("kind", ["functions", "source", "transfers"])
-def test_the_tree_has_other_orders(open_page, two_layers, kind):
+def test_the_tree_has_other_orders(open_page, expect, two_layers, kind):
     """The same ops come by function, by line of the source, and by what they send."""
     tab = open_page(two_layers)
     tab.get_by_label("by", exact=True).select_option(kind)
-    text = " ".join(tab.get_by_role("treeitem").all_inner_texts())
     expected = {"functions": "@main", "source": "model.py", "transfers": "512 B all-reduce of %2"}
-    assert expected[kind] in text
+    expect(tab.locator("shardy-tree")).to_contain_text(expected[kind])
 
 
-def test_widths_are_bytes_or_time(open_page, two_layers):
+def test_widths_are_bytes_or_time(open_page, expect, two_layers):
     """The measure of the widths can be chosen; what an op sends is shown at it."""
     tab = open_page(two_layers)
     tab.get_by_label("Width").select_option("sent")
     tab.get_by_role("searchbox").fill("model.py:9")
-    assert tab.locator(".row .weight").get_attribute("aria-label") == "512 B"
+    expect(tab.locator(".row .weight")).to_have_attribute("aria-label", "512 B")
     tab.get_by_label("Width").select_option("time")
-    assert tab.locator(".row .weight").get_attribute("aria-label").endswith("s")
+    expect(tab.locator(".row .weight")).to_have_attribute("aria-label", re.compile("s$"))
 
 
 @pytest.mark.parametrize(
@@ -75,72 +76,72 @@ def test_widths_are_bytes_or_time(open_page, two_layers):
         ("@main", "@main"),
     ],
 )
-def test_each_kind_of_node_has_details(open_page, two_layers, name, title):
+def test_each_kind_of_node_has_details(open_page, expect, two_layers, name, title):
     """Ops, groups, arguments, results and functions say what they are."""
     tab = open_page(two_layers)
     _choose(tab, name)
-    assert title in tab.locator("shardy-details h2").inner_text()
+    expect(tab.locator("shardy-details h2")).to_contain_text(title)
 
 
-def test_nodes_of_the_graph_are_clicked_and_unfolded(open_page, two_layers):
+def test_nodes_of_the_graph_are_clicked_and_unfolded(open_page, expect, two_layers):
     """A click on a node shows its details; a click on the sign of a group folds it."""
     tab = open_page(two_layers)
     node = tab.locator("shardy-graph .node", has_text="tanh").last
     node.locator("rect").first.click()
-    assert tab.locator("shardy-details h2").inner_text() == "%1 = stablehlo.tanh"
-    tab.locator("shardy-graph .node.frame text", has_text="layer_0").click()
-    assert tab.locator("shardy-graph .node.frame text", has_text="layer_0").count() == 0
+    expect(tab.locator("shardy-details h2")).to_have_text("%1 = stablehlo.tanh")
+    frame = tab.locator("shardy-graph .node.frame text", has_text="layer_0")
+    frame.click()
+    expect(frame).to_have_count(0)
     tab.locator("shardy-graph .node text", has_text="layer_0").first.click()
-    assert tab.locator("shardy-graph .node.frame text", has_text="layer_0").count() == 1
+    expect(frame).to_have_count(1)
 
 
-def test_transfers_are_badges_and_thick_edges(open_page, two_layers):
+def test_transfers_are_badges_and_thick_edges(open_page, expect, two_layers):
     """The all-reduce stands at the product that makes its tensor, and its edge is the thickest."""
     tab = open_page(two_layers)
-    badge = tab.locator("shardy-graph .badge")
-    assert badge.all_text_contents() == ["all-reduce"]
+    expect(tab.locator("shardy-graph .badge")).to_have_text(["all-reduce"])
     widths = [float(one.get_attribute("stroke-width")) for one in tab.locator("shardy-graph .edge").all()]
     moving = [float(one.get_attribute("stroke-width")) for one in tab.locator("shardy-graph .edge.moves").all()]
     assert len(moving) == 1
     assert moving[0] == max(widths) > min(widths)
 
 
-def test_details_give_the_chain_back_to_the_annotation(open_page, two_layers):
+def test_details_give_the_chain_back_to_the_annotation(open_page, expect, two_layers):
     """An axis is followed move by move to the argument that is annotated with it, and the way is highlighted."""
     tab = open_page(two_layers)
     _choose(tab, "tanh")
     chain = tab.locator('details.chain[data-axis="model"]')
-    assert "comes from function argument %arg1" in chain.inner_text()
+    expect(chain).to_contain_text("comes from function argument %arg1")
     chain.locator("summary").click()
-    assert "annotated" in chain.locator("li").last.inner_text()
+    expect(chain.locator("li").last).to_contain_text("annotated")
     chain.get_by_role("button", name="Highlight in the graph").click()
     tab.locator("shardy-graph .node.lit").first.wait_for()
 
 
-def test_details_have_boxes_with_device_numbers(open_page, two_layers):
+def test_details_have_boxes_with_device_numbers(open_page, expect, two_layers):
     """A tensor over both axes is cut into eight parts; each has the device that JAX puts there."""
     tab = open_page(two_layers)
     _choose(tab, "tanh")
-    boxes = tab.locator("shardy-details svg.box text")
-    assert boxes.all_text_contents() == ["0", "1", "2", "3", "4", "5", "6", "7"]
-    assert "4 by 2 parts over dimensions 0 and 1" in tab.locator("shardy-details svg.box").get_attribute("aria-label")
+    expect(tab.locator("shardy-details svg.box text")).to_have_text(["0", "1", "2", "3", "4", "5", "6", "7"])
+    label = re.compile("4 by 2 parts over dimensions 0 and 1")
+    expect(tab.locator("shardy-details svg.box")).to_have_attribute("aria-label", label)
 
 
-def test_details_have_rule_bytes_and_transfers(open_page, two_layers):
+def test_details_have_rule_bytes_and_transfers(open_page, expect, two_layers):
     """The rule with its sizes, the bytes on a device, and the transfer with its number are there."""
     tab = open_page(two_layers)
     _choose(tab, "model.py:9")
-    text = tab.locator("shardy-details").inner_text()
     for expected in ("([i, k], [k, j])->([i, j])", "2.0 KiB in all, 512 B on a device", "all-reduce", "--reshard"):
-        assert expected in text
+        expect(tab.locator("shardy-details")).to_contain_text(expected)
 
 
-def test_details_say_what_was_refused_and_why(open_page):
+def test_details_say_what_was_refused_and_why(open_page, expect):
     """Where two tensors want an axis, the loser, the op and the reason are named."""
     tab = open_page(_page(RIVALS))
     found = []
     for name in ("%0", "%1", "%2", "%arg0", "%arg1"):
         _choose(tab, name)
+        expect(tab.locator("shardy-details h2")).to_contain_text(name)
         found += tab.locator("ul.refusals li").all_inner_texts()
     assert any("refused at stablehlo" in text and '"model"' in text for text in found)
 
@@ -155,25 +156,25 @@ def test_proposals_have_a_price(open_page):
     assert all("sent" in text and "→" in text for text in texts)
 
 
-def test_the_slider_replays_propagation(open_page, two_layers):
+def test_the_slider_replays_propagation(open_page, expect, two_layers):
     """At the start only annotations are there; each update changes what it says; the end is the finished program."""
     tab = open_page(two_layers)
     _choose(tab, "tanh")
     slider = tab.get_by_role("slider")
-    assert "finished program" in slider.get_attribute("aria-valuetext")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("finished program"))
     tab.get_by_role("button", name="To the annotations").click()
-    assert "before any update" in slider.get_attribute("aria-valuetext")
-    assert "no sharding" in tab.locator("shardy-details").inner_text()
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("before any update"))
+    expect(tab.locator("shardy-details")).to_contain_text("no sharding")
     slider.focus()
     slider.press("ArrowRight")
-    assert "update 1 of" in slider.get_attribute("aria-valuetext")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("update 1 of"))
     tab.locator("shardy-graph .node.changed").first.wait_for(state="attached")
     tab.get_by_role("button", name="Next level").click()
     tab.get_by_role("button", name="To the finished program").click()
-    assert "no sharding" not in tab.locator("shardy-details dl").nth(1).inner_text()
+    expect(tab.locator("shardy-details dl").nth(1)).not_to_contain_text("no sharding")
 
 
-def test_memory_and_time_have_charts(open_page, two_layers):
+def test_memory_and_time_have_charts(open_page, expect, two_layers):
     """The memory chart names what lives at the peak, the time chart what a machine takes."""
     tab = open_page(two_layers)
     memory = tab.locator("shardy-memory")
@@ -181,23 +182,23 @@ def test_memory_and_time_have_charts(open_page, two_layers):
     memory.get_by_role("img").focus()
     before = memory.inner_text()
     memory.get_by_role("img").press("ArrowLeft")
-    assert memory.inner_text() != before
+    expect(memory).not_to_have_text(before, use_inner_text=True)
     assert "communicating" in tab.locator("shardy-time svg").get_attribute("aria-label")
 
 
-def test_two_orders_are_shown_side_by_side(open_page):
+def test_two_orders_are_shown_side_by_side(open_page, expect):
     """Two graphs with one view; what differs is marked in both and listed in the tree."""
     tab = open_page(_page(RIVALS, schedule="contractions-first", against="elementwise-first"))
     tab.get_by_role("button", name="Side by side").click()
     graphs = tab.locator("shardy-graph")
-    assert graphs.count() == 2
+    expect(graphs).to_have_count(2)
     for graph in graphs.all():
         graph.locator(".node.differs").first.wait_for()
     tab.get_by_label("by", exact=True).select_option("differences")
-    assert tab.get_by_role("treeitem").count() >= 1
+    expect(tab.get_by_role("treeitem")).not_to_have_count(0)
     tab.get_by_label("Order").select_option("1")
     tab.get_by_role("button", name="Side by side").click()
-    assert graphs.count() == 1
+    expect(graphs).to_have_count(1)
 
 
 def test_a_sweep_is_a_picture_of_bytes_and_memory(open_page):
@@ -213,10 +214,10 @@ def test_a_sweep_is_a_picture_of_bytes_and_memory(open_page):
     assert "sent, peak" in tab.locator("shardy-pareto").inner_text()
 
 
-def test_loops_are_groups_with_their_runs(open_page):
+def test_loops_are_groups_with_their_runs(open_page, expect):
     """A loop unfolds to its regions; what is inside has its own nodes."""
     tab = open_page(_page(LOOP))
     _choose(tab, "sine")
-    path = tab.locator("shardy-details p").first.inner_text()
-    assert "stablehlo.while" in path
-    assert "region 1" in path
+    path = tab.locator("shardy-details p").first
+    expect(path).to_contain_text("stablehlo.while")
+    expect(path).to_contain_text("region 1")
