@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ from attrs import field
 from shardy_py.analysis.machine.placement import AxisLinks
 from shardy_py.analysis.machine.toml import MachineLike
 from shardy_py.analysis.sweep.comparison import Measure
-from shardy_py.analysis.sweep.named_schedules import NamedSchedule
+from shardy_py.analysis.sweep.named_schedules import Schedules
 from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.analysis.sweep.sweep import Progress, no_progress
 from shardy_py.api.options import ProgramInput
-from shardy_py.schedule.given import ScheduleLike
 from shardy_py.values import frozen
 
 
@@ -51,7 +49,8 @@ class CompareArguments(SweepArguments):
     """Arguments of `compare_schedules`.
 
     Args:
-        schedules: The schedules; by default the built-in ones. The others are compared with the first.
+        schedules: The schedules, or names to schedules; by default the built-in ones. The others are compared with the
+            first.
         random: The number of random schedules to add, see `random_schedules`.
         drop_entries: Whether to add each schedule that is given without each of its entries, one at a time.
         sorted_by: The measure that the table is sorted by: ``time``, ``bytes`` or ``memory``; by default time, and
@@ -59,7 +58,7 @@ class CompareArguments(SweepArguments):
         jobs: How many processes; -1 for one per core. By default what ``joblib.parallel_config`` says, or one.
     """
 
-    schedules: Iterable[ScheduleLike | NamedSchedule] | None = None
+    schedules: Schedules | None = None
     # By position the mesh comes after the schedules.
     mesh: Any = None
     random: int = field(default=0, kw_only=True)

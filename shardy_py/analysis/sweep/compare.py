@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.arguments import CompareArguments
 from shardy_py.analysis.sweep.comparison import Comparison, choose_measure, make_comparison
 from shardy_py.analysis.sweep.evaluator import Setting
-from shardy_py.analysis.sweep.named_schedules import schedule_of
+from shardy_py.analysis.sweep.named_schedules import as_schedules, schedule_of
 from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.analysis.sweep.sweep import Sweep, open_program
 from shardy_py.api.keywords import takes
@@ -26,9 +27,10 @@ def compare_schedules(given: CompareArguments) -> Comparison:
     """
     measure = choose_measure(given.sorted_by, given.machine)
     session, make_source = open_program(given, given.options)
-    schedules = None if given.schedules is None else tuple(given.schedules)
+    schedules = as_schedules(given.schedules)
     chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed, drop_entries=given.drop_entries)
-    unknown = session.unknown_op_names(*map(schedule_of, schedules)) if schedules else ()
+    items = schedules.values() if isinstance(schedules, Mapping) else schedules or ()
+    unknown = session.unknown_op_names(*map(schedule_of, items))
     machine = None if given.machine is None else get_machine(given.machine)
     sweep = Sweep(session, Setting(chosen[0], machine, given.axes, given.layout), make_source)
     with nullcontext() if given.store is None else sweep.open_store(given.store) as opened:

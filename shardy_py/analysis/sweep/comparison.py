@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Literal, get_args
 
+from attrs import field
+
 from shardy_py.analysis.sweep.outcomes import Outcome, RefusedSchedule, Row
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.values import frozen
 
 Measure = Literal["time", "bytes", "memory"]
@@ -64,7 +66,22 @@ class Comparison:
     first: str
     sorted_by: Measure
     refused: tuple[RefusedSchedule, ...] = ()
-    warnings: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
+
+    def __str__(self) -> str:
+        """Return the rows as a table; a star marks the schedule that the others are compared with."""
+        cells = [("schedule", "seconds", "collectives", "bytes sent", "peak bytes", "tensors changed")]
+        for row in self.rows:
+            name = f"{row.name} *" if row.name == self.first else row.name
+            time = "" if row.seconds is None else f"{row.seconds:.3g}"
+            sizes = (f"{row.communication_bytes:.0f}", f"{row.peak_bytes:.0f}")
+            cells.append((name, time, str(row.num_collectives), *sizes, str(row.values_changed)))
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = []
+        for name, *numbers in cells:
+            aligned = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
+            lines.append("  ".join([name.ljust(widths[0]), *aligned]))
+        return "\n".join([*lines, *(f"{item.name}: refused: {'; '.join(item.problems)}" for item in self.refused)])
 
     @property
     def best(self) -> Row:

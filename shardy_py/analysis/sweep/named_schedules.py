@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 
 from attrs import evolve
@@ -38,18 +39,36 @@ class NamedSchedule:
         return format_schedule(self.schedule)
 
 
+Schedules = Iterable[ScheduleLike | NamedSchedule] | Mapping[str, ScheduleLike]
+"""Schedules as a caller gives them: in order, or by the names that tables show."""
+
+
+def as_schedules(
+    given: Schedules | None,
+) -> Mapping[str, ScheduleLike] | tuple[ScheduleLike | NamedSchedule, ...] | None:
+    """Return schedules as a caller gives them, those in order as a tuple.
+
+    Raises:
+        OptionError: they are neither in order nor by names.
+    """
+    if given is None or isinstance(given, Mapping):
+        return given
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        return tuple(given)
+    message = f"schedules are a list, or names to schedules, not {shown(given)}"
+    raise OptionError(Diagnostic("invalid-schedules", message, hint=f"schedules=[{shown(given)}]"))
+
+
 def schedule_of(item: ScheduleLike | NamedSchedule) -> ScheduleLike:
     """Return a schedule without its name."""
     return item.schedule if isinstance(item, NamedSchedule) else item
 
 
-def named_schedules(
-    schedules: Iterable[ScheduleLike | NamedSchedule], registry: Registry | None = None
-) -> tuple[NamedSchedule, ...]:
-    """Return schedules with names: that of a built-in one, the path of a file, or ``schedule N``.
+def named_schedules(given: Schedules, registry: Registry | None = None) -> tuple[NamedSchedule, ...]:
+    """Return schedules with names: those given, that of a built-in one, the path of a file, or ``schedule N``.
 
     Args:
-        schedules: The schedules as a caller gives them.
+        given: The schedules as a caller gives them.
         registry: The plugins, with the order of their ops and their traits; none by default.
 
     Raises:
@@ -57,8 +76,11 @@ def named_schedules(
     """
     known = registry or Registry()
     found: list[NamedSchedule] = []
-    for number, item in enumerate(schedules):
+    names = map(str, given) if isinstance(given, Mapping) else repeat("")
+    items = given.values() if isinstance(given, Mapping) else given
+    for number, (name, item) in enumerate(zip(names, items, strict=False)):
         named = item if isinstance(item, NamedSchedule) else _named(item, number, known)
+        named = evolve(named, name=name or named.name)
         if any(named.name == other.name for other in found):
             message = f"two schedules are named {named.name!r}"
             raise OptionError(Diagnostic("duplicate-schedule", message, hint="give each schedule once"))

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from shardy_py.analysis.session import Session
-from shardy_py.analysis.sweep.named_schedules import NamedSchedule, named_schedules, without_entries
+from shardy_py.analysis.sweep.named_schedules import NamedSchedule, Schedules, named_schedules, without_entries
 from shardy_py.analysis.sweep.op_kinds import OpKind, op_kinds
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces import Trait
 from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
-from shardy_py.schedule.given import ScheduleLike
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.sharding.rule import FactorKind
 
@@ -44,7 +43,7 @@ def random_schedules(kinds: Iterable[OpKind], count: int, *, seed: int = 0) -> t
 
 def choose_schedules(
     session: Session,
-    schedules: Iterable[ScheduleLike | NamedSchedule] | None = None,
+    schedules: Schedules | None = None,
     *,
     random: int = 0,
     seed: int = 0,
@@ -54,7 +53,7 @@ def choose_schedules(
 
     Args:
         session: The program.
-        schedules: The schedules that are given; the built-in ones by default.
+        schedules: The schedules that are given, or names to schedules; the built-in ones by default.
         random: The number of random schedules to add.
         seed: The seed that they are drawn from.
         drop_entries: Whether to add each one that is given without each of its entries, one at a time.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, get_args
 
-from attrs import evolve
+from attrs import evolve, field
 
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.arguments import SearchArguments
@@ -19,7 +19,7 @@ from shardy_py.analysis.sweep.outcomes import Outcome, Row
 from shardy_py.analysis.sweep.sweep import Sweep, open_program
 from shardy_py.analysis.sweep.workers import require_joblib
 from shardy_py.api.keywords import takes
-from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.errors import Diagnostic, OptionError, as_warnings, require_library
 from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.sharding.rule import FactorKind
@@ -114,7 +114,7 @@ class SearchResult:
     default: Row
     trials: tuple[Outcome, ...]
     minimise: Measure
-    warnings: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
 
     @property
     def comparison(self) -> Comparison:

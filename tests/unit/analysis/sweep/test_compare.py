@@ -48,6 +48,19 @@ def test_a_row_says_what_evaluating_its_schedule_says() -> None:
     assert changed.items() <= {row.name: row.values_changed for row in found.rows}.items()
 
 
+def test_schedules_have_the_names_that_are_given() -> None:
+    """A mapping names its schedules; the text of the comparison has a line for each, and marks the first."""
+    found = compare_schedules(LAYER, {"mine": BUILTIN["flat"], "usual": "default"}, machine=MACHINE)
+    assert found.first == "mine"
+    assert {row.name: row.parsed_schedule() for row in found.rows} == {
+        "mine": BUILTIN["flat"],
+        "usual": BUILTIN["default"],
+    }
+    head, *lines = str(found).splitlines()
+    assert head.split()[:2] == ["schedule", "seconds"]
+    assert {line.split("  ")[0].strip() for line in lines} == {"mine *", "usual"}
+
+
 def test_the_schedule_of_a_row_is_what_propagate_takes(tmp_path: Path) -> None:
     """Written to a file, it gives a program with the row's collectives."""
     for row in compare_schedules(LAYER, [], random=4, machine=MACHINE).rows:
@@ -304,3 +317,11 @@ def test_the_last_entry_is_not_dropped() -> None:
     """A schedule has at least one level, so that one of a single entry stands alone."""
     one = NamedSchedule("flat", Schedule((EVERYTHING,)))
     assert list(without_entries(one)) == []
+
+
+@pytest.mark.parametrize("given", [True, "default", 3, Schedule((EVERYTHING,))])
+def test_schedules_that_are_no_list_are_told(given: Any) -> None:
+    """One schedule, or no schedule at all, is an error that says how a list of it is written."""
+    with pytest.raises(OptionError, match="schedules are a list") as raised:
+        compare_schedules(LAYER, given)
+    assert "schedules=[" in (raised.value.diagnostics[0].hint or "")
