@@ -135,6 +135,9 @@ UNARY = {
     "histc": lambda x: torch.histc(x, 4, -2.0, 2.0),
 }
 OTHERS: dict[str, Case] = {
+    "type as a tensor of another shape": (lambda x: x[0].type_as(x.double()), _square),
+    "inverse": (lambda x: torch.linalg.inv(x[..., :4] @ x[..., :4].mT + torch.eye(4)), _square),
+    "windows": (lambda x, k: functional.unfold(x, 3, padding=1), _image),
     "add": (torch.add, _pair),
     "mul": (torch.mul, _pair),
     "div": (lambda x, y: x / (y.abs() + 1), _pair),
@@ -153,6 +156,11 @@ OTHERS: dict[str, Case] = {
     "matvec": (torch.matmul, lambda n: (_floats(n, 4), _floats(4))),
     "dot": (torch.dot, lambda n: (_floats(n), _floats(n) + 1)),
     "outer": (torch.outer, lambda n: (_floats(n), _floats(4))),
+    "einsum_dots": (lambda x, y: torch.einsum("...ik,kj", x, y), lambda n: (_floats(3, n, 4), _floats(4, 6))),
+    "einsum_broadcast": (
+        lambda x, y: torch.einsum("a...k,b...k->...ab", x, y),
+        lambda n: (_floats(2, n, 3, 4), _floats(6, 1, 3, 4)),
+    ),
     "einsum": (lambda x, y: torch.einsum("bik,bkj->bji", x, y), lambda n: (_floats(n, 2, 4), _floats(n, 4, 6))),
     "conv2d": (lambda x, w: functional.conv2d(x, w, padding=1), _image),
     "conv2d_bias": (lambda x, w: functional.conv2d(x, w, w.sum((1, 2, 3)), stride=2), _image),

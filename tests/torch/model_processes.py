@@ -18,8 +18,10 @@ import torch
 import torch.distributed as dist
 from attrs import frozen
 from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import parallelize_module
 
 import shardy_py as sdy
+from shardy_py.targets.torch import to_parallel_styles
 from tests.torch.hugging_face import MESHES, MODELS, distance, exported, propagated
 from tests.torch.models import Decoder
 from tests.torch.randomized import randomized
@@ -56,7 +58,17 @@ class Run:
         local = self.result.to_torch(mesh, strict=True)
         compare = largest_difference if self.case.startswith("train") else distance
         found = compare(local(*self.inputs), self.want)
-        return {"distance": found, "ran": dict(local.collectives), "predicted": dict(self.predicted)}
+        seen = {"distance": found, "ran": dict(local.collectives), "predicted": dict(self.predicted)}
+        if "data" in self.mesh and self.case.split(":")[0] in MODELS:
+            seen["planned"] = distance(self._run_planned(mesh["model"]), self.want)
+        return seen
+
+    def _run_planned(self, mesh: Any) -> list[Any]:
+        """Return what the eager model computes with the parallel plan, each process on the whole batch."""
+        plan = to_parallel_styles(self.result.parallelize_plan(axis="model"))
+        model = parallelize_module(randomized(MODELS[self.case.split(":")[0]].make()), mesh, plan)
+        with torch.no_grad():
+            return torch.utils._pytree.tree_leaves(model(*self.inputs))
 
 
 def prepared(cases: Sequence[str]) -> list[Run]:

@@ -38,6 +38,24 @@ ATTENDED = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*HEADS)
 LOGS = floats(6, 8, 4, 10).log_softmax(1)
 TABLE, BAG = floats(8, 6), (numbers(8, 12), torch.tensor([0, 4, 6, 9]))
 INDEX = numbers(4, 6, 4, 8)
+COMPLEX, SQUARE = torch.complex(X, Y), floats(6, 4, 4) @ floats(6, 4, 4).mT + 4 * torch.eye(4)
+FACTOR, SIDES = torch.linalg.cholesky(SQUARE), floats(6, 4, 8)
+_DOUBLES = ("multiply", "subtract", "divide", "greater", "greater_equal", "less", "less_equal", "not_equal")
+_OF_MATRICES = (
+    *(
+        "linalg_cholesky",
+        "cholesky",
+        "linalg_cholesky_ex",
+        "linalg_inv",
+        "inverse",
+        "linalg_inv_ex",
+        "linalg_det",
+        "det",
+    ),
+    *("logdet", "slogdet", "linalg_slogdet", "linalg_qr", "linalg_svd", "linalg_svdvals", "linalg_eigh"),
+    *("linalg_eigvalsh", "linalg_matrix_exp", "matrix_exp", "_linalg_det", "_linalg_slogdet", "_linalg_eigh"),
+    "_linalg_svd",
+)
 
 CALLS: dict[str, Arguments] = {
     # Shapes.
@@ -69,6 +87,15 @@ CALLS: dict[str, Arguments] = {
     **dict.fromkeys(("split_with_sizes.default", "split_with_sizes_copy.default"), given(X, [2, 4], 0)),
     **dict.fromkeys(("chunk.default", "tensor_split.sections"), given(X, 2, 0)),
     "constant_pad_nd.default": given(X, [2, 2], 0.5),
+    **dict.fromkeys(("hstack.default", "column_stack.default"), given([X, Y])),
+    **dict.fromkeys(("vstack.default", "row_stack.default"), given([X, Y])),
+    "dstack.default": given([ROWS, ROWS + 1]),
+    **dict.fromkeys(("fliplr.default", "flipud.default"), given(X)),
+    "rot90.default": given(X, 1, [0, 2]),
+    "meshgrid.default": given([floats(6), floats(4)]),
+    "meshgrid.indexing": given([floats(6), floats(4)], indexing="xy"),
+    **dict.fromkeys(("unsafe_split.Tensor", "unsafe_chunk.default"), given(X, 2, 0)),
+    "unsafe_split_with_sizes.default": given(X, [2, 4], 0),
     "diff.default": given(X, 2, 0),
     **dict.fromkeys(("select.int", "select_copy.int"), given(X, 1, 2)),
     **dict.fromkeys(("unbind.int", "unbind_copy.int"), given(X, 1)),
@@ -128,6 +155,61 @@ CALLS: dict[str, Arguments] = {
     "masked_fill.Tensor": given(X, FLAGS, torch.tensor(2.0)),
     "prelu.default": given(X, floats(4)),
     "_prelu_kernel.default": given(X, floats(1, 4, 1)),
+    **{f"{name}.Scalar": given(X, 2) for name in _DOUBLES},
+    **{f"{name}.Tensor": given(X, V) for name in _DOUBLES},
+    "divide.Tensor_mode": given(X, V, rounding_mode="floor"),
+    "divide.Scalar_mode": given(X, 2, rounding_mode="floor"),
+    "true_divide.Scalar": given(X, 2),
+    **{f"{name}.default": given(X) for name in ("absolute", "fix", "negative", "hardswish", "log_sigmoid")},
+    **{f"{name}.default": given(SOFT) for name in ("arccos", "arcsin", "arctan", "arctanh", "arcsinh")},
+    "arccosh.default": given(SOFT + 1),
+    **{f"{name}.default": given(X, Y) for name in ("arctan2", "complex", "isclose")},
+    "broadcast_tensors.default": given([X, V]),
+    **{f"{name}.default": given(COMPLEX) for name in ("real", "imag")},
+    **{
+        f"special_{name}.default": given(SOFT + 0.1)
+        for name in (
+            *("digamma", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "log1p", "logit", "ndtr"),
+            *("psi", "round", "sinc"),
+        )
+    },
+    **{f"special_{name}.default": given(SOFT, SOFT + 1) for name in ("gammainc", "gammaincc", "xlogy")},
+    "special_multigammaln.default": given(SOFT + 3, 2),
+    "special_polygamma.default": given(1, SOFT + 1),
+    "special_xlogy.other_scalar": given(SOFT, 2.0),
+    "special_xlogy.self_scalar": given(2.0, SOFT),
+    "fill.Tensor": given(X, torch.tensor(2.0)),
+    "to.other": given(WHOLE, V),
+    # Matrices.
+    **{f"{name}.default": given(SQUARE) for name in _OF_MATRICES},
+    "cholesky_inverse.default": given(FACTOR),
+    **dict.fromkeys(("linalg_matrix_power.default", "matrix_power.default"), given(SQUARE, 3)),
+    "linalg_solve.default": given(SQUARE, SIDES),
+    "_linalg_solve_ex.default": given(SQUARE, SIDES),
+    "linalg_solve_triangular.default": given(FACTOR, SIDES, upper=False),
+    "cholesky_solve.default": given(SIDES, FACTOR),
+    "triangular_solve.default": given(SIDES, FACTOR, False),
+    **{f"fft_{name}.default": given(COMPLEX) for name in ("fft", "ifft", "irfft", "hfft")},
+    **{f"fft_{name}.default": given(X, 6) for name in ("rfft", "ihfft")},
+    **{f"fft_{name}.default": given(COMPLEX) for name in ("fft2", "ifft2", "irfft2")},
+    "fft_rfft2.default": given(X, [4, 6]),
+    **{f"fft_{name}.default": given(COMPLEX, [4, 8]) for name in ("fftn", "ifftn", "irfftn")},
+    "fft_rfftn.default": given(X, [4, 6]),
+    **{f"fft_{name}.default": given(X, [1]) for name in ("fftshift", "ifftshift")},
+    "_fft_r2c.default": given(X, [0], 0, True),
+    "_fft_c2c.default": given(COMPLEX, [1], 0, True),
+    "_fft_c2r.default": given(COMPLEX, [1], 0, 6),
+    **dict.fromkeys(("diagonal.default", "diagonal_copy.default"), given(X, 0, 0, 2)),
+    "diag_embed.default": given(ROWS),
+    **{f"{name}.default": given(floats(6, 8)) for name in ("trace", "diag")},
+    "cdist.default": given(X, floats(6, 10, 8)),
+    "_cdist_forward.default": given(X, floats(6, 10, 8), 2.0, None),
+    "cosine_similarity.default": given(X, Y, 1),
+    "pairwise_distance.default": given(X, Y),
+    "linalg_cross.default": given(floats(6, 3, 8), floats(6, 3, 8) + 1, dim=1),
+    "linalg_vecdot.default": given(X, Y, dim=1),
+    "inner.default": given(X, floats(10, 8)),
+    "tensordot.default": given(X, floats(8, 6, 10), [0, 2], [1, 0]),
     # Products.
     "mm.default": given(floats(6, 4), floats(4, 8)),
     "bmm.default": given(floats(2, 6, 4), floats(2, 4, 8)),
@@ -157,9 +239,7 @@ CALLS: dict[str, Arguments] = {
     "_scaled_dot_product_flash_attention_for_cpu_backward.default": given(
         HEADS[2] / 3, *HEADS, ATTENDED[0], ATTENDED[1], 0.0, False
     ),
-    "_grouped_mm.default": given(
-        floats(16, 8).bfloat16(), floats(2, 8, 16).bfloat16(), offs=torch.tensor([8, 16], dtype=torch.int32)
-    ),
+    "_grouped_mm.default": given(floats(16, 8), floats(2, 8, 16), offs=torch.tensor([8, 16], dtype=torch.int32)),
     # Reductions.
     **dict.fromkeys(
         (
@@ -203,14 +283,21 @@ CALLS: dict[str, Arguments] = {
     **dict.fromkeys(
         ("_softmax_backward_data.default", "_log_softmax_backward_data.default"), given(Y, SOFT, 2, torch.float32)
     ),
+    "msort.default": given(X),
+    **dict.fromkeys(("std_mean.default", "var_mean.default", "nanmean.default", "nanmedian.default"), given(X)),
+    "std_mean.dim": given(X, [0, 2]),
+    "nanmedian.dim": given(X, 1),
+    **dict.fromkeys(("linalg_norm.default", "linalg_matrix_norm.default"), given(X, 2, [0, 2])),
+    "linalg_matrix_norm.str_ord": given(X, "fro", [0, 2]),
     "renorm.default": given(X, 2.0, 1, 0.5),
     "glu.default": given(X, 1),
     "histc.default": given(X, 4, -2.0, 2.0),
     # Losses.
     **{
         f"{name}.default": given(X.sigmoid(), Y.sigmoid(), reduction=2)
-        for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "kl_div")
+        for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "binary_cross_entropy")
     },
+    "binary_cross_entropy_with_logits.default": given(X, Y.sigmoid(), V.abs(), None, 2),
     "soft_margin_loss.default": given(X, Y.sign(), 2),
     **dict.fromkeys(
         ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default"),
@@ -241,6 +328,9 @@ CALLS: dict[str, Arguments] = {
         ("_native_batch_norm_legit_no_training.default", "_batch_norm_no_update.default"),
         given(X, *CHANNELS, 0.1, 1e-5),
     ),
+    "_weight_norm.default": given(X, floats(1, 4, 1) + 3, 1),
+    "_weight_norm_interface.default": given(X, floats(6, 1, 1) + 3, 0),
+    "polar.default": given(X, Y),
     # Windows.
     **dict.fromkeys(("max_pool1d.default", "avg_pool1d.default"), given(SIGNAL, [3], [2], [1])),
     **dict.fromkeys(
@@ -268,6 +358,19 @@ CALLS: dict[str, Arguments] = {
     ),
     "avg_pool2d_backward.default": given(POOLED[0], IMAGE, [3, 3], [2, 2], [1, 1], False, True, None),
     "_adaptive_avg_pool2d_backward.default": given(IMAGE[..., :2, :2], IMAGE),
+    "upsample_linear1d.default": given(SIGNAL, [12], False),
+    "upsample_trilinear3d.vec": given(VOLUME, None, False, [2.0, 2.0, 2.0]),
+    "upsample_trilinear3d.default": given(VOLUME, [10, 6, 12], False),
+    "adaptive_max_pool1d.default": given(SIGNAL, [2]),
+    "adaptive_max_pool3d.default": given(VOLUME, [2, 2, 2]),
+    "max_pool3d_with_indices.default": given(VOLUME, [3, 3, 3], [2, 2, 2], [1, 1, 1]),
+    "im2col.default": given(IMAGE, [3, 3], [1, 1], [1, 1], [2, 2]),
+    "col2im.default": given(floats(6, 36, 20), [8, 10], [3, 3], [1, 1], [1, 1], [2, 2]),
+    **dict.fromkeys(
+        ("grid_sampler.default", "grid_sampler_2d.default"), given(IMAGE, floats(6, 12, 14, 2) / 3, 0, 0, False)
+    ),
+    "grid_sampler_3d.default": given(VOLUME, floats(2, 10, 12, 14, 3) / 3, 0, 0, False),
+    "channel_shuffle.default": given(IMAGE, 2),
     # Look-ups.
     "embedding.default": given(TABLE, numbers(8, 4, 10)),
     "embedding_dense_backward.default": given(floats(4, 10, 6), numbers(8, 4, 10), 8, -1, False),
@@ -287,6 +390,9 @@ CALLS: dict[str, Arguments] = {
     "scatter.reduce": given(X, 1, INDEX, Y, reduce="add"),
     "scatter.value_reduce": given(X, 1, INDEX, 5.0, reduce="multiply"),
     **dict.fromkeys(("index_add.default", "index_copy.default"), given(X, 1, torch.tensor([2, 0]), floats(6, 2, 8))),
+    "index_fill.int_Scalar": given(X, 1, torch.tensor([2, 0]), 5.0),
+    "index_fill.int_Tensor": given(X, 1, torch.tensor([2, 0]), torch.tensor(5.0)),
+    "searchsorted.Tensor": given(X.sort(-1)[0], floats(6, 4, 10)),
     "one_hot.default": given(numbers(5, 6, 4), 5),
     "bucketize.Tensor": given(X, V.sort()[0]),
     # Layers that step through a sequence.
@@ -306,5 +412,17 @@ CALLS: dict[str, Arguments] = {
         f"{name}.default": given(floats(6, 8), floats(6, 10), floats(rows, 8), floats(rows, 10))
         for name, rows in (("gru_cell", 30), ("rnn_tanh_cell", 10), ("rnn_relu_cell", 10))
     },
+    # Constants of the sizes of others.
+    **dict.fromkeys(("zeros_like.default", "ones_like.default"), given(X)),
+    "full_like.default": given(X, 5.0),
+    **dict.fromkeys(("new_zeros.default", "new_ones.default"), given(X, [6, 10])),
+    "new_full.default": given(X, [6, 10], 5.0),
 }
 """The arguments by the name of the overload."""
+UNKNOWN: dict[str, Arguments] = {
+    **dict.fromkeys(("empty_like.default", "rand_like.default", "randn_like.default"), given(X)),
+    **{"randint_like.default": given(X, 90), "randint_like.low_dtype": given(X, 3, 90)},
+    **{"bernoulli.default": given(SOFT), "bernoulli.p": given(X, 0.3)},
+    **{"new_empty.default": given(X, [6, 10]), "new_empty_strided.default": given(X, [6, 10], [10, 1])},
+}
+"""Those of operators whose numbers are random or left open."""

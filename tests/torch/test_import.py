@@ -160,6 +160,17 @@ def test_a_custom_op_with_the_tag_pointwise_has_a_rule() -> None:
     assert outcome[False][1] == ["shardy_test.scaled_plain.default"]
 
 
+def test_a_result_that_is_a_list_among_others_is_an_error() -> None:
+    """The error names the node."""
+
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.histogramdd(x, [2, 2])[0]
+
+    with pytest.raises(sdy.UnsupportedError, match=r"histogramdd has lists of tensors among its results"):
+        sdy.propagate(export(Model(), torch.ones(4, 2)), MESH)
+
+
 def test_a_plan_over_two_axes_asks_which() -> None:
     """Weights along both dimensions of the mesh have no one plan."""
     weights = {"*.gate_proj.weight": ("model", "data")}

@@ -31,7 +31,8 @@ CASES = ALL if os.environ.get("SHARDY_ALL_PROGRAMS") else [*EVEN, *UNEVEN, *STEP
 def test_four_processes_compute_what_one_does() -> None:
     """Outputs, or loss and new state, are equal; each op has a local form; as many collectives run as predicted.
 
-    The processes start once for all cases, so that these are one test: two workers would prepare them twice.
+    On two axes the eager model with the parallel plan computes them, too. The processes start once
+    for all cases, so that these are one test: two workers would prepare them twice.
     """
     command = [sys.executable, "-m", "tests.torch.model_processes", *CASES]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
@@ -44,5 +45,6 @@ def test_four_processes_compute_what_one_does() -> None:
         assert len(processes) == 4, case
         for process in processes:
             assert process["distance"] <= tolerance, case
+            assert process.get("planned", 0.0) <= tolerance, case
             assert process["ran"] == process["predicted"], case
             assert sum(process["ran"].values()) > 0, case

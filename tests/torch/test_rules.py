@@ -56,6 +56,17 @@ def test_a_rule_holds_on_shards(name: str, size: int) -> None:
                 torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5, msg=f"argument {argument}, dim {dim}")
 
 
+@pytest.mark.parametrize("options", [{}, {"output_size": 12}], ids=["", "with the size"])
+def test_copies_of_elements_stay_on_their_device(options: dict[str, int]) -> None:
+    """Repeating along a sharded dimension has a local form, and needs no collective."""
+    x = torch.randn(3, 6)
+    exported = torch.export.export(_Model(lambda x: x.repeat_interleave(2, 1, **options)), (x,))
+    result = sdy.propagate(exported.run_decompositions({}), {"x": 2}, in_shardings={"tensors_0": (None, "x")})
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry, strict=True)
+    torch.testing.assert_close(local.simulate(x)[0], x.repeat_interleave(2, 1))
+    assert not result.redistributions
+
+
 WRONG = {
     "another combiner": ("mm", "aten.mm.default", lambda op: sdy.rule("i k, k j -> i j", reduction="k:max"), 1),
     "passes through": ("cumsum", "aten.cumsum.default", sdy.rules.elementwise, 0),

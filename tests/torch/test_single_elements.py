@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torch
 
 
 class Cuts(torch.nn.Module):
-    """Slices, pads, windows and repeats, and a depthwise convolution."""
+    """Slices, pads, windows and repeats, a depthwise convolution, and pixels moved by steps of one."""
 
     def forward(self, x: torch.Tensor, kernel: torch.Tensor, slopes: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (
@@ -31,6 +31,8 @@ class Cuts(torch.nn.Module):
             x.mT + 1,
             functional.prelu(x, slopes),
             functional.conv1d(x, kernel, groups=4),
+            functional.pixel_shuffle(x, 1) + 1,
+            functional.pixel_unshuffle(x, 1) + 1,
         )
 
 

@@ -12,7 +12,9 @@ from shardy_dialects.aten import (
     creation,
     grouped,
     indexing,
+    matrices,
     normalizations,
+    pointwise,
     recurrent,
     reductions,
     shapes,
@@ -22,7 +24,10 @@ from shardy_py.ir.local import local_by_types, local_constant
 from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 
 aten = Dialect("aten", local_ops=TorchLocalOps())
-for _rules in (shapes, contractions, reductions, normalizations, indexing, creation, grouped, recurrent):
+for _rules in (
+    *(pointwise, shapes, contractions, matrices, reductions),
+    *(normalizations, indexing, creation, grouped, recurrent),
+):
     _rules.register(aten)
 transformers = Dialect("transformers")
 grouped.register_transformers(transformers)

@@ -58,6 +58,19 @@ def normal_dims(dims: Any, rank: int) -> tuple[int, ...]:
     return tuple(normal(dim, rank) for dim in ((dims,) if isinstance(dims, int) else dims))
 
 
+def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the sizes to which tensors broadcast."""
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(max(sizes) for sizes in zip(*padded, strict=True))
+
+
+def aligned(shape: tuple[int, ...], wide: tuple[int, ...], dim: int) -> int | None:
+    """Return the dimension of a tensor that broadcasts to a dimension, None where it lacks it or has size 1."""
+    place = dim - (len(wide) - len(shape))
+    return place if place >= 0 and shape[place] == wide[dim] else None
+
+
 class Factors:
     """Builder of rules that names the tensors that have a factor.
 

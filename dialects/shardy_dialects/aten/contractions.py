@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from shardy_dialects.aten.arguments import (
@@ -15,7 +16,6 @@ from shardy_dialects.aten.arguments import (
 )
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Contraction, Dialect, Pure
-from shardy_py.sharding.einsum import rule as einsum
 from shardy_py.sharding.rule import FactorKind
 
 _REDUCED = FactorKind.REDUCTION
@@ -56,15 +56,32 @@ def _matmul(op: Op) -> Any:
 
 
 def _einsum(op: Op) -> Any:
-    equation: str = attribute(op, "equation").replace(" ", "")
-    if "..." in equation or "->" not in equation:
+    """Return the rule of a sum of products, whose letters are factors; a diagonal has none."""
+    given, arrow, out = str(attribute(op, "equation")).replace(" ", "").partition("->")
+    letters = given.replace(".", "").replace(",", "")
+    if not arrow:
+        # Without a right side the result has the letters that occur once, in their order.
+        out = "..." * ("..." in given) + "".join(sorted(item for item in letters if letters.count(item) == 1))
+    ins = [_labels(term, len(operand_shape(op, number))) for number, term in enumerate(given.split(","))]
+    result = _labels(out, len(result_shape(op)))
+    if any(len({*labels}) != len(labels) for labels in (*ins, result)):
         return None
-    ins, out = equation.split("->")
-    if any(len(set(term)) != len(term) for term in (*ins.split(","), out)):
-        return None
-    summed = sorted({*ins} - {*out, ","})
-    text = ", ".join(" ".join(term) for term in ins.split(",")) + " -> " + " ".join(out)
-    return einsum(text, reduction=summed)
+    factors = Factors(op)
+    for label in dict.fromkeys(chain(*ins)):
+        places = {number: labels.index(label) for number, labels in enumerate(ins) if label in labels}
+        sizes = {number: operand_shape(op, number)[dim] for number, dim in places.items()}
+        # What has size 1 is broadcast.
+        wide = {number: dim for number, dim in places.items() if sizes[number] == max(sizes.values())}
+        kept = {0: result.index(label)} if label in result else {}
+        factors.add(max(sizes.values()), wide, kept, kind=FactorKind.PASS_THROUGH if kept else _REDUCED)
+    return factors.build()
+
+
+def _labels(term: str, rank: int) -> list[str | int]:
+    """Return a label for each dimension of a term; those that dots stand for count from the last one."""
+    before, dots, after = term.partition("...")
+    count = rank - len(before) - len(after) if dots else 0
+    return [*before, *range(-count, 0), *after]
 
 
 def _outer(op: Op) -> Any:

@@ -17,8 +17,9 @@ CONSTANTS = (
 RANDOM = ("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float")
 LIKE = (
     *("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default", "rand_like.default"),
-    *("randn_like.default", "randint_like.default", "bernoulli.default"),
+    *("randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p"),
 )
+_DROPOUTS = ("dropout.default", "native_dropout.default", "bernoulli.default")
 NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.default", "new_empty_strided.default")
 
 
@@ -38,6 +39,8 @@ def register(aten: Dialect) -> None:
         aten.op(f"aten.{name}", traits=[ConstantLike, Pure])
     for name in RANDOM:
         aten.op(f"aten.{name}", rule=rules.generate)
+    for name in _DROPOUTS:
+        aten.op(f"aten.{name}", rule=rules.broadcast)
     for name in LIKE:
         traits = [] if "rand" in name or "bernoulli" in name else [Pure]
         aten.op(f"aten.{name}", traits=traits, rule=rules.broadcast)

@@ -8,7 +8,9 @@ from typing import Any
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Factors,
+    aligned,
     attribute,
+    broadcast,
     normal,
     operand_names,
     operand_number,
@@ -79,7 +81,7 @@ def _indexed_rule(op: Op, *, values: int | None) -> Any:
         return None
     taken = sorted(positions)
     adjacent = taken == list(range(taken[0], taken[0] + len(taken)))
-    broadcast = _broadcast([operand_shape(op, number) for number in positions.values()])
+    indices = broadcast([operand_shape(op, number) for number in positions.values()])
     start = taken[0] if adjacent else 0
     factors = Factors(op)
     wide = (
@@ -87,17 +89,17 @@ def _indexed_rule(op: Op, *, values: int | None) -> Any:
         if values is None
         else (
             *shape[:start],
-            *broadcast,
+            *indices,
             *(size for dim, size in enumerate(shape) if dim >= start and dim not in positions),
         )
     )
-    for dim, size in enumerate(broadcast):
-        places = {number: _aligned(operand_shape(op, number), broadcast, dim) for number in positions.values()}
+    for dim, size in enumerate(indices):
+        places = {number: aligned(operand_shape(op, number), indices, dim) for number in positions.values()}
         ins = {number: place for number, place in places.items() if place is not None}
         if values is None:
             factors.add(size, ins, {0: start + dim})
         else:
-            place = _aligned(operand_shape(op, values), wide, start + dim)
+            place = aligned(operand_shape(op, values), wide, start + dim)
             factors.add(size, ins if place is None else {**ins, values: place}, {}, kind=REPLICATED)
     there: int | None
     position = 0
@@ -107,11 +109,11 @@ def _indexed_rule(op: Op, *, values: int | None) -> Any:
             factors.add(size, {0: dim}, outs, kind=REPLICATED)
             continue
         if position == start:
-            position += len(broadcast)
+            position += len(indices)
         if values is None:
             factors.add(size, {0: dim}, {0: position})
         else:
-            there = _aligned(operand_shape(op, values), wide, position)
+            there = aligned(operand_shape(op, values), wide, position)
             factors.add(size, {0: dim} | ({} if there is None else {values: there}), {0: dim})
         position += 1
     return factors.build()
@@ -124,18 +126,6 @@ def _index(op: Op) -> Any:
 def _index_put(op: Op) -> Any:
     values = operand_number(op, "values")
     return None if values is None else _indexed_rule(op, values=values)
-
-
-def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    return tuple(max(sizes) for sizes in zip(*padded, strict=True))
-
-
-def _aligned(shape: tuple[int, ...], wide: tuple[int, ...], dim: int) -> int | None:
-    """Return the dimension of a tensor that broadcasts to a dimension, None where it lacks it or has size 1."""
-    place = dim - (len(wide) - len(shape))
-    return place if place >= 0 and shape[place] == wide[dim] else None
 
 
 def _index_select(op: Op) -> Any:
@@ -209,6 +199,28 @@ def _index_add(op: Op) -> Any:
     return factors.build()
 
 
+def _index_fill(op: Op) -> Any:
+    """Return the rule of filling slices at places of one dimension."""
+    chosen = normal(attribute(op, "dim"), len(operand_shape(op, 0)))
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, 0)):
+        factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED if dim == chosen else FactorKind.PASS_THROUGH)
+    index = operand_shape(op, 1)
+    return (factors.add(index[0], {1: 0}, {}, kind=REPLICATED) if index else factors).build()
+
+
+def _searchsorted(op: Op) -> Any:
+    """Return the rule of finding places in sorted rows, which are whole; each row may have its own."""
+    rows, own = operand_shape(op, 0), operand_number(op, "self")
+    if own is None or operand_number(op, "sorter") is not None:
+        return None
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, own)):
+        ins = {0: dim} if dim < len(rows) - 1 else {}
+        factors.add(size, {**ins, own: dim}, {0: dim})
+    return factors.add(rows[-1], {0: len(rows) - 1}, {}, kind=REPLICATED).build()
+
+
 def _one_hot(op: Op) -> Any:
     shape = operand_shape(op, 0)
     factors = Factors(op)
@@ -244,6 +256,8 @@ def register(aten: Dialect) -> None:
             *("scatter.reduce", "scatter.value_reduce"),
         ),
         _index_add: ("index_add.default", "index_copy.default"),
+        _index_fill: ("index_fill.int_Scalar", "index_fill.int_Tensor"),
+        _searchsorted: ("searchsorted.Tensor",),
         _one_hot: ("one_hot.default",),
         _bucketize: ("bucketize.Tensor",),
     }

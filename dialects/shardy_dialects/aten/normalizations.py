@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_dialects.aten.arguments import REPLICATED, Factors, attribute, operand_names, operand_shape, result_shape
+from shardy_py import rules
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.rule import FactorKind
@@ -96,6 +97,20 @@ def _instances(op: Op) -> Any:
     return factors.build()
 
 
+def _weight_norm(op: Op) -> Any:
+    """Return the rule of directions of length 1 times lengths: the dimension of the lengths is free.
+
+    A number of -1 says that there is one length for all.
+    """
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, 0)):
+        if dim == attribute(op, "dim", 0):
+            factors.add(size, {0: dim, 1: dim}, dict.fromkeys(range(len(op.results)), dim))
+        else:
+            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED)
+    return factors.build()
+
+
 def _window(op: Op) -> Any:
     """Return the rule of a pooling or an interpolation: leading dimensions are free, the last ones are whole."""
     out = result_shape(op)
@@ -111,6 +126,40 @@ def _window(op: Op) -> Any:
     return factors.build()
 
 
+def _patches(op: Op) -> Any:
+    """Return the rule of ops between images and the columns of their windows: batch and channels are free."""
+    images, columns = operand_shape(op, 0), result_shape(op)
+    is_folded = ".col2im" in op.name
+    if is_folded:
+        images, columns = columns, images
+    channel = len(images) - 3
+    factors = Factors(op)
+    for dim in range(channel + 1):
+        factors.add(images[dim], {0: dim}, {0: dim})
+    window = columns[channel] // images[channel]
+    at = {0: channel}
+    factors.add(window, at if is_folded else {}, {} if is_folded else at, kind=REPLICATED)
+    for dim in (channel + 1, channel + 2):
+        factors.add(images[dim], {} if is_folded else {0: dim}, {0: dim} if is_folded else {}, kind=REPLICATED)
+    last = {0: channel + 1}
+    return factors.add(columns[-1], last if is_folded else {}, {} if is_folded else last, kind=REPLICATED).build()
+
+
+def _samples(op: Op) -> Any:
+    """Return the rule of looking images up at the places of a grid: batch, channels and places are free."""
+    image, out = operand_shape(op, 0), result_shape(op)
+    factors = Factors(op).add(image[0], {0: 0, 1: 0}, {0: 0}).add(image[1], {0: 1}, {0: 1})
+    for dim in range(2, len(image)):
+        factors.add(image[dim], {0: dim}, {}, kind=REPLICATED)
+        factors.add(out[dim], {1: dim - 1}, {0: dim})
+    return factors.add(len(image) - 2, {1: len(image) - 1}, {}, kind=REPLICATED).build()
+
+
+def _shuffle(op: Op) -> Any:
+    """Return the rule of moving channels."""
+    return rules.along(op, 1)
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     by_rule = {
@@ -122,6 +171,7 @@ def register(aten: Dialect) -> None:
         ),
         _groups: ("group_norm.default", "native_group_norm.default"),
         _instances: ("instance_norm.default",),
+        _weight_norm: ("_weight_norm.default", "_weight_norm_interface.default"),
         _window: (
             *("max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "avg_pool1d.default"),
             *("avg_pool2d.default", "avg_pool3d.default", "max_pool2d_with_indices.default"),
@@ -132,7 +182,12 @@ def register(aten: Dialect) -> None:
             *("upsample_bilinear2d.vec", "upsample_bilinear2d.default", "upsample_bicubic2d.vec"),
             *("upsample_bicubic2d.default", "max_pool2d_with_indices_backward.default"),
             *("avg_pool2d_backward.default", "_adaptive_avg_pool2d_backward.default"),
+            *("upsample_linear1d.default", "upsample_trilinear3d.vec", "upsample_trilinear3d.default"),
+            *("adaptive_max_pool1d.default", "adaptive_max_pool3d.default", "max_pool3d_with_indices.default"),
         ),
+        _patches: ("im2col.default", "col2im.default"),
+        _samples: ("grid_sampler.default", "grid_sampler_2d.default", "grid_sampler_3d.default"),
+        _shuffle: ("channel_shuffle.default",),
     }
     for rule, names in by_rule.items():
         for name in names:

@@ -7,7 +7,9 @@ from typing import Any
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Factors,
+    aligned,
     attribute,
+    broadcast,
     normal,
     normal_dims,
     operand_shape,
@@ -28,6 +30,8 @@ _COMBINERS = {
         *("std.correction", "var_mean.correction", "var_mean.dim", "std_mean.correction", "max.dim", "min.dim"),
         *("argmax.default", "argmin.default", "median.default", "median.dim", "logsumexp.default", "mode.default"),
         *("linalg_vector_norm.default", "norm.Scalar", "norm.ScalarOpt_dim", "kthvalue.default", "aminmax.default"),
+        *("std_mean.default", "std_mean.dim", "var_mean.default", "nanmean.default", "nanmedian.default"),
+        *("nanmedian.dim", "linalg_norm.default", "linalg_matrix_norm.default", "linalg_matrix_norm.str_ord"),
     ),
 }
 _ROWS = (
@@ -67,10 +71,12 @@ def _mean_squares(op: Op) -> Any:
     if attribute(op, "reduction", 1) == 0:
         return rules.broadcast(op)
     kind = FactorKind.REDUCTION if attribute(op, "reduction", 1) == 2 else REPLICATED
+    shapes = [operand_shape(op, number) for number in range(len(op.operands))]
+    wide = broadcast(shapes)
     factors = Factors(op)
-    for dim, size in enumerate(operand_shape(op, 0)):
-        ins = {number: dim for number in range(len(op.operands)) if operand_shape(op, number)}
-        factors.add(size, ins, {}, kind=kind)
+    for dim, size in enumerate(wide):
+        places = {number: aligned(shape, wide, dim) for number, shape in enumerate(shapes)}
+        factors.add(size, {number: place for number, place in places.items() if place is not None}, {}, kind=kind)
     return factors.build()
 
 
@@ -131,6 +137,7 @@ def register(aten: Dialect) -> None:
             aten.op(f"aten.{name}", traits=[Pure], rule=_reduction(combiner))
     for name in (*_ROWS, *_TOP):
         aten.op(f"aten.{name}", traits=[Pure], rule=_row)
+    aten.op("aten.msort.default", traits=[Pure], rule=lambda op: rules.along(op, 0))
     aten.op("aten.renorm.default", traits=[Pure], rule=_renorm)
     for name in (
         "mse_loss",
@@ -138,6 +145,7 @@ def register(aten: Dialect) -> None:
         "smooth_l1_loss",
         "huber_loss",
         "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
         "soft_margin_loss",
         "kl_div",
     ):

@@ -23,19 +23,6 @@ RESHAPES = (
     *("unflatten.int", "view_copy.default", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default"),
     *("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
 )
-_EQUAL = (
-    *("clone.default", "alias.default", "alias_copy.default", "detach.default", "detach_copy.default"),
-    *("contiguous.default", "_to_copy.default", "to.dtype", "to.dtype_layout", "lift_fresh_copy.default"),
-    *("lift_fresh.default", "dropout.default", "native_dropout.default", "positive.default", "conj.default"),
-    *("type_as.default", "expand_as.default", "_conj_copy.default", "resolve_conj.default", "fill.Scalar"),
-    *("native_dropout_backward.default", "threshold_backward.default", "__and__.Tensor", "__or__.Tensor"),
-    *("__xor__.Tensor", "__lshift__.Tensor", "__rshift__.Tensor", "__and__.Scalar", "__or__.Scalar"),
-    *("__xor__.Scalar", "__lshift__.Scalar", "__rshift__.Scalar", "float_power.Tensor_Scalar", "copy.default"),
-    *("floor_divide.default", "floor_divide.Scalar", "rsub.Scalar", "rsub.Tensor", "where.self", "where.ScalarOther"),
-    *("where.ScalarSelf", "where.Scalar", "masked_fill.Scalar", "masked_fill.Tensor", "bernoulli.p"),
-    "_prelu_kernel.default",
-)
-"""Ops whose tensors have one shape, or broadcast to it, and that PyTorch does not tag as pointwise everywhere."""
 
 
 def _squared_away(op: Op) -> Any:
@@ -118,6 +105,41 @@ def _resizes(op: Op) -> Any:
     return factors.build()
 
 
+def _moves_in(dim: int) -> Any:
+    """Return the rule of ops that move elements along one dimension, always the same."""
+
+    def rule(op: Op) -> Any:
+        return rules.along(op, dim, kind=FactorKind.PERMUTATION)
+
+    return rule
+
+
+def _rot90(op: Op) -> Any:
+    """Return the rule of turning tensors in the plane of two dimensions."""
+    shape, turned = operand_shape(op, 0), normal_dims(attribute(op, "dims"), len(operand_shape(op, 0)))
+    factors = Factors(op)
+    for dim, size in enumerate(shape):
+        if dim in turned:
+            factors.add(size, {0: dim}, {}, kind=REPLICATED)
+            factors.add(result_shape(op)[dim], {}, {0: dim}, kind=REPLICATED)
+        else:
+            factors.add(size, {0: dim}, {0: dim})
+    return factors.build()
+
+
+def _meshgrid(op: Op) -> Any:
+    """Return the rule of grids, each dimension of which one of the vectors gives."""
+    if any(len(operand_shape(op, number)) != 1 for number in range(len(op.operands))):
+        return None
+    order = list(range(len(op.operands)))
+    if attribute(op, "indexing", "ij") == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    factors = Factors(op)
+    for dim, number in enumerate(order):
+        factors.add(result_shape(op)[dim], {number: 0}, dict.fromkeys(range(len(op.results)), dim))
+    return factors.build()
+
+
 def _slice_like(op: Op) -> Any:
     """Return the rule of a slice or a piece: where sizes differ, elements move along the dimension."""
     shape = operand_shape(op, 0)
@@ -167,13 +189,33 @@ def _cat(op: Op) -> Any:
 
 
 def _stack(op: Op) -> Any:
+    return _stacked(op, normal(attribute(op, "dim", 0), len(result_shape(op))))
+
+
+def _stacked(op: Op, dim: int) -> Any:
+    """Return the rule of joining tensors along a new dimension."""
     out = result_shape(op)
-    dim = normal(attribute(op, "dim", 0), len(out))
     factors = Factors(op)
     for number, size in enumerate(out):
         ins = {} if number == dim else dict.fromkeys(range(len(op.operands)), number - (number > dim))
         factors.add(size, ins, {0: number}, kind=REPLICATED if number == dim else FactorKind.PASS_THROUGH)
     return factors.build()
+
+
+def _joined(along: int, other: int) -> Any:
+    """Return the rule of ops that join along one dimension, or along another where all tensors have one.
+
+    Tensors of fewer dimensions than the result are stacked along it.
+    """
+
+    def rule(op: Op) -> Any:
+        ranks = {len(operand_shape(op, number)) for number in range(len(op.operands))}
+        rank = len(result_shape(op))
+        if ranks == {rank}:
+            return rules.concatenate(op, other if rank == 1 else along)
+        return None if ranks != {rank - 1} else _stacked(op, along)
+
+    return rule
 
 
 def _pad(op: Op) -> Any:
@@ -239,7 +281,7 @@ def _pixels(op: Op) -> Any:
     factors = Factors(op)
     for dim in range(len(shape)):
         factors.add(min(shape[dim], out[dim]), {0: dim}, {0: dim})
-    for dim in (channel + 1, channel + 2):
+    for dim in (channel + 1, channel + 2) if step > 1 else ():
         ins, outs = (channel, dim) if small is shape else (dim, channel)
         factors.add(step, {0: ins}, {0: outs}, kind=REPLICATED)
     return factors.build()
@@ -274,7 +316,6 @@ def register(aten: Dialect) -> None:
     """Define the ops."""
     kinds = {
         _squared_away: RESHAPES,
-        rules.broadcast: _EQUAL,
         _permute: ("permute.default", "permute_copy.default"),
         _transpose: ("transpose.int", "transpose_copy.int", "swapaxes.default", "swapdims.default"),
         _t: ("t.default", "t_copy.default", "numpy_T.default"),
@@ -285,7 +326,8 @@ def register(aten: Dialect) -> None:
         _slice_like: (
             *("slice.Tensor", "slice_copy.Tensor", "narrow.default", "narrow_copy.default", "split.Tensor"),
             *("split_with_sizes.default", "split_with_sizes_copy.default", "chunk.default", "split_copy.Tensor"),
-            "tensor_split.sections",
+            *("tensor_split.sections", "unsafe_split.Tensor", "unsafe_chunk.default"),
+            "unsafe_split_with_sizes.default",
         ),
         _select: ("select.int", "select_copy.int", "unbind.int", "unbind_copy.int"),
         _put_back: (
@@ -296,6 +338,13 @@ def register(aten: Dialect) -> None:
         ),
         _cat: ("cat.default", "concat.default", "concatenate.default"),
         _stack: ("stack.default",),
+        _joined(1, 0): ("hstack.default", "column_stack.default"),
+        _joined(0, 0): ("vstack.default", "row_stack.default"),
+        _joined(2, 0): ("dstack.default",),
+        _moves_in(1): ("fliplr.default",),
+        _moves_in(0): ("flipud.default",),
+        _rot90: ("rot90.default",),
+        _meshgrid: ("meshgrid.default", "meshgrid.indexing"),
         _pad: (
             *("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default"),
             *("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default", "pad.default"),

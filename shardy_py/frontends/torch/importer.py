@@ -142,6 +142,8 @@ class Importer:
         value = node.meta.get("val")
         found = value if isinstance(value, (list, tuple)) else (value,)
         place = location_of(node)
+        if any(isinstance(item, (list, tuple)) for item in found):
+            raise _refuse(node, f"the node {node.name} has lists of tensors among its results", "call another operator")
         return tuple(
             tensor_type(item, node=node.name, location=place) if hasattr(item, "dtype") else None for item in found
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
+from shardy_py.frontends.torch.output_types import register_unknown_types
 
 
 def load(path: Path) -> Any:
@@ -32,6 +33,7 @@ def load_bytes(data: bytes, name: str) -> Any:
     """
     torch = import_torch(name)
     try:
+        register_unknown_types(data)
         return torch.export.load(io.BytesIO(data))
     except Exception as error:
         message = (

@@ -9,6 +9,9 @@ from typing import Any
 
 _ITEM = re.compile(r"(.*)\[(\d+)\]")
 _VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
+_IN_WORDS = frozenset(("aten._grouped_mm.default",))
+_WORD_BYTES = 16
+"""The bytes that the distance between rows has to be a multiple of, for the operators of `_IN_WORDS`."""
 
 
 @cache
@@ -34,6 +37,8 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     if name in _VIEWS:
         # The strides of a tensor that was gathered or permuted may be others than those of one device.
         return (tensors[0].reshape(list(attributes["size"])),)
+    if name in _IN_WORDS:
+        tensors = [_in_words(tensor) for tensor in tensors]
     target = operator(name)
     given = _arguments(attributes, tensors)
     args: list[Any] = []
@@ -50,6 +55,15 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     made = target(*args, **kwargs)
     found = made if isinstance(made, (tuple, list)) else (made,)
     return tuple(found)
+
+
+def _in_words(tensor: Any) -> Any:
+    """Return a tensor whose rows begin at whole words: those of a shard may be shorter than those of one device."""
+    length = max(_WORD_BYTES // tensor.element_size(), 1)
+    if tensor.dim() < 2 or tensor.shape[-1] % length == 0:
+        return tensor
+    rows = tensor.new_empty((*tensor.shape[:-1], -(-tensor.shape[-1] // length) * length))
+    return rows[..., : tensor.shape[-1]].copy_(tensor)
 
 
 def _arguments(attributes: Mapping[str, Any], tensors: Sequence[Any]) -> dict[str, Any]:

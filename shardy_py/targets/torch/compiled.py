@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shardy_py.errors import Diagnostic, OptionError
+from attrs import field
+
+from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.frontends.torch.origin import TorchOrigin
 from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.passes import PassContext
@@ -15,6 +17,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.torch.collectives import Devices, ProcessDevices, SimulatedDevices
 from shardy_py.targets.torch.distribute import check_device_mesh
+from shardy_py.targets.torch.draws import check_random_states, draws_numbers, random_state
 from shardy_py.targets.torch.runner import Runner
 from shardy_py.targets.torch.shards import Port
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
@@ -40,7 +43,7 @@ class LocalTorchProgram:
     arguments: tuple[Port, ...]
     results: tuple[Port, ...]
     mesh: Mesh
-    warnings: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
 
     def simulate(self, *tensors: Any) -> list[Any]:
         """Run all devices in this process and return the whole results.
@@ -97,7 +100,8 @@ def make_local_torch_program(explicit: Program, registry: Registry, *, strict: b
     arguments = _ports(program, main.regions[0].blocks[0].arguments, mesh)
     results = _ports(program, main.function_results, mesh)
     context = PassContext(registry)
-    convert = ConvertGlobalToLocalPass(trust_shardings=False, gather_unsupported_ops=not strict)
+    # The redistributions that were told are those that run.
+    convert = ConvertGlobalToLocalPass(trust_shardings=False, gather_unsupported_ops=not strict, early_gathers=False)
     run(program, [convert], context)
     return LocalTorchProgram(program, explicit.origin, arguments, results, mesh, tuple(context.warnings))
 
@@ -134,6 +138,7 @@ class TorchProgram:
             if "groups" in op.attributes and op.name.startswith("spmd.") and op.name != "spmd.collective_permute":
                 self.devices.prepare(op.attributes["groups"])
         self.devices.prepare([range(len(ranks))])
+        self._draws = any(map(draws_numbers, local.program.walk()))
         known = _state_of(local.origin.native) if state is None else state
         self._shards: dict[str, Any] = {}
         for argument, port in zip(local.origin.arguments, local.arguments, strict=True):
@@ -156,7 +161,8 @@ class TorchProgram:
             inputs: The whole tensors of the inputs, in order.
 
         Raises:
-            OptionError: there are not as many as the program has.
+            OptionError: there are not as many as the program has, or it draws random numbers and the generators of the
+                processes are in different states.
         """
         shards = self.run_shards(*inputs)
         origin = self.local.origin
@@ -184,6 +190,9 @@ class TorchProgram:
                 arguments.append([port.part(next(given).to(self._torch_device), self.devices.device)])
             else:
                 arguments.append([self._shards[argument.name]])
+        if self._draws:
+            state = random_state(self._torch_device).to(self._torch_device)
+            check_random_states(self._of_all(state))
         results = [shards[0] for shards in self.local.run(self.devices, arguments, self._torch_device)]
         for output in self.local.origin.outputs:
             if output.writes in self._shards and output.result is not None:
@@ -191,10 +200,12 @@ class TorchProgram:
         return results
 
     def _whole(self, number: int, shard: Any) -> Any:
+        return self.local.results[number].whole(self._of_all(shard))
+
+    def _of_all(self, tensor: Any) -> list[Any]:
+        """Return a tensor of each process; this is no part of the program."""
         counts = dict(self.devices.counts)
-        everyone = [range(len(self.devices.ranks))]
-        found = self.local.results[number].whole(self.devices.gather([shard], everyone)[0])
-        # Showing a result is no part of the program.
+        found = self.devices.gather([tensor], [range(len(self.devices.ranks))])[0]
         self.devices.counts.clear()
         self.devices.counts.update(counts)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -10,6 +11,7 @@ from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.targets.torch.calls import call
 from shardy_py.targets.torch.collectives import Devices, collective
+from shardy_py.targets.torch.draws import draw_alike, draws_numbers
 from shardy_py.values import define
 
 _COLLECTIVES = frozenset(("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute"))
@@ -64,7 +66,12 @@ class Runner:
         if space == "func":
             message = "calls of functions are not run"
             raise UnsupportedError(Diagnostic("no-calls", message, op.location, op.name, hint="inline_calls=True"))
-        made = [call(op.name, op.attributes, list(tensors), self.torch_device) for tensors in self._by_device(operands)]
+        calls = [
+            partial(call, op.name, op.attributes, list(tensors), self.torch_device)
+            for tensors in self._by_device(operands)
+        ]
+        is_drawn = len(calls) > 1 and draws_numbers(op)
+        made = draw_alike(calls, self.torch_device) if is_drawn else [run() for run in calls]
         present = [[item for item in results if item is not None] for results in made]
         return [[results[number] for results in present] for number in range(len(op.results))]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from shardy_dialects.aten.arguments import attribute, operand_number
-from shardy_dialects.aten.creation import RANDOM
+from shardy_dialects.aten.arguments import attribute, normal, operand_number, operand_shape
 from shardy_dialects.aten.local.ops import aten
+from shardy_dialects.aten.local.random import RANDOM_FORMS
+from shardy_dialects.aten.matrices import MATRICES, SOLVES
 from shardy_dialects.aten.shapes import RESHAPES
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Localize, Shard, local_by_types, no_local_form
@@ -38,13 +39,6 @@ def _input_sized(op: Op, shard: Shard) -> Sequence[Value]:
     return shard.copy(input_sizes=shard.result_shape())
 
 
-def _random(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the device's part of the numbers that one device would draw."""
-    whole = shard.emit.op_like(op, shard.operands, [op.results[0].type]).result
-    sharding = shard.result_shardings[0]
-    return [whole if sharding is None else shard.own_part(whole, sharding)]
-
-
 def _convolution(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the convolution of the shards; where groups are sharded, each device has some of them."""
     shard.check_kinds()
@@ -72,6 +66,26 @@ def _group_norm(op: Op, shard: Shard) -> Sequence[Value]:
     return shard.copy(N=shard.operands[0].shape[0])
 
 
+def _repeat_interleave(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the copies of the device's elements: those of an element stay together."""
+    if attribute(op, "dim") is None:
+        return local_by_types(op, shard)
+    dim = normal(attribute(op, "dim"), len(operand_shape(op, 0)))
+    parts = {shard.parts(sharding, dim) for sharding in (*shard.operand_shardings, *shard.result_shardings)}
+    if len(parts) > 1 or operand_shape(op, 0)[dim] % max(parts):
+        shard.check_kinds()
+    if attribute(op, "output_size") is None:
+        return shard.copy()
+    return shard.copy(output_size=shard.result_shape()[dim])
+
+
+def _matrices(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return what is computed of the device's matrices; padding has no inverse and no factors, and ends in an error."""
+    if any(shard.padded_dims(number) for number in range(len(op.operands))):
+        raise no_local_form("the matrices do not divide into equal parts, and padding is no matrix to compute with")
+    return local_by_types(op, shard)
+
+
 def _pixels(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the pixels of the device's part: each part has whole groups of channels."""
     return shard.copy()
@@ -90,12 +104,14 @@ _CONVOLUTIONS = (
 FORMS: Mapping[str, Localize] = {
     **{f"aten.{name}": _reshape for name in RESHAPES},
     **{f"aten.{name}": _sized("size") for name in _SIZED},
-    **{f"aten.{name}": _random for name in RANDOM},
+    **RANDOM_FORMS,
     **{f"aten.{name}": _convolution for name in _CONVOLUTIONS},
+    **{f"aten.{name}.default": _matrices for name in (*MATRICES, *SOLVES)},
     "aten.slice_backward.default": _input_sized,
     "aten.select_backward.default": _input_sized,
     "aten.embedding.default": _embedding,
     "aten.native_group_norm.default": _group_norm,
+    "aten.repeat_interleave.self_int": _repeat_interleave,
     "aten.pixel_shuffle.default": _pixels,
     "aten.pixel_unshuffle.default": _pixels,
 }

@@ -1,0 +1,212 @@
+"""Rules of linear algebra, of Fourier transforms, and of distances between rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import (
+    REPLICATED,
+    Factors,
+    aligned,
+    attribute,
+    broadcast,
+    normal,
+    normal_dims,
+    operand_shape,
+    result_shape,
+)
+from shardy_py import rules
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding.rule import FactorKind
+
+MATRICES = (
+    *(
+        "linalg_cholesky",
+        "cholesky",
+        "linalg_cholesky_ex",
+        "cholesky_inverse",
+        "linalg_inv",
+        "inverse",
+        "linalg_inv_ex",
+    ),
+    *("linalg_det", "det", "logdet", "slogdet", "linalg_slogdet", "linalg_qr", "linalg_svd"),
+    *("linalg_svdvals", "linalg_eigh", "linalg_eigvalsh", "linalg_matrix_exp", "matrix_exp", "linalg_matrix_power"),
+    *("matrix_power", "_linalg_det", "_linalg_slogdet", "_linalg_eigh", "_linalg_svd"),
+)
+"""Ops over one matrix, or over a batch of them."""
+SOLVES = {
+    "linalg_solve": 1,
+    "linalg_solve_triangular": 1,
+    "_linalg_solve_ex": 1,
+    "cholesky_solve": 0,
+    "triangular_solve": 0,
+}
+"""Op to the operand with the right sides of its equations."""
+_ALONG_ONE = ("fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft")
+_ALONG_TWO = ("fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2")
+_ALONG_ALL = ("fft_fftshift", "fft_ifftshift", "_fft_r2c", "_fft_c2c", "_fft_c2r")
+_ALONG_LAST = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn")
+
+
+def _matrices(op: Op) -> Any:
+    """Return the rule of ops over matrices: batches are free, the last two dimensions of all operands are whole.
+
+    Of equations with several right sides, each is solved by itself.
+    """
+    sides = SOLVES.get(op.name.split(".")[1]) if attribute(op, "left", True) else None
+    batch = operand_shape(op, 0)[:-2]
+    ranks = {len(operand_shape(op, number)) for number in range(len(op.operands))}
+    outs = range(len(op.results))
+    is_batched = all(operand_shape(op, number)[:-2] == batch for number in range(len(op.operands)))
+    if len(ranks) > 1 or not is_batched or any(result_shape(op, n)[: len(batch)] != batch for n in outs):
+        return None
+    factors = Factors(op)
+    for dim, size in enumerate(batch):
+        factors.add(size, dict.fromkeys(range(len(op.operands)), dim), dict.fromkeys(outs, dim))
+    column = len(batch) + 1
+    if sides is not None:
+        factors.add(result_shape(op)[column], {sides: column}, {0: column})
+    for number in range(len(op.operands)):
+        for dim in range(len(batch), len(operand_shape(op, number))):
+            if (number, dim) != (sides, column):
+                factors.add(operand_shape(op, number)[dim], {number: dim}, {}, kind=REPLICATED)
+    for number in outs:
+        for dim in range(len(batch), len(result_shape(op, number))):
+            if sides is None or (number, dim) != (0, column):
+                factors.add(result_shape(op, number)[dim], {}, {number: dim}, kind=REPLICATED)
+    return factors.build()
+
+
+def _transform(default: Any) -> Any:
+    """Return the rule of a transform along some dimensions, which are whole."""
+
+    def rule(op: Op) -> Any:
+        rank = len(operand_shape(op, 0))
+        return rules.along(op, normal_dims(attribute(op, "dim", default), rank))
+
+    return rule
+
+
+def _transform_last(op: Op) -> Any:
+    """Return the rule of a transform along the dimensions that it names, or the last ones for which it has sizes."""
+    rank, sizes = len(operand_shape(op, 0)), attribute(op, "s")
+    last = None if sizes is None else tuple(range(rank - len(sizes), rank))
+    return rules.along(op, normal_dims(attribute(op, "dim", last), rank))
+
+
+def _diagonal(op: Op) -> Any:
+    """Return the rule of taking diagonals of two dimensions, which go away; the diagonal is the last one."""
+    shape, out = operand_shape(op, 0), result_shape(op)
+    gone = {normal(attribute(op, name, default), len(shape)) for name, default in (("dim1", 0), ("dim2", 1))}
+    factors, kept = Factors(op), iter(range(len(out)))
+    for dim, size in enumerate(shape):
+        if dim in gone:
+            factors.add(size, {0: dim}, {}, kind=REPLICATED)
+        else:
+            factors.add(size, {0: dim}, {0: next(kept)})
+    return factors.add(out[-1], {}, {0: len(out) - 1}, kind=REPLICATED).build()
+
+
+def _to_diagonal(op: Op) -> Any:
+    """Return the rule of making matrices of their diagonals: in the last two dimensions."""
+    shape, out = operand_shape(op, 0), result_shape(op)
+    dims = {normal(attribute(op, name, default), len(out)) for name, default in (("dim1", -2), ("dim2", -1))}
+    if dims != {len(out) - 2, len(out) - 1}:
+        return None
+    factors = Factors(op)
+    for dim, size in enumerate(shape[:-1]):
+        factors.add(size, {0: dim}, {0: dim})
+    factors.add(shape[-1], {0: len(shape) - 1}, {}, kind=REPLICATED)
+    for dim in sorted(dims):
+        factors.add(out[dim], {}, {0: dim}, kind=REPLICATED)
+    return factors.build()
+
+
+def _whole(op: Op) -> Any:
+    """Return the rule of ops over one matrix, which is whole."""
+    factors = Factors(op)
+    for dim, size in enumerate(operand_shape(op, 0)):
+        factors.add(size, {0: dim}, {}, kind=REPLICATED)
+    for dim, size in enumerate(result_shape(op)):
+        factors.add(size, {}, {0: dim}, kind=REPLICATED)
+    return factors.build()
+
+
+def _distances(op: Op) -> Any:
+    """Return the rule of distances of all rows of one matrix from all rows of another: rows are free."""
+    left, right, out = operand_shape(op, 0), operand_shape(op, 1), result_shape(op)
+    factors, rank = Factors(op), len(out)
+    for dim in range(rank - 2):
+        places = {number: aligned(shape[:-2], out[:-2], dim) for number, shape in enumerate((left, right))}
+        factors.add(out[dim], {number: place for number, place in places.items() if place is not None}, {0: dim})
+    factors.add(left[-2], {0: len(left) - 2}, {0: rank - 2}).add(right[-2], {1: len(right) - 2}, {0: rank - 1})
+    return factors.add(left[-1], {0: len(left) - 1, 1: len(right) - 1}, {}, kind=REPLICATED).build()
+
+
+def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> Any:
+    """Return the rule of ops that compare two tensors along one dimension, which goes away, or stays as one.
+
+    Args:
+        name: The argument that holds it.
+        default: The dimension where there is none.
+        kind: The kind of its factor.
+    """
+
+    def rule(op: Op) -> Any:
+        shapes = [operand_shape(op, 0), operand_shape(op, 1)]
+        wide, out = broadcast(shapes), result_shape(op)
+        along = normal(attribute(op, name, default), len(wide))
+        factors = Factors(op)
+        for dim, size in enumerate(wide):
+            places = {number: aligned(shape, wide, dim) for number, shape in enumerate(shapes)}
+            ins = {number: place for number, place in places.items() if place is not None}
+            kept = dim - (dim > along and len(out) < len(wide))
+            if dim != along:
+                factors.add(size, ins, {0: kept})
+            elif len(ins) == len(shapes):
+                factors.add(size, ins, {0: dim} if out == wide else {}, kind=kind)
+            else:
+                return None
+        return factors.build()
+
+    return rule
+
+
+def _inner(op: Op) -> Any:
+    """Return the rule of products that are summed over the last dimensions."""
+    left, right = operand_shape(op, 0), operand_shape(op, 1)
+    if not left or not right:
+        return rules.broadcast(op)
+    return rules.contraction(op, contracting=((len(left) - 1,), (len(right) - 1,)))
+
+
+def _tensordot(op: Op) -> Any:
+    """Return the rule of products that are summed over the dimensions that they name."""
+    sides = zip(("dims_self", "dims_other"), (operand_shape(op, 0), operand_shape(op, 1)), strict=True)
+    left, right = ([normal(dim, len(shape)) for dim in attribute(op, name, ())] for name, shape in sides)
+    return rules.contraction(op, contracting=(left, right))
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    by_rule = {
+        _matrices: (*MATRICES, *SOLVES),
+        _transform(-1): _ALONG_ONE,
+        _transform((-2, -1)): _ALONG_TWO,
+        _transform(None): _ALONG_ALL,
+        _transform_last: _ALONG_LAST,
+        _diagonal: ("diagonal", "diagonal_copy"),
+        _to_diagonal: ("diag_embed",),
+        _whole: ("trace", "diag"),
+        _distances: ("cdist", "_cdist_forward"),
+        _rows("dim", 1): ("cosine_similarity",),
+        _rows("", -1): ("pairwise_distance",),
+        _rows("dim", -1): ("linalg_cross",),
+        _rows("dim", -1, FactorKind.REDUCTION): ("linalg_vecdot",),
+        _inner: ("inner",),
+        _tensordot: ("tensordot",),
+    }
+    for rule, names in by_rule.items():
+        for name in names:
+            aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)
