@@ -9,6 +9,8 @@ from math import prod
 from attrs import field
 
 from shardy_py.element_types import mlir_element_bits
+from shardy_py.emitters.fusion.bodies import Traced, body_of, keeps_element, picks_elements, reduces_by_region
+from shardy_py.emitters.fusion.concatenates import joins_in_order
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.indexing import IndexingMap, op_maps
@@ -212,21 +214,43 @@ class Fusion:
         """Return whether an op computes each element from the same element of its operands, or from scalars."""
         return self.registry.has_trait(op, Elementwise)
 
+    @cached_property
+    def _bodies(self) -> dict[int, tuple[Traced, ...]]:
+        return {}
+
+    def _body(self, op: Op) -> tuple[Traced, ...]:
+        """Return what the scalar body of an op makes; nothing where that is not known."""
+        found = self._bodies.get(op.id)
+        if found is None:
+            emission = self.registry.get_emission(op)
+            body = None if emission is None else body_of(op, emission, self.maps(op))
+            found = self._bodies[op.id] = body or ()
+        return found
+
+    def keeps_elements(self, op: Op) -> bool:
+        """Return whether an op computes nothing: an element of its result is the one that its map says."""
+        return keeps_element(op, self._body(op))
+
     def is_bitcast(self, op: Op) -> bool:
         """Return whether an op gives its operand another shape and leaves the memory as it is."""
-        return self.registry.has_trait(op, Reshape) or self.registry.has_trait(op, Bitcast)
+        is_one = self.registry.has_trait(op, Reshape) or self.registry.has_trait(op, Bitcast)
+        return is_one and self.keeps_elements(op)
 
     def is_reduction(self, op: Op) -> bool:
         """Return whether an op combines elements along whole dimensions, by a region and from initial operands.
 
-        One that says so without these is computed element by element, by its scalar body.
+        One that says so without these, or computes more, is computed element by element, by its scalar body.
         """
         is_regular = bool(op.regions) and len(op.operands) == 2 * len(op.results)
-        return is_regular and self.registry.has_trait(op, Reduction)
+        if not is_regular or not self.registry.has_trait(op, Reduction):
+            return False
+        inits = op.operands[len(op.results) :]
+        return not any(map(shape_of, inits)) and reduces_by_region(op, self._body(op), self.maps(op))
 
     def is_concatenation(self, op: Op) -> bool:
-        """Return whether an op joins its operands along a dimension."""
-        return self.registry.has_trait(op, Concatenation)
+        """Return whether an op joins its operands along a dimension, in their order, and computes nothing."""
+        is_one = self.registry.has_trait(op, Concatenation) and joins_in_order(op, self.maps(op))
+        return is_one and picks_elements(self._body(op))
 
     def is_contraction(self, op: Op) -> bool:
         """Return whether an op sums products."""
@@ -239,7 +263,7 @@ class Fusion:
     def is_dynamic_update(self, op: Op) -> bool:
         """Return whether an op writes a part of its operand that begins at a place known at run time."""
         has_starts = len(op.operands) == 2 + len(shape_of(op.operands[0])) if op.operands else False
-        return has_starts and self.registry.has_trait(op, DynamicUpdate)
+        return has_starts and self.registry.has_trait(op, DynamicUpdate) and picks_elements(self._body(op))
 
     def moves_only(self, op: Op) -> bool:
         """Return whether an op makes its elements of nothing, or takes each from one place of its only operand."""
@@ -248,7 +272,8 @@ class Fusion:
         if len(op.operands) > 1 or self.is_elementwise(op) or self.is_reduction(op):
             return False
         (map_,) = self.maps(op)
-        return not (map_.is_undefined or map_.constraints or map_.ranges or map_.runtimes)
+        is_place = not (map_.is_undefined or map_.constraints or map_.ranges or map_.runtimes)
+        return is_place and self.keeps_elements(op)
 
     def elements(self, value: Value) -> int:
         """Return the number of elements of a value."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import prod
 
 from shardy_py.emitters.fusion.fusion import Fusion, shape_of
-from shardy_py.indexing import Variable, VariableKind
+from shardy_py.indexing import Variable, VariableKind, op_maps
 from shardy_py.ir.graph import Op
 from shardy_py.values import frozen
 
@@ -47,19 +47,19 @@ class CanonicalReduction:
 
 
 def reduced_dims(fusion: Fusion, op: Op) -> tuple[int, ...] | None:
-    """Return the dimensions of the first operand that an op reduces, or None where it reduces none."""
+    """Return the dimensions of the operands that an op reduces, or None where it reduces none, or parts of some."""
     if not fusion.is_reduction(op) or not op.operands:
         return None
     map_ = fusion.maps(op)[0]
     if map_.is_undefined:
         return None
-    if not all(isinstance(result, Variable) for result in map_.results):
-        return None
-    return tuple(
+    found = tuple(
         number
         for number, result in enumerate(map_.results)
         if isinstance(result, Variable) and result.kind is VariableKind.RANGE
     )
+    whole = op_maps.reduce(shape_of(op.results[0]), shape_of(op.operands[0]), found)
+    return found if all(other == whole for other in fusion.maps(op)[: len(op.results)]) else None
 
 
 def canonical(shape: Sequence[int], reduced: Sequence[int]) -> CanonicalReduction | None:

@@ -52,7 +52,7 @@ def problems_of_ops(ops: Iterable[Op], registry: Registry) -> Iterator[Diagnosti
             yield Diagnostic("no-emission", message, op.location, op.name, hint)
         elif op.operands and _lacks_maps(op, registry):
             message = "which elements this form of it reads is not known"
-            hint = "bitcasts keep the width; gathers take indices (n, k), whole windows behind n, and collapse nothing"
+            hint = "bitcasts take whole bytes; gathers indices (n, k), whole windows behind n, and collapse nothing"
             yield Diagnostic("no-indexing-map", message, op.location, op.name, hint)
 
 

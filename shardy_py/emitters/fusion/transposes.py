@@ -66,8 +66,8 @@ class Transpose:
 def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:
     """Return what an op transposes, or None where it does not.
 
-    Any op with one operand whose map is a permutation of the indices is a transpose. Those of tensors that are not
-    row-major do not count: how tiles lie in memory is known for row-major tensors only.
+    Any op with one operand whose map is a permutation of the indices, and that computes nothing, is a transpose. Those
+    of tensors that are not row-major do not count: how tiles lie in memory is known for row-major tensors only.
     """
     if not all(fusion.is_row_major(value) for value in (*op.operands, *op.results)):
         return None
@@ -82,6 +82,8 @@ def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:
         return None
     permutation = [places.index(number) for number in range(len(output))]
     if [shape[number] for number in permutation] != list(output):
+        return None
+    if not fusion.keeps_elements(op):
         return None
     return normalized(shape, permutation, bits_of(element_type_of(op.results[0])))
 

@@ -6,6 +6,7 @@ from itertools import accumulate
 from math import gcd
 
 from shardy_py.emitters.device import DeviceSpec
+from shardy_py.emitters.fusion.concatenates import joined_dimension
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
 from shardy_py.emitters.launch.grid import Launch, loop_map, loop_unroll, spread
 from shardy_py.indexing import IndexingMap, compose, op_maps, simplify
@@ -39,15 +40,6 @@ def joined_output_maps(fusion: Fusion, hero: Op, root: Value, launch: Launch) ->
         for value, offset in zip(hero.operands, offsets, strict=True)
     )
     return tuple(simplify(compose(compose(read, map_), written)) for map_ in joined)
-
-
-def joined_dimension(op: Op) -> int:
-    """Return the dimension along which a concatenate joins its operands."""
-    output = shape_of(op.results[0])
-    for number, size in enumerate(output):
-        if any(shape_of(value)[number] != size for value in op.operands):
-            return number
-    return 0
 
 
 def longest_operand(hero: Op) -> Value:

@@ -6,6 +6,7 @@ The coefficients are those of Cephes' ``expf``, which XLA:CPU uses, too.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.dialects import builtin
 
@@ -31,8 +32,8 @@ def exponential(writer: FunctionWriter, x: str) -> str:
     """
     near = _bounded(writer, x, _BOUNDS)
     whole, exponent = _rounded(writer, product(writer, near, number(writer, math.log2(math.e))))
-    rest = total(writer, near, product(writer, whole, number(writer, -LN2_HIGH)))
-    rest = total(writer, rest, product(writer, whole, number(writer, -LN2_LOW)))
+    rest = product_and_total(writer, whole, number(writer, -LN2_HIGH), near)
+    rest = product_and_total(writer, whole, number(writer, -LN2_LOW), rest)
     return _scaled(writer, _near_one(writer, rest), exponent)
 
 
@@ -58,10 +59,8 @@ def _rounded(writer: FunctionWriter, x: str) -> tuple[str, str]:
 
 def _near_one(writer: FunctionWriter, rest: str) -> str:
     """Return the exponential of a small number."""
-    found = number(writer, _COEFFICIENTS[0])
-    for coefficient in _COEFFICIENTS[1:]:
-        found = total(writer, product(writer, found, rest), number(writer, coefficient))
-    found = total(writer, product(writer, found, product(writer, rest, rest)), rest)
+    found = polynomial(writer, _COEFFICIENTS, rest)
+    found = product_and_total(writer, found, product(writer, rest, rest), rest)
     return total(writer, found, number(writer, 1.0))
 
 
@@ -86,9 +85,22 @@ def _power_of_two(writer: FunctionWriter, exponent: str) -> str:
     return writer.new(f"bitcast i32 {bits} to float")
 
 
+def polynomial(writer: FunctionWriter, coefficients: Sequence[float], x: str) -> str:
+    """Return a polynomial by Horner's rule, from the coefficient of the highest power on."""
+    found = number(writer, coefficients[0])
+    for coefficient in coefficients[1:]:
+        found = product_and_total(writer, found, x, number(writer, coefficient))
+    return found
+
+
 def number(writer: FunctionWriter, value: float) -> str:
     """Return a constant."""
     return writer.number(value, builtin.f32)
+
+
+def product_and_total(writer: FunctionWriter, left: str, right: str, other: str) -> str:
+    """Return the sum of a product and another number, rounded once where the processor can."""
+    return writer.call("llvm.fmuladd.f32", "float", [("float", value) for value in (left, right, other)])
 
 
 def total(writer: FunctionWriter, left: str, right: str) -> str:

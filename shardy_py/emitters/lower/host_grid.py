@@ -8,6 +8,9 @@ from shardy_py.emitters.lower.phases import DONE
 
 GRID = "run_grid"
 _ALIGNMENT = 64
+# LLVM makes vectors of loops, and would not find this one if it unrolled it first.
+_STAYS_LOOP = '!1 = !{!"llvm.loop.unroll.disable"}'
+_FIRST_LOOP = 2
 
 
 def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
@@ -22,6 +25,7 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     for item in phases.storage:
         lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
     lines += [f"  %{_name(number)}.known = alloca i32" for number, exits in enumerate(phases.exits) if len(exits) > 1]
+    lines += [f"  %{_name(number)}.rounds = alloca i32" for number in sorted(phases.counting)]
     if phases.parting:
         lines += [f"  %left = alloca [{phases.threads} x i8]", "  %parted = alloca i8"]
     for number in range(buffers):
@@ -39,11 +43,15 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     if phases.parting:
         lines.append(f"  store [{phases.threads} x i8] zeroinitializer, ptr %left")
         lines.append("  store i8 0, ptr %parted")
+    lines += [f"  store i32 0, ptr %{_name(number)}.rounds" for number in sorted(phases.counting)]
     lines.append(f"  br label %{_name(0)}")
     for number in range(len(phases.names)):
         lines += _phase(phases, number, buffers, launch)
     lines += ["blocks.next:", "  %block.next = add nsw i64 %block, 1", "  br label %blocks"]
-    return "\n".join([*lines, "apart:", "  ret i32 1", "done:", "  ret i32 0", "}"]) + "\n"
+    lines += ["apart:", "  ret i32 1", "done:", "  ret i32 0", "}", _STAYS_LOOP]
+    loops = [_FIRST_LOOP + number for number in sorted(phases.straight)]
+    lines += [f"!{loop} = distinct !{{!{loop}, !1}}" for loop in loops]
+    return "\n".join(lines) + "\n"
 
 
 def _name(number: int) -> str:
@@ -64,6 +72,12 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     start = f"{own}.begin" if number in phases.guarded & phases.barriers else own
     if number in phases.parting:
         lines.append(f"  store i32 {DONE}, ptr %{own}.known")
+    if number in phases.counting:
+        lines += [
+            f"  %{own}.round = load i32, ptr %{own}.rounds",
+            f"  %{own}.round.next = add nuw nsw i32 %{own}.round, 1",
+            f"  store i32 %{own}.round.next, ptr %{own}.rounds",
+        ]
     lines.append(f"  br label %{own}.z.head")
     width = phases.widths[number]
     loops = {"z": launch.threads[2], "y": launch.threads[1], "strip": launch.threads[0] // width, "lane": width}
@@ -78,7 +92,8 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
             f"{own}.{axis}.next:",
             f"  %{own}.{axis}.more = add nuw nsw i32 %{own}.{axis}, 1",
             f"  %{own}.{axis}.again = icmp ult i32 %{own}.{axis}.more, {size}",
-            f"  br i1 %{own}.{axis}.again, label %{own}.{axis}.head, label %{after}",
+            f"  br i1 %{own}.{axis}.again, label %{own}.{axis}.head, label %{after}"
+            + (f", !llvm.loop !{_FIRST_LOOP + number}" if axis == "lane" and number in phases.straight else ""),
         ]
     lines.append(f"{own}.end:")
     if len(exits) == 1:
@@ -94,7 +109,8 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
     x, y, _ = launch.threads
     ids = {item: f"%{own}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
     arguments = [f"ptr %buffer{place}" for place in range(buffers)] + [f"i32 {ids[item]}" for item in ID_ARGUMENTS]
-    arguments += [f"i32 %{own}.{item}" for item in ("thread", "strip", "lane")]
+    known = ("thread", "strip", "lane", *(["round"] if number in phases.counting else []))
+    arguments += [f"i32 %{own}.{item}" for item in known]
     arguments += [f"ptr {item.name}" for item in phases.storage]
     lines = [
         f"  %{own}.strip.begin = mul nuw nsw i32 %{own}.strip, {phases.widths[number]}",
@@ -114,7 +130,9 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
             f"{own}.run:",
         ]
     lines.append(f"  %{own}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
-    if len(phases.exits[number]) == 1:
+    if number in phases.alike and len(phases.exits[number]) > 1:
+        lines.append(f"  store i32 %{own}.exit, ptr %{own}.known")
+    if number in phases.alike or len(phases.exits[number]) == 1:
         return [*lines, f"  br label %{own}.lane.next"]
     return [*lines, *(_part(own) if number in phases.parting else _agree(own))]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from itertools import count
 
 from xdsl.dialects import func, llvm
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -19,8 +21,10 @@ from shardy_py.values import frozen
 
 ID_ARGUMENTS = tuple(f"%{kind}.{dimension}" for kind in ("thread", "block") for dimension in "xyz")
 THREAD = "%thread"
+ROUND = "%round"
 _WARP = 32
 _BOOL = "i1"
+_VECTOR = re.compile(r"<(\d+) x (?!i1>)(\w+)>")
 
 
 @frozen
@@ -49,6 +53,9 @@ class HostPhases:
         barriers: The phases that begin behind a barrier, which all threads of a block reach.
         threads: The number of threads of a block.
         widths: The threads of a strip along x, for each phase.
+        straight: The phases without a branch.
+        alike: The phases behind which all threads go on alike.
+        counting: The phases that are steps of a loop, and are given how many of them there were.
     """
 
     names: tuple[str, ...]
@@ -57,6 +64,9 @@ class HostPhases:
     barriers: frozenset[int]
     threads: int
     widths: tuple[int, ...]
+    straight: frozenset[int] = frozenset()
+    alike: frozenset[int] = frozenset()
+    counting: frozenset[int] = frozenset()
 
     @property
     def parting(self) -> frozenset[int]:
@@ -96,22 +106,26 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     name = function.sym_name.data
     threads = launch.threads[0] * launch.threads[1] * launch.threads[2]
     # Behind the last thread there is room for lanes that read beyond it.
-    lanes = [
-        Storage(f"%lanes{phase.number}", module.type(phase.after.value.type), threads + _WARP)
-        for phase in phases.phases
-        if phase.after is not None
-    ]
+    words = _words(phases, module)
+    lanes = [Storage(item, type_, threads + _WARP) for item, type_ in dict.fromkeys(words.values())]
     kept = [
-        Storage(f"%kept{number}", _stored(module.type(value.type)), threads)
+        Storage(f"%kept{number}", type_, count * threads)
         for number, value in enumerate(phases.slots)
+        for count, type_ in [_stored(module.type(value.type))]
     ]
     storage = (*tiles, *kept, *lanes)
     names = tuple(f"{name}.{phase.number}" for phase in phases.phases)
     widths = tuple(_width(phases, phase, launch.threads[0]) for phase in phases.phases)
     for phase, own, width in zip(phases.phases, names, widths, strict=True):
-        module.functions.append(_PhaseWriter(function, module, phases, phase, storage, threads, width).text(own))
+        writer = _PhaseWriter(function, module, phases, phase, storage, words, threads, width)
+        module.functions.append(writer.text(own))
     barriers = frozenset(phase.number for phase in phases.phases if phase.number > 0 and phase.after is None)
-    return HostPhases(names, tuple(phase.exits for phase in phases.phases), storage, barriers, threads, widths)
+    straight = frozenset(phase.number for phase in phases.phases if len(phase.blocks) == 1)
+    exits = tuple(phase.exits for phase in phases.phases)
+    regrouped = {phase.number for phase in phases.phases if phase.is_regrouped}
+    alike = frozenset(phase.number for phase in phases.phases if regrouped.issuperset(phase.exits))
+    counting = frozenset(number for number, _ in phases.counters.values())
+    return HostPhases(names, exits, storage, barriers, threads, widths, straight | alike, alike, counting)
 
 
 def _width(phases: Phases, phase: Phase, threads: int) -> int:
@@ -126,9 +140,35 @@ def _width(phases: Phases, phase: Phase, threads: int) -> int:
     return strip_width(found, threads, within=_WARP if phase.after is not None else 0)
 
 
-def _stored(type_: str) -> str:
-    """Return the type that a value has in memory: conditions take a byte."""
-    return "i8" if type_ == _BOOL else type_
+def _words(phases: Phases, module: ModuleWriter) -> dict[int, tuple[str, str]]:
+    """Return, for each phase after an exchange, the words that lanes exchanged: name and type.
+
+    A phase reads and writes different words, so that LLVM makes vectors of it; others share them, which keeps them in
+    the cache.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    for phase in phases.phases:
+        if phase.after is None:
+            continue
+        type_ = module.type(phase.after.value.type)
+        before = {item.number for item in phases.phases if phase.number in item.exits}
+        taken = {found[number] for number in before | set(phase.exits) if number in found}
+        found[phase.number] = next(
+            item for number in count() if (item := (f"%lanes{number}.{type_}", type_)) not in taken
+        )
+    return found
+
+
+def _stored(type_: str) -> tuple[int, str]:
+    """Return how many words a value has in memory, and their type: a byte of a condition, the elements of a vector."""
+    count, element = _parts(type_)
+    return max(1, count), "i8" if element == _BOOL else element
+
+
+def _parts(type_: str) -> tuple[int, str]:
+    """Return the number and type of the elements of a vector; none, and the type itself, for what is no vector."""
+    found = _VECTOR.fullmatch(type_)
+    return (int(found[1]), found[2]) if found else (0, type_)
 
 
 class _PhaseWriter:
@@ -141,6 +181,7 @@ class _PhaseWriter:
         phases: Phases,
         phase: Phase,
         storage: Sequence[Storage],
+        words: Mapping[int, tuple[str, str]],
         threads: int,
         width: int,
     ) -> None:
@@ -149,16 +190,22 @@ class _PhaseWriter:
         self._phases = phases
         self._phase = phase
         self._storage = storage
+        self._words = words
         self._threads = threads
         self._width = width
         self._slots = {value: f"%kept{number}" for number, value in enumerate(phases.slots)}
         self._own: dict[SSAValue, str] = {}
-        self._incoming: dict[Block, list[tuple[str, list[str]]]] = {block: [] for block in phase.blocks}
+        self._incoming: dict[Block, list[tuple[str, list[list[str]]]]] = {block: [] for block in phase.blocks}
 
     def text(self, name: str) -> str:
         """Return the function."""
         writer, first = self._writer, self._phase.blocks[0]
         more = [*(f"i32 {item}" for item in ID_ARGUMENTS), *(f"i32 {item}" for item in (THREAD, STRIP, LANE))]
+        more += (
+            [f"i32 {ROUND}"]
+            if any(number == self._phase.number for number, _ in self._phases.counters.values())
+            else []
+        )
         more += [f"ptr noalias {item.name}" for item in self._storage]
         arguments = function_arguments(self._function, writer, is_entry=True)
         body: dict[Block, list[str]] = {}
@@ -177,11 +224,32 @@ class _PhaseWriter:
         return "\n".join([*lines, "}"])
 
     def _phis(self, block: Block) -> list[str]:
-        found = []
+        """Return what a block takes from those before it; vectors one by one, as LLVM's vectors hold no vectors."""
+        phis, whole = [], []
         for number, argument in enumerate(block.args if block is not self._phase.blocks[0] else ()):
-            parts = ", ".join(f"[ {passed[number]}, %{label} ]" for label, passed in self._incoming[block])
-            found.append(f"  {self._own[argument]} = phi {self._writer.type(argument)} {parts}")
-        return found
+            own, type_ = self._own[argument], self._writer.type(argument)
+            count, element = _parts(type_)
+            names = [f"{own}.{place}" for place in range(count)] if count else [own]
+            for place, name in enumerate(names):
+                parts = ", ".join(f"[ {passed[number][place]}, %{label} ]" for label, passed in self._incoming[block])
+                phis.append(f"  {name} = phi {element} {parts}")
+            found = "poison"
+            for place in range(count):
+                made = own if place == count - 1 else f"{own}.to{place}"
+                whole.append(f"  {made} = insertelement {type_} {found}, {element} {names[place]}, i32 {place}")
+                found = made
+        return phis + whole
+
+    def _pass(self, block: Block) -> None:
+        """Note what a block passes to others, and take vectors apart before it ends."""
+        for target, passed in targets(block):
+            texts = []
+            for value in passed:
+                text, type_ = self._writer.get(value), self._writer.type(value)
+                count, _ = _parts(type_)
+                places = [self._writer.new(f"extractelement {type_} {text}, i32 {place}") for place in range(count)]
+                texts.append(places or [text])
+            self._incoming[target].append((self._writer.label(block), texts))
 
     def _begin(self) -> None:
         """Take what lanes exchanged, and what other phases computed and this one does not."""
@@ -212,7 +280,7 @@ class _PhaseWriter:
             message = "lanes exchange values in whole warps, by distances that are constant"
             raise UnsupportedError(Diagnostic("host-shuffle", message, op=op.name))
         type_ = writer.type(op.value)
-        base = f"%lanes{self._phase.number}"
+        base, _ = self._words[self._phase.number]
         words = []
         for step in (0, distance):
             number = writer.new(f"add nuw nsw i32 {THREAD}, {step}")
@@ -223,6 +291,7 @@ class _PhaseWriter:
         if self._threads % _WARP:
             inside = writer.new(f"icmp ult i32 {THREAD}, {max(0, self._threads - distance)}")
             exists = writer.new(f"and i1 {exists}, {inside}")
+        self._own[op.value] = words[0]
         self._own[op.result] = writer.new(f"select i1 {exists}, {type_} {words[1]}, {type_} {words[0]}")
         self._own[op.valid] = exists
         for result in op.results:
@@ -235,19 +304,20 @@ class _PhaseWriter:
             if op.results and all(value in self._phases.again and value in self._own for value in op.results):
                 continue
             self._bind_operands(op, block)
+            if op is block.last_op:
+                self._pass(block)
             if isinstance(op, WAITS):
                 self._wait(op, block)
             elif isinstance(op, func.ReturnOp):
                 self._writer.line(f"ret i32 {DONE}")
             else:
                 self._write(op)
-        for target, passed in targets(block):
-            texts = [self._writer.get(value) for value in passed]
-            self._incoming[target].append((self._writer.label(block), texts))
 
     def _bind_operands(self, op: Operation, block: Block) -> None:
         for value in op.operands:
-            if value in self._slots and not is_at_hand(self._phase, value, block) and _is_inside(self._phase, value):
+            if value in self._phases.counters and not is_at_hand(self._phase, value, block):
+                self._writer.bind(value, self._counted(value))
+            elif value in self._slots and not is_at_hand(self._phase, value, block) and _is_inside(self._phase, value):
                 self._writer.bind(value, self._loaded(value))
             elif value in self._own:
                 self._writer.bind(value, self._own[value])
@@ -265,32 +335,57 @@ class _PhaseWriter:
         number = self._phases.following[block]
         if isinstance(op, ShuffleOp):
             writer = self._writer
-            type_ = writer.type(op.value)
-            place = writer.new(f"getelementptr inbounds {type_}, ptr %lanes{number}, i32 {THREAD}")
+            base, type_ = self._words[number]
+            place = writer.new(f"getelementptr inbounds {type_}, ptr {base}, i32 {THREAD}")
             writer.line(f"store {type_} {writer.get(op.value)}, ptr {place}")
         else:
             assert isinstance(op, BarrierOp)
         self._writer.line(f"ret i32 {number}")
 
-    def _place(self, value: SSAValue) -> tuple[str, str]:
-        type_ = _stored(self._writer.type(value))
-        place = self._writer.new(f"getelementptr inbounds {type_}, ptr {self._slots[value]}, i32 {THREAD}")
-        return type_, place
+    def _counted(self, value: SSAValue) -> str:
+        """Compute the number that a loop goes by from the steps before this one."""
+        writer, type_ = self._writer, self._writer.type(value)
+        _, counter = self._phases.counters[value]
+        steps = ROUND if type_ == "i32" else writer.new(f"zext i32 {ROUND} to {type_}")
+        return writer.new(
+            f"add nuw nsw {type_} {writer.new(f'mul nuw nsw {type_} {steps}, {counter.step}')}, {counter.start}"
+        )
+
+    def _places(self, value: SSAValue) -> tuple[str, list[str]]:
+        """Return the type of the words that a value is kept in, and their places: an element of all threads at once."""
+        count, type_ = _stored(self._writer.type(value))
+        places = []
+        for element in range(count):
+            number = self._writer.new(f"add nuw nsw i32 {THREAD}, {element * self._threads}") if element else THREAD
+            places.append(self._writer.new(f"getelementptr inbounds {type_}, ptr {self._slots[value]}, i32 {number}"))
+        return type_, places
 
     def _keep(self, value: SSAValue) -> None:
         """Store a value that a later phase uses."""
         if value not in self._slots:
             return
-        type_, place = self._place(value)
-        text = self._own[value]
-        if self._writer.type(value) == _BOOL:
-            text = self._writer.new(f"zext i1 {text} to i8")
-        self._writer.line(f"store {type_} {text}, ptr {place}")
+        writer, text, whole = self._writer, self._own[value], self._writer.type(value)
+        type_, places = self._places(value)
+        words = [text]
+        if whole == _BOOL:
+            words = [writer.new(f"zext i1 {text} to i8")]
+        elif whole != type_:
+            words = [writer.new(f"extractelement {whole} {text}, i32 {number}") for number in range(len(places))]
+        for word, place in zip(words, places, strict=True):
+            writer.line(f"store {type_} {word}, ptr {place}")
 
     def _loaded(self, value: SSAValue) -> str:
-        type_, place = self._place(value)
-        found = self._writer.new(f"load {type_}, ptr {place}")
-        return self._writer.new(f"trunc i8 {found} to i1") if self._writer.type(value) == _BOOL else found
+        writer, whole = self._writer, self._writer.type(value)
+        type_, places = self._places(value)
+        words = [writer.new(f"load {type_}, ptr {place}") for place in places]
+        if whole == _BOOL:
+            return writer.new(f"trunc i8 {words[0]} to i1")
+        if whole == type_:
+            return words[0]
+        found = "poison"
+        for number, word in enumerate(words):
+            found = writer.new(f"insertelement {whole} {found}, {type_} {word}, i32 {number}")
+        return found
 
 
 def _is_inside(phase: Phase, value: SSAValue) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from shardy_py.emitters.lower.exponential import LN2_HIGH, LN2_LOW, number, product, total
+from shardy_py.emitters.lower.exponential import LN2_HIGH, LN2_LOW, number, polynomial, product, total
 from shardy_py.emitters.lower.writer import FunctionWriter
 
 # The bits of the least number whose exponent is taken as 0, the root of 1/2; that of the number is below its double.
@@ -62,9 +62,7 @@ def _parts(writer: FunctionWriter, x: str) -> tuple[str, str]:
 def _beyond_first(writer: FunctionWriter, rest: str, more: str) -> str:
     """Return the terms of the series behind the first one, and something small to be added to them."""
     square = product(writer, rest, rest)
-    found = number(writer, _COEFFICIENTS[0])
-    for coefficient in _COEFFICIENTS[1:]:
-        found = total(writer, product(writer, found, rest), number(writer, coefficient))
+    found = polynomial(writer, _COEFFICIENTS, rest)
     found = product(writer, product(writer, found, rest), square)
     found = total(writer, found, more) if more else found
     return total(writer, found, product(writer, square, number(writer, -0.5)))

@@ -10,6 +10,8 @@ from typing import Any
 from shardy_py.errors import Diagnostic, VerificationError, require_library
 
 _OPTIONS = Lock()
+# Quotients and square roots of f32 as XLA:GPU has them: off by two units in the last place at most.
+_DEVICE_OPTIONS = ("-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0")
 
 
 @cache
@@ -46,6 +48,9 @@ def parse(text: str) -> Any:
 @cache
 def device_machine(capability: int) -> Any:
     """Return the machine of devices of a compute capability."""
+    # LLVM has these options for the whole process; other targets do not read them.
+    for option in _DEVICE_OPTIONS:
+        binding().set_option("shardy", option)
     target = binding().Target.from_triple("nvptx64-nvidia-cuda")
     # Vectors of atomic additions came with version 8.1 of PTX.
     features = "+ptx81" if capability >= 90 else ""
@@ -69,19 +74,20 @@ def optimize(module: Any, machine: Any, *, vectorize: bool, unite_neighbours: bo
     Args:
         module: The module.
         machine: The machine that it is for.
-        vectorize: Whether steps of loops are united in vectors.
+        vectorize: Whether steps of loops are united in vectors; equal instructions beside each other always are.
         unite_neighbours: Whether vectors may also hold what a step reads or writes side by side. LLVM 22 takes other
             elements then where places begin again in the loop.
     """
     options = binding().create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = vectorize
-    options.slp_vectorization = vectorize
+    options.slp_vectorization = True
     options.loop_interleaving = vectorize
     options.loop_unrolling = True
     builder = binding().create_pass_builder(machine, options)
-    # LLVM has this option for the whole process.
+    # LLVM has these options for the whole process.
     with _OPTIONS:
-        binding().set_option("shardy", f"-enable-interleaved-mem-accesses={str(unite_neighbours).lower()}")
+        for option in ("interleaved", "masked-interleaved"):
+            binding().set_option("shardy", f"-enable-{option}-mem-accesses={str(unite_neighbours).lower()}")
         builder.getModulePassManager().run(module, builder)
 
 

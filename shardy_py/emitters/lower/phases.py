@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from attrs import field
 from xdsl.dialects import arith, builtin, func, llvm
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from shardy_py.emitters.dialect.gpu import BarrierOp, BlockIdOp, ShuffleOp, ThreadIdOp
 from shardy_py.emitters.lower.control import successors
-from shardy_py.emitters.passes.base import constant_value
+from shardy_py.emitters.lower.regroup import Counter, is_pure, is_regrouping, regroup_loops
 from shardy_py.values import frozen
 
 DONE = -1
@@ -32,6 +31,7 @@ class Phase:
         dominators: For every block those that each path to it goes through, itself among them.
         exits: The phases that may follow; `DONE` where threads are done.
         after: The exchange between lanes that the phase begins with, if one does.
+        is_regrouped: Whether the phase begins where all threads do, whatever they computed.
     """
 
     number: int
@@ -39,6 +39,7 @@ class Phase:
     dominators: dict[Block, frozenset[Block]]
     exits: tuple[int, ...]
     after: ShuffleOp | None = None
+    is_regrouped: bool = False
 
 
 @frozen(eq=False)
@@ -50,12 +51,14 @@ class Phases:
         slots: Values that are kept from phase to phase, in a fixed order.
         following: For every block that ends by waiting, the number of the phase behind it.
         again: Values that are computed again in each phase that uses them.
+        counters: The numbers that loops go by whose steps all threads run together, each with the phase of a step.
     """
 
     phases: tuple[Phase, ...]
     slots: tuple[SSAValue, ...]
     following: dict[Block, int]
     again: frozenset[SSAValue] = field(repr=False)
+    counters: dict[SSAValue, tuple[int, Counter]] = field(repr=False)
 
 
 def split_phases(function: func.FuncOp) -> Phases:
@@ -65,23 +68,28 @@ def split_phases(function: func.FuncOp) -> Phases:
         function: The function after the last pass; it is changed.
     """
     following: dict[Block, int] = {}
-    starts: list[tuple[Block, ShuffleOp | None]] = [(function.body.blocks[0], None)]
+    counters = regroup_loops(function)
+    starts: list[tuple[Block, Operation | None]] = [(function.body.blocks[0], None)]
     for wait in [op for op in function.walk() if isinstance(op, WAITS)]:
         block, rest = wait.parent, wait.next_op
         assert block is not None
         assert rest is not None
         following[block] = len(starts)
-        starts.append((block.split_before(rest), wait if isinstance(wait, ShuffleOp) else None))
-    phases = tuple(_phase(number, start, after, following) for number, (start, after) in enumerate(starts))
+        starts.append((block.split_before(rest), wait))
+    phases = tuple(_phase(number, start, wait, following) for number, (start, wait) in enumerate(starts))
     again = frozenset(_cheap_values(function))
-    slots = _kept(phases, again)
-    return Phases(phases, slots, following, again)
+    numbers = {wait: number for number, (_, wait) in enumerate(starts)}
+    counted = {counter.value: (numbers[counter.wait], counter) for counter in counters}
+    slots = tuple(value for value in _kept(phases, again) if value not in counted)
+    return Phases(phases, slots, following, again, counted)
 
 
-def _phase(number: int, start: Block, after: ShuffleOp | None, following: dict[Block, int]) -> Phase:
+def _phase(number: int, start: Block, wait: Operation | None, following: dict[Block, int]) -> Phase:
     blocks = _in_order(start)
     found = {following.get(block, DONE) for block in blocks if not list(targets(block))}
-    return Phase(number, tuple(blocks), _dominators(blocks), tuple(sorted(found)), after)
+    after = wait if isinstance(wait, ShuffleOp) else None
+    is_regrouped = wait is not None and is_regrouping(wait)
+    return Phase(number, tuple(blocks), _dominators(blocks), tuple(sorted(found)), after, is_regrouped)
 
 
 def targets(block: Block) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
@@ -145,7 +153,7 @@ def _cheap_values(function: func.FuncOp) -> Iterator[SSAValue]:
     blocks = _all_in_order(function)
     for op in (op for block in blocks for op in block.ops):
         is_id = isinstance(op, ThreadIdOp | BlockIdOp | arith.ConstantOp | llvm.AddressOfOp)
-        is_cheap = is_id or (_is_pure(op) and all(value in known for value in op.operands))
+        is_cheap = is_id or (is_pure(op) and all(value in known for value in op.operands))
         if is_cheap and all(is_id or _is_integer(value.type) for value in op.results):
             known.update(op.results)
             yield from op.results
@@ -163,12 +171,6 @@ def _all_in_order(function: func.FuncOp) -> list[Block]:
     return found
 
 
-def _is_pure(op: Operation) -> bool:
-    if isinstance(op, arith.DivUIOp | arith.RemUIOp):
-        return bool(constant_value(op.rhs))
-    return isinstance(op, llvm.GEPOp) or (bool(op.results) and not op.regions and is_side_effect_free(op))
-
-
 def _is_integer(type_: Attribute) -> bool:
     return isinstance(type_, builtin.IntegerType | builtin.IndexType | llvm.LLVMPointerType)
 
@@ -177,6 +179,8 @@ def is_at_hand(phase: Phase, value: SSAValue, user: Block) -> bool:
     """Return whether a phase computes a value before each use of it in a block."""
     if isinstance(value, OpResult) and isinstance(value.op, ShuffleOp):
         return phase.after is value.op
+    if phase.after is not None and value is phase.after.value:
+        return True
     return block_of(value) in phase.dominators[user]
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _VALUE = re.compile(r"%[\w.]+")
 _WRAPS = re.compile(r"(urem|and|trunc|shl) (?!i1 )(?!nuw)(?!i\d+ %strip,)")
-_USES = re.compile(r"(tail )?call \S+ @(?!llvm\.)|getelementptr ")
+_PLACE = re.compile(r"getelementptr ")
+_CALL = re.compile(r"(tail )?call \S+ @(?!llvm\.)")
+_BLOCK = re.compile(r"%block\.[xyz]")
+_INTEGERS = re.compile(r"\b(?:i32|i64|ptr) (%[\w.]+)")
 
 
 def may_wrap(text: str) -> bool:
     """Return whether a place in memory follows from a remainder that grows and begins again from thread to thread.
 
     Args:
-        text: A module for LLVM. What functions are given counts as a place; what is loaded does not wrap. The function
-            that is not internal goes over blocks and calls the others.
+        text: A module for LLVM. Integers that functions are given count as places; what is loaded does not wrap. The
+            function that is not internal goes over blocks and calls the others.
     """
     return any(_function_may_wrap(function) for function in text.split("define internal ")[1:])
 
@@ -27,8 +31,10 @@ def _function_may_wrap(function: str) -> bool:
         instruction = instruction if is_value else result
         if is_value:
             made[result] = instruction
-        if _USES.match(instruction):
+        if _PLACE.match(instruction):
             pending += _VALUE.findall(instruction)
+        elif _CALL.match(instruction):
+            pending += _INTEGERS.findall(instruction)
     seen: set[str] = set()
     while pending:
         name = pending.pop()
@@ -36,7 +42,23 @@ def _function_may_wrap(function: str) -> bool:
         if name in seen or instruction.startswith("load "):
             continue
         seen.add(name)
-        if _WRAPS.match(instruction):
+        if _WRAPS.match(instruction) and not _follows_from_block(instruction, made):
             return True
         pending += _VALUE.findall(instruction)
     return False
+
+
+def _follows_from_block(instruction: str, made: Mapping[str, str]) -> bool:
+    """Return whether a value follows from the block's numbers alone, so that it is the same for all threads."""
+    seen: set[str] = set()
+    pending = _VALUE.findall(instruction)
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in made:
+            pending += _VALUE.findall(made[name])
+        elif not _BLOCK.fullmatch(name):
+            return False
+    return True

@@ -39,8 +39,9 @@ def run_kernel(
     stage: str = "",
     chunk: int | None = None,
     slices: Sequence[int] | None = None,
+    blocks: Sequence[int] | None = None,
 ) -> list[Any]:
-    """Return what a kernel writes, by running all threads of its grid.
+    """Return what a kernel writes, by running all threads of its grid, or of some blocks.
 
     Args:
         module: The module of any stage before the lowering to LLVM.
@@ -52,10 +53,11 @@ def run_kernel(
         chunk: The most threads that run at once; the result does not depend on it.
         slices: The number of the buffer of every input and output; by default what the arguments of the entry
             function say. Equal numbers are the same memory.
+        blocks: The numbers of the blocks that run; by default all. Elements that only others write are undefined.
 
     Raises:
         VerificationError: arrays that do not fit the entry function, an access outside of a tensor, a race, a barrier
-            that not all threads of a block reach, an element of a result that no thread writes.
+            that not all threads of a block reach, an element of a result that no thread of the whole grid writes.
         UnsupportedError: an op or type that the interpreter does not know.
     """
     kernel = _kernel(module, stage)
@@ -64,12 +66,12 @@ def run_kernel(
         slices = _slices(entry, len(inputs) + len(outputs))
     buffers = _buffers(entry, launch, inputs, outputs, slices, stage)
     size = block_size(launch)
-    blocks = int(np.prod(launch.blocks, dtype=np.int64))
     step = max(1, (chunk or _threads_at_once(module)) // size)
     arguments = [buffers[number] for number in _argument_slices(entry, slices)]
-    for first in range(0, blocks, step):
-        _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, min(blocks, first + step)))
-    _check_written(buffers, slices[: len(inputs)], entry, stage)
+    for first, last in _spans(launch, step) if blocks is None else [(block, block + 1) for block in blocks]:
+        _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last))
+    if blocks is None:
+        _check_written(buffers, slices[: len(inputs)], entry, stage)
     found = zip(slices[len(inputs) :], outputs, strict=True)
     return [_array(buffers[number], shape, dtype) for number, (shape, dtype) in found]
 
@@ -110,6 +112,12 @@ def _kernel(module: builtin.ModuleOp, stage: str) -> Kernel:
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     constants = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp)}
     return Kernel(functions, HANDLERS, run_branches, stage, constants)
+
+
+def _spans(launch: Launch, step: int) -> list[tuple[int, int]]:
+    """Return the first block of each span of blocks that run at once, and the one behind it."""
+    count = int(np.prod(launch.blocks, dtype=np.int64))
+    return [(first, min(count, first + step)) for first in range(0, count, step)]
 
 
 def _run_blocks(kernel: Kernel, entry: func.FuncOp, arguments: Sequence[Buffer], threads: Threads) -> None:

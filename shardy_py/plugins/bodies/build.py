@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,9 @@ from shardy_py.plugins.bodies.terms import BOOLEAN, INDEX, Term, mistake, scalar
 
 _ALONE = ("max", "min")
 """The reducers that are functions of values where they have several arguments."""
+
+_NAMED = {"inf": math.inf, "nan": math.nan, "pi": math.pi}
+"""Numbers by their names, where no operand and no attribute has the name."""
 
 
 def build(
@@ -145,7 +149,7 @@ class _Body:
         if index is not None:
             return Term(INDEX, self._b.indices[index])
         known = self._op.attributes
-        value = known.get(name)
+        value = known.get(name, _NAMED.get(name))
         if value is None:
             named = (*self._numbers, *known)
             hint = did_you_mean(

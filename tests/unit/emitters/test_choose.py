@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 
+import shardy_py as sdy
 from shardy_py.emitters.device import H100, DeviceSpec
 from shardy_py.emitters.fusion.choose import EmitterKind, choose
 from shardy_py.emitters.fusion.reductions import canonical
@@ -13,6 +16,7 @@ from shardy_py.emitters.fusion.transposes import normalized, packed
 from shardy_py.emitters.launch.grid import Launch, loop_map
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.errors import UnsupportedError
+from shardy_py.testing import assert_emits
 from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, SUM, TRANSPOSE, UPDATE, fusion_of
 
 
@@ -108,3 +112,23 @@ def test_the_map_of_a_large_grid_has_a_second_dimension() -> None:
     """Blocks beyond what a device has along x go on along y."""
     map_ = loop_map(Launch((4, 3, 1), (2, 1, 1)), (24,))
     assert str(map_).startswith("(th_x, th_y, th_z, bl_x, bl_y, bl_z) -> (bl_x * 2 + bl_y * 8 + th_x), domain")
+
+
+@pytest.mark.parametrize(
+    ("emission", "sign", "kind"),
+    [
+        ("x -> x", 1, EmitterKind.TRANSPOSE),
+        (lambda b, op: b.operand(0), 1, EmitterKind.TRANSPOSE),
+        ("x -> -x", -1, EmitterKind.LOOP),
+        (lambda b, op: b.op("arith.negf", b.operand(0)), -1, EmitterKind.LOOP),
+    ],
+)
+def test_what_moves_elements_and_computes_is_no_transpose(emission: Any, sign: int, kind: EmitterKind) -> None:
+    """Elements go through tiles as they are: an op of a dialect that moves and computes is a loop."""
+    pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+    odd = sdy.Dialect("odd")
+    odd.op("odd.turn", indexing="(i, j) -> (j, i)", emission=emission)
+    registry = sdy.Registry.of([odd])
+    turned = [sdy.tensor(32, 40)]
+    kernel = assert_emits("odd.turn", lambda x: sign * x.T, [(40, 32)], turned, registry=registry)
+    assert kernel.choice.kind is kind

@@ -15,6 +15,7 @@ from shardy_dialects.stablehlo.emission.types import (
     operands,
     width,
 )
+from shardy_py.element_types import mlir_element_bits
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
 
@@ -104,10 +105,36 @@ def _between_integers(b: ElementBuilder, op: Op, x: Scalar, dtype: str) -> Scala
 
 
 def bitcast_convert(b: ElementBuilder, op: Op) -> Scalar:
-    """Read the bits as another type of the same width."""
-    x = b.operand(0)
+    """Read the bits as another type: the same, those of a part of a word, or those of all parts of a word."""
     dtype = kernel_type(element_type(op.results[0]))
+    given, made = (mlir_element_bits(element_type(value)) or 0 for value in (op.operands[0], op.results[0]))
+    if given == made:
+        return _bits_as(b, b.operand(0), dtype)
+    return _bits_as(b, _part_of_word(b, given, made) if given > made else _word_of_parts(b, given, made), dtype)
+
+
+def _bits_as(b: ElementBuilder, x: Scalar, dtype: str) -> Scalar:
     return x if x.dtype == dtype else b.op("arith.bitcast", x, dtype=dtype)
+
+
+def _part_of_word(b: ElementBuilder, given: int, made: int) -> Scalar:
+    """Return the bits of a word at the last index, the lowest ones first."""
+    word = f"i{given}"
+    place = b.op("arith.index_castui", b.indices[-1], dtype=word)
+    distance = b.op("arith.muli", place, b.constant(made, word))
+    shifted = b.op("arith.shrui", _bits_as(b, b.operand(0), word), distance)
+    return b.op("arith.trunci", shifted, dtype=f"i{made}")
+
+
+def _word_of_parts(b: ElementBuilder, given: int, made: int) -> Scalar:
+    """Return the bits of all elements along the operand's last dimension, the first ones lowest."""
+    word = f"i{made}"
+    found = b.constant(0, word)
+    for number in range(made // given):
+        part = _bits_as(b, b.operand(0, [*b.indices, b.constant(number, "index")]), f"i{given}")
+        wide = b.op("arith.extui", part, dtype=word)
+        found = b.op("arith.ori", found, b.op("arith.shli", wide, b.constant(number * given, word)))
+    return found
 
 
 def complex_(b: ElementBuilder, op: Op) -> Scalar:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.emission.types import (
@@ -15,6 +14,7 @@ from shardy_dialects.stablehlo.emission.types import (
     operands,
 )
 from shardy_dialects.stablehlo.indexing import output_to_input
+from shardy_py.element_types import mlir_element_bits
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
 
@@ -62,18 +62,12 @@ def _factor(b: ElementBuilder, op: Op, number: int, place: Sequence[Scalar], wid
     factor = b.operand(number, place)
     if factor.dtype == wide:
         return factor
+    is_short = (mlir_element_bits(factor.dtype) or 0) <= (mlir_element_bits(wide) or 0)
     if is_float(op.results[0]):
-        is_short = _bits(factor) <= int(wide[1:])
         return b.op("arith.extf" if is_short else "arith.truncf", factor, dtype=wide)
-    if _bits(factor) > int(wide[1:]):
+    if not is_short:
         return b.op("arith.trunci", factor, dtype=wide)
     return b.op("arith.extui" if is_unsigned(op.operands[number]) else "arith.extsi", factor, dtype=wide)
-
-
-def _bits(value: Scalar) -> int:
-    """Return the bits of an integer or float: ``f8E4M3FN`` has 8."""
-    found = re.match(r"[a-z]+(\d+)", value.dtype)
-    return int(found[1]) if found else 0
 
 
 def map_(b: ElementBuilder, op: Op) -> Sequence[Scalar]:

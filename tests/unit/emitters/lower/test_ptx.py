@@ -38,6 +38,36 @@ def test_neighbours_are_moved_at_once() -> None:
     assert ".visible .entry main(" in ptx
 
 
+DIVIDE = """
+func.func @main(%x: tensor<300x{type}>) -> tensor<300x{type}> {{
+  %c = stablehlo.constant dense<{by}> : tensor<300x{type}>
+  %0 = stablehlo.divide %x, %c : tensor<300x{type}>
+  return %0 : tensor<300x{type}>
+}}"""
+
+
+def test_roots_are_as_exact_as_xlas() -> None:
+    """Square roots of f32 are one instruction of the device, those of f64 are rounded right."""
+    assert "sqrt.approx.f32" in emit(fusion_of(FUNCTION.format(op="sqrt", type="f32"))).ptx
+    assert "sqrt.rn.f64" in emit(fusion_of(FUNCTION.format(op="sqrt", type="f64"))).ptx
+
+
+@pytest.mark.parametrize(
+    ("type_", "by", "instruction"),
+    [
+        ("f32", 3.0, "div.full.f32"),
+        ("f16", 3.0, "div.full.f32"),
+        ("f64", 3.0, "div.rn.f64"),
+        ("f32", 0.25, "mul.rn.f32"),
+    ],
+)
+def test_quotients_are_as_exact_as_xlas(type_: str, by: float, instruction: str) -> None:
+    """Quotients of up to 32 bits are not rounded by more instructions; by a power of two they are products."""
+    ptx = emit(fusion_of(DIVIDE.format(type=type_, by=by))).ptx
+    assert instruction in ptx
+    assert ptx.count("div.") == ("div" in instruction)
+
+
 @pytest.mark.parametrize(("device", "target"), [("a100", "sm_80"), ("h100", "sm_90")])
 def test_the_device_is_the_target(device: str, target: str) -> None:
     """PTX is for the compute capability of the device."""

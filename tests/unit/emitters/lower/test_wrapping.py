@@ -36,7 +36,27 @@ def test_numbers_that_grow_or_stay_do_not_wrap() -> None:
         assert not may_wrap(PHASE.format(instruction=instruction, index="%less", stored="%bits"))
 
 
+def test_remainders_of_the_blocks_number_stay_for_its_threads() -> None:
+    """What follows from the block alone does not wrap; what follows from it and a lane does."""
+    text = PHASE.replace("i32 %strip)", "i32 %strip, i32 %block.x)").replace(
+        "  %less =", "  %before = add nuw nsw i32 %block.x, {added}\n  %less ="
+    )
+    instruction = "urem i32 %before, 16"
+    assert not may_wrap(text.format(instruction=instruction, index="%less", stored="%bits", added=8))
+    assert may_wrap(text.format(instruction=instruction, index="%less", stored="%bits", added="%lane"))
+
+
 def test_a_number_that_is_loaded_does_not_grow_from_thread_to_thread() -> None:
     """What a remainder is loaded from may wrap, and what is loaded does not."""
     text = PHASE.format(instruction="add i32 %lane, 1", index="%lane", stored="%bits")
     assert not may_wrap(text.replace("i8, ptr %from, i32 %lane\n  store", "i8, ptr %from, i32 %word\n  store"))
+
+
+def test_a_float_that_a_function_is_given_is_no_place() -> None:
+    """The bits of a float may wrap; those of an integer that a function is given may be a place."""
+    call = PHASE.format(instruction="and i32 %lane, 31", index="%lane", stored="%bits").replace(
+        "  ret i32 0", "  %float = bitcast i32 %less to float\n  %r = call float @g({})\n  ret i32 0", 1
+    )
+    assert "%less = and" in call
+    assert not may_wrap(call.replace("@g({})", "@g(float %float)"))
+    assert may_wrap(call.replace("@g({})", "@g(i32 %less)"))

@@ -1,5 +1,6 @@
 """Scalar bodies and indexing maps as texts: what is refused, where, and with which advice."""
 
+import numpy as np
 import pytest
 
 import shardy_py as sdy
@@ -165,3 +166,12 @@ def test_bodies_tell_how_to_combine(emission, combiner):
     assert str(registry.get_sharding_rule(op)) == f"<([i, j])->([i]) {{i=8, j=4}} {kind}>"
     if combiner is not None:
         assert registry.get_reductions(op).combiners.get(1, Combiner.ADD) is combiner
+
+
+def test_numbers_by_their_names() -> None:
+    """Infinity, NaN and pi are numbers, unless an attribute of the op has the name."""
+    text = "x -> select(x > 0, pi * x, -inf)"
+    (known,) = kernel_of(text, traits=[sdy.Elementwise]).run(np.array([2, -1] * 4, np.float32))
+    assert list(known[:2]) == [np.float32(2 * np.pi), -np.inf]
+    (given,) = kernel_of(text, traits=[sdy.Elementwise], attributes={"pi": 3.0}).run(np.full(8, 2, np.float32))
+    assert given[0] == 6
