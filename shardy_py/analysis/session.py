@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 from types import NoneType
 
-from attrs import evolve
+from attrs import evolve, field
 
 from shardy_py.analysis.cost import Cost, estimate
 from shardy_py.analysis.finishing import Finisher
@@ -21,7 +21,7 @@ from shardy_py.api.options import ProgramOptions, SessionArguments, Strategy
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.arguments import checked, shown
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.explain.record.given_names import GivenNames
 from shardy_py.integers import as_integer
 from shardy_py.ir.constant_copies import CopyLog
@@ -81,11 +81,14 @@ class Session:
     problem: Problem
     registry: Registry
     options: ProgramOptions
-    warnings: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
     _finisher: Finisher
     copies: CopyLog | None = None
     names: GivenNames | None = None
     _op_names: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"<Session of @{self.main.attributes['sym_name']}>"
 
     @classmethod
     @method_takes(SessionArguments)

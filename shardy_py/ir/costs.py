@@ -81,6 +81,7 @@ class Window:
         stride: The distance from one window to the next.
         low: The padding before the first element.
         dilation: The distance of an element of the operand from the next; more than 1 where holes are between them.
+        is_padded: Whether there is padding where it reads outside of the operand.
     """
 
     operand: int
@@ -90,6 +91,7 @@ class Window:
     stride: int = 1
     low: int = 0
     dilation: int = 1
+    is_padded: bool = True
 
 
 class CostOpInterface(Protocol):
@@ -109,6 +111,10 @@ class CostOpInterface(Protocol):
     def is_fusible(self, op: Op) -> bool:
         """Return whether a compiler computes the op within the kernel that uses its result. Default: by its traits."""
         return False
+
+    def get_equal_operand(self, op: Op) -> int | None:
+        """Return the number of the operand that the result equals, as that of ``x + 0`` does. Default: None."""
+        return None
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the windows through which the op reads elements of other shards. Default: none."""

@@ -24,12 +24,14 @@ class Priced:
         transfer: The transfer.
         group: What all-reduces that become one have in common.
         is_halo: Whether it is the halo of a window.
+        operand: The number of the operand that a halo is of.
     """
 
     node: Node
     transfer: Transfer
     group: object = None
     is_halo: bool = False
+    operand: int = 0
 
 
 def combine(priced: Iterable[Priced], most: float, price: Callable[[Priced, int], float | None]) -> None:

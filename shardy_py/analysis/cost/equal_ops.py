@@ -17,30 +17,37 @@ from shardy_py.values import define
 class OpKeys:
     """Keys of ops by their names, attributes and regions; sets of attributes that ops share are looked at once."""
 
-    _known: dict[tuple[_Same, ...], object] = field(factory=dict, init=False)
+    _known: dict[tuple[int, ...] | None, tuple[int, object]] = field(factory=dict, init=False)
+    _numbers: dict[object, int] = field(factory=dict, init=False)
 
     def key(self, op: Op) -> object | None:
         """Return the same key for equal ops; None where an op is equal to no other one."""
         attributes = self._attributes(op)
         if attributes is None:
             return None
-        regions = tuple(self._region(region) or op.id for region in op.regions)
-        return op.name, attributes, regions
+        if not op.regions:
+            return op.name, attributes
+        return op.name, attributes, *[self._region(region) or op.id for region in op.regions]
 
-    def _attributes(self, op: Op) -> object | None:
+    def _attributes(self, op: Op) -> int | None:
+        """Return a number of the attributes of an op, the same for equal ones; None where they are equal to none."""
         parts = shared_parts(op.attributes)
-        same = None if parts is None else tuple(map(_Same, parts))
-        if same is not None and same in self._known:
-            return self._known[same]
+        same = None if parts is None else tuple(map(id, parts))
+        known = self._known.get(same)
+        if known is not None:
+            return known[0]
         found: object = tuple(sorted(op.attributes.items(), key=lambda item: item[0]))
         try:
-            hash(found)
+            number = self._numbers.setdefault(found, len(self._numbers))
         except TypeError:
+            if same is None:
+                return None
             # Some attributes are dictionaries; only the same objects count as equal then.
-            found = same
+            number = self._numbers.setdefault(("same", same), len(self._numbers))
         if same is not None:
-            self._known[same] = found
-        return found
+            # What the identities are of has to stay alive.
+            self._known[same] = number, parts
+        return number
 
     def _region(self, region: Region) -> object | None:
         """Return the key of a region of one block that uses nothing from outside of it; None for others."""
@@ -64,16 +71,3 @@ def axes_key(sharding: TensorSharding | None) -> tuple[object, ...]:
     if sharding is None:
         return ()
     return sharding.mesh, sharding.unreduced_axes, *(dim.axes for dim in sharding.dim_shardings)
-
-
-@define(eq=False)
-class _Same:
-    """An object that is compared by its identity, and stays alive as long as it is compared."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)

@@ -75,7 +75,7 @@ def estimate(
     return _cost(estimator, memory, devices, policy, notes)
 
 
-_FOLDED = (Elementwise, Broadcast, PassThrough)
+_FOLDED = frozenset((Elementwise, Broadcast, PassThrough))
 
 
 @define(eq=False)
@@ -96,6 +96,7 @@ class _Estimator:
     whole: float = 0.0
     unknown: dict[str, set[int]] = field(factory=dict)
     folded: set[int] = field(factory=set)
+    sending: set[int] = field(factory=set)
 
     def run(self) -> None:
         """Count the work, divide it into kernels and price them."""
@@ -107,10 +108,12 @@ class _Estimator:
             priced = [] if node.sections else self.pricer.price(node)
             moving.setdefault(id(node.section), []).extend(priced)
             self.priced += priced
+            if any(item.transfer.bytes and not item.is_halo for item in priced):
+                self.sending.add(id(node))
             works[id(node)] = self._work(node, counter, priced)
         for found in moving.values():
             self.pricer.combine(found)
-        self.fusion = Fusion(registry, works)
+        self.fusion = Fusion(registry, works, self._halo_slices())
         halos = {
             id(node): sum(item.transfer.bytes for item in self.priced if item.node is node)
             for node in {id(item.node): item.node for item in self.priced if item.is_halo}.values()
@@ -122,6 +125,17 @@ class _Estimator:
             self._add(kernel)
         end = self.main.regions[0].blocks[0].terminator or self.main
         self._add_copies(end, 1.0, self.traffic.returned_bytes(self.section))
+
+    def _halo_slices(self) -> dict[int, list[Node]]:
+        """Return nodes that stand for the slices of halos, by the ids of the tensors that they slice."""
+        found: dict[int, list[Node]] = {}
+        if self.profile.follows_results:
+            for item in self.priced:
+                if item.is_halo:
+                    node, tensor = item.node, item.node.inputs[item.operand]
+                    slice_ = Node(node.op, node.section, [tensor], runs=node.runs, position=node.position)
+                    found.setdefault(id(tensor), []).append(slice_)
+        return found
 
     def _work(self, node: Node, counter: WorkCounter, priced: list[Priced]) -> Work:
         op = node.op
@@ -137,6 +151,8 @@ class _Estimator:
         work = counter.count(op, rule)
         if self.profile.follows_results and (masked := counter.masked(op, rule)):
             work = evolve(work, local=work.local + masked)
+        if self.profile.follows_results and (masked := self.pricer.masked(op)):
+            work = evolve(work, local=work.local + masked)
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
             self.unknown.setdefault(op.name, set()).add(op.id)
@@ -146,16 +162,14 @@ class _Estimator:
     def _is_folded(self, node: Node) -> bool:
         """Return whether an op computes the same from constants for all elements, as in constant_folding.cc."""
         registry = self.flattener.registry
-        if not node.inputs or not any(registry.has_trait(node.op, trait) for trait in _FOLDED):
+        if not node.inputs or registry.get_traits(node.op).isdisjoint(_FOLDED):
             return False
-        makers = [tensor.maker for tensor in node.inputs]
-        is_folded = all(
-            maker is not None and (id(maker) in self.folded or registry.has_trait(maker.op, ConstantLike))
-            for maker in makers
-        )
-        if is_folded:
-            self.folded.add(id(node))
-        return is_folded
+        for tensor in node.inputs:
+            maker = tensor.maker
+            if maker is None or not (id(maker) in self.folded or registry.has_trait(maker.op, ConstantLike)):
+                return False
+        self.folded.add(id(node))
+        return True
 
     def _moved(self, node: Node, priced: list[Priced]) -> Work:
         """Return the work of an op that moves data between devices: an all-reduce adds each element once."""
@@ -171,8 +185,8 @@ class _Estimator:
         if root.sections or self.flattener.registry.has_trait(root.op, ConstantLike):
             return
         works = [self.fusion.works[id(node)] for node in kernel.nodes]
-        moved = self.traffic.bytes_of(kernel)
-        operations = sum(work.local for work in works)
+        moved = self.traffic.read_bytes(kernel) if kernel.is_halo else self.traffic.bytes_of(kernel)
+        operations = sum(work.local for work in works) * self.traffic.slices_of(root)
         operations += sum(prod(self.sizes.shape(tensor.value)) for tensor in self.traffic.converted(root))
         operations += self.traffic.converted_elements(kernel)
         transcendental = sum(work.transcendentals for work in works)
@@ -201,11 +215,11 @@ class _Estimator:
         self.ops[op.id] = found if known is None else _sum(known, found)
 
     def _seconds(self, kernel: Kernel, operations: float, moved: float) -> float | None:
-        """Return the time of one run of a kernel: a roofline; that of a transfer is counted elsewhere."""
+        """Return the time of one run of a kernel: a roofline; for a collective, that of the copies besides it."""
         if self.machine is None:
             return None
-        if kernel.root.op.name.startswith("sdy."):
-            return 0.0
+        if id(kernel.root) in self.sending:
+            return self.traffic.added_bytes(kernel.root) / self.machine.memory_bandwidth
         peak, _ = self.machine.peak(element_type_of(kernel.root.op) or "")
         return max(operations / peak, moved / self.machine.memory_bandwidth)
 

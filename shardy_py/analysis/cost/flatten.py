@@ -42,7 +42,7 @@ _MOVING = (
     REDUCE_SCATTER,
     RESHARD,
 )
-_MOVABLE = (Pure, Elementwise, ConstantLike)
+_MOVABLE = frozenset((Pure, Elementwise, ConstantLike))
 _Names = dict[int, Tensor]
 
 
@@ -70,6 +70,8 @@ class Flattener:
     _frame: int = field(default=0, init=False)
     _frames: int = field(default=0, init=False)
     _keys: OpKeys = field(factory=OpKeys, init=False)
+    _axes: dict[object, int] = field(factory=dict, init=False)
+    _numbers: dict[int, int] = field(factory=dict, init=False)
     _seen: dict[tuple[object, ...], Node] = field(factory=dict, init=False)
 
     def flatten(self, main: Op) -> Section:
@@ -113,17 +115,20 @@ class Flattener:
         """Add the ops of a block to a section; return what the block hands on."""
         results: list[Tensor] = []
         for op in block.ops:
-            if op.name == RETURN or self.registry.has_trait(op, IsTerminator):
+            traits = self.registry.get_traits(op)
+            if op.name == RETURN or IsTerminator in traits:
                 results = [names[value.id] for value in op.operands]
             elif (callee := callee_of(op)) is not None:
                 self._call(op, callee, section, names, parts)
             elif op.name == MANUAL_COMPUTATION:
                 self._manual(op, section, names, parts)
-            elif self.registry.has_trait(op, Reshape) or self._is_folded(op):
+            elif Reshape in traits or (PassThrough in traits and self._is_folded(op)):
                 # Another view of the same bytes.
                 names[op.results[0].id] = names[op.operands[0].id]
             elif self._hands_on(op):
                 names.update({value.id: names[given.id] for value, given in zip(op.results, op.operands, strict=True)})
+            elif (equal := self._equal_operand(op)) is not None:
+                names[op.results[0].id] = names[equal.id]
             elif op.name not in _IGNORED:
                 self._op(op, section, names, parts)
         return results
@@ -133,7 +138,7 @@ class Flattener:
 
         As in XLA's transpose_folding.cc.
         """
-        if len(op.operands) != 1 or len(op.results) != 1 or not self.registry.has_trait(op, PassThrough):
+        if len(op.operands) != 1 or len(op.results) != 1:
             return False
         users = op.results[0].users
         return bool(users) and all(self.registry.has_trait(user, Contraction) for user in users)
@@ -145,6 +150,17 @@ class Flattener:
             [source.value for source in flow.get_edge_sources(op, result)] == [operand]
             for result, operand in zip(op.results, op.operands, strict=True)
         )
+
+    def _equal_operand(self, op: Op) -> Value | None:
+        """Return the operand that the result of an op equals, as in XLA's algebraic_simplifier.cc."""
+        cost = self.registry.get_cost(op)
+        number = None if cost is None else cost.get_equal_operand(op)
+        if number is None:
+            return None
+        given, result = op.operands[number], op.results[0]
+        shardings = self.program.shardings
+        is_same = given.type == result.type and axes_key(shardings.get(given.id)) == axes_key(shardings.get(result.id))
+        return given if is_same else None
 
     def _call(self, op: Op, callee: str, section: Section, names: _Names, parts: int) -> None:
         if callee in self._calls:
@@ -200,12 +216,21 @@ class Flattener:
         key = self._keys.key(op) if self._may_merge(op) else None
         if key is None:
             return None
-        shardings = [axes_key(self.program.shardings.get(value.id)) for value in op.results]
+        shardings = [self._axes_number(value) for value in op.results]
         types = [value.type for value in op.results]
         # Communications have channels of their own and stay apart; what equal ones of one function lead to is equal.
         place = (id(section), self._frame if op.name in _MOVING else 0)
         operands = [self._equal.get(id(tensor), id(tensor)) for tensor in inputs]
         return (key, *place, *operands, *types, *shardings)
+
+    def _axes_number(self, value: Value) -> int:
+        """Return a number of the sharding of a value, the same where `axes_key` is."""
+        sharding = self.program.shardings.get(value.id)
+        found = self._numbers.get(id(sharding))
+        if found is None:
+            found = self._axes.setdefault(axes_key(sharding), len(self._axes))
+            self._numbers[id(sharding)] = found
+        return found
 
     def _depth(self, node: Node, section: Section) -> int:
         """Return the depth at which a node runs: where its operands change, if it may leave loops around it."""
@@ -224,7 +249,7 @@ class Flattener:
         return self._may_move(op)
 
     def _may_move(self, op: Op) -> bool:
-        return op.name.startswith("sdy.") or any(self.registry.has_trait(op, trait) for trait in _MOVABLE)
+        return op.name.startswith("sdy.") or not self.registry.get_traits(op).isdisjoint(_MOVABLE)
 
     def _regions(self, node: Node, names: _Names, parts: int) -> None:
         op = node.op

@@ -114,8 +114,9 @@ class WorkCounter:
         values = (*op.operands, *op.results)
         key = None
         if attributes is not None and not op.regions:
-            shardings = [self._sizes.sharding(value) for value in values]
-            key = (op.name, attributes, tuple([value.type for value in values]), tuple(shardings))
+            # The program keeps these objects alive; equal ones are mostly the same, and identities are compared faster.
+            objects = [attributes, *[value.type for value in values], *map(self._sizes.sharding, values)]
+            key = (op.name, *map(id, objects))
             if key in self._memo:
                 return self._memo[key]
         local = cost.get_work(op, self._shapes(op, is_local=True))

@@ -2,13 +2,14 @@
 
 What passes between the ops of a kernel is never written to memory. An op that several kernels use is computed in each
 of them if it is cheap (as in instruction_fusion.cc), and stored otherwise.
+A halo is sliced off in a kernel of its own, which computes once more what it slices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import Factory, field
+from attrs import Factory, evolve, field
 
 from shardy_py.analysis.cost.flops import Work
 from shardy_py.analysis.cost.graph import Node, Section, Tensor
@@ -28,12 +29,14 @@ class Kernel:
     """Nodes that are computed together.
 
     Args:
-        root: The last one, whose results are stored.
+        root: The last one, whose results are stored; for a halo, the node that it is for.
         nodes: All of them, in program order.
+        is_halo: Whether it is computed to be sliced and sent.
     """
 
     root: Node
     nodes: list[Node] = Factory(list)
+    is_halo: bool = False
 
 
 @define(eq=False)
@@ -43,11 +46,13 @@ class Fusion:
     Args:
         registry: The definitions of ops.
         works: The work of each node, by its id.
+        slices: For tensors, by id, the nodes that stand for the slices of them that are sent as halos.
         kernels: The kernels, in the order of their roots.
     """
 
     registry: Registry
     works: dict[int, Work]
+    slices: dict[int, list[Node]] = Factory(dict)
     kernels: list[Kernel] = field(factory=list, init=False)
     _roots: dict[int, tuple[Node, ...]] = field(factory=dict, init=False)
     _fusible: dict[int, bool] = field(factory=dict, init=False)
@@ -64,10 +69,13 @@ class Fusion:
             for root in roots:
                 found.setdefault(id(root), Kernel(root)).nodes.append(node)
         for node in section.nodes:
-            kernel = found.get(id(node))
+            kernel = found.pop(id(node), None)
             if kernel is not None:
                 kernel.nodes.reverse()
                 self.kernels.append(kernel)
+        for kernel in found.values():
+            kernel.nodes.reverse()
+            self.kernels.append(evolve(kernel, is_halo=True))
 
     def roots_of(self, node: Node) -> tuple[Node, ...]:
         """Return the roots of the kernels that a node is part of."""
@@ -75,7 +83,11 @@ class Fusion:
 
     def is_stored(self, tensor: Tensor) -> bool:
         """Return whether a value lies in memory."""
-        return tensor.maker is None or self.roots_of(tensor.maker) == (tensor.maker,)
+        maker = tensor.maker
+        if maker is None:
+            return True
+        roots = self._roots.get(id(maker))
+        return roots is None or (len(roots) == 1 and roots[0] is maker)
 
     def is_fusible(self, node: Node) -> bool:
         """Return whether a node may be computed within the kernel that uses its result."""
@@ -90,7 +102,11 @@ class Fusion:
         users = [user for tensor in node.outputs for user in tensor.users]
         if not users or not all(self._takes(user, node) for user in users):
             return (node,)
-        roots = tuple({id(root): root for user in users for root in self.roots_of(user)}.values())
+        if len(users) == 1 and not self.slices:
+            roots = self.roots_of(users[0])
+        else:
+            slices = [item for tensor in node.outputs for item in self.slices.get(id(tensor), ())]
+            roots = (*{id(root): root for user in users for root in self.roots_of(user)}.values(), *slices)
         if len(roots) > 1 and not self._is_computed_again(node, users):
             return (node,)
         return roots
@@ -130,11 +146,17 @@ class Fusion:
             return True
         reached = {id(node)}
         for other in sorted(between, key=lambda item: item.position):
+            if self._gets_halo(other, reached):
+                return True
             if any(id(tensor.maker) in reached for tensor in other.inputs if tensor.maker is not None):
                 if self.roots_of(other) == (other,):
                     return True
                 reached.add(id(other))
-        return False
+        return self._gets_halo(user, reached)
+
+    def _gets_halo(self, node: Node, makers: set[int]) -> bool:
+        """Return whether a node reads a halo of what one of some nodes makes."""
+        return any(id(tensor) in self.slices and id(tensor.maker) in makers for tensor in node.inputs)
 
     def _before(self, user: Node, node: Node) -> list[Node] | None:
         """Return the nodes behind a node that lead to its user, without the latter; None where they are many."""

@@ -35,6 +35,39 @@ class Halo:
     mesh: Mesh
 
 
+_MASK_SIDE, _MASK_BOTH = 3, 5
+"""Operations per element: its place, whether that is padding at one side or at one of both, and a selection."""
+
+
+def masked_operations(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> float:
+    """Return the operations that put padding in its place in shards with their halos.
+
+    As in XLA's spmd_partitioner_util.cc::ExchangeHaloAndGetValidData, one dimension after the other.
+    """
+    found, shapes = 0.0, {window.operand: list(sizes.shape(op.operands[window.operand])) for window in windows}
+    for window in windows:
+        operand, dim = op.operands[window.operand], window.operand_dim
+        whole, part = static_shape(operand.type), shapes[window.operand]
+        if not whole or not part or part[dim] == whole[dim]:
+            continue
+        count, out_part = -(-whole[dim] // part[dim]), sizes.shape(op.results[0])[window.result_dim]
+        reach = (count * out_part - 1) * window.stride - window.low + window.size
+        span = -(-((out_part - 1) * window.stride + window.size) // window.dilation)
+        if window.is_padded and not _is_gathered(window, part[dim], out_part, count):
+            sides = (window.low > 0) + (reach > (whole[dim] - 1) * window.dilation + 1)
+            found += (0, _MASK_SIDE, _MASK_BOTH)[sides] * prod(part) / part[dim] * span
+        part[dim] = span
+    return found
+
+
+def _is_gathered(window: Window, part: int, out_part: int, count: int) -> bool:
+    """Return whether shards reach so far that all of them are gathered and sliced instead, without a mask."""
+    step, held = out_part * window.stride, part * window.dilation
+    left = max(shard * (held - step) + window.low for shard in (1, count - 1))
+    right = max((shard + 1) * (step - held) + window.size - window.stride - window.low for shard in (0, count - 2))
+    return left + right + held >= held * count and max(left, right) > held
+
+
 def halos_of(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator[Halo]:
     """Yield the halos of an op, those of one dimension one after the other."""
     for window in windows:

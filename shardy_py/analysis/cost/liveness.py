@@ -54,6 +54,7 @@ class Liveness:
     sizes: LocalSizes
     traffic: Traffic
     _free: set[int] = field(factory=set, init=False)
+    _known: dict[int, int] = field(factory=dict, init=False)
     _peak: int = field(default=0, init=False)
     _peak_op: int = field(default=-1, init=False)
 
@@ -100,9 +101,9 @@ class Liveness:
         live = peak = owned_bytes
         for node in section.nodes:
             ends = dying.get(node.position, [])
-            freed = sum(self._bytes(tensor) for tensor in ends)
+            freed = sum(map(self._bytes, ends))
             made = self._made(node, ends)
-            inside = max((self._inner(node, inner) for inner in node.sections), default=0)
+            inside = max([self._inner(node, inner) for inner in node.sections], default=0)
             reused = self._reused(node, made, ends)
             during = live + made - reused + inside + round(self.traffic.extra_bytes(node))
             if during > peak:
@@ -129,7 +130,7 @@ class Liveness:
     def _made(self, node: Node, ends: Sequence[Tensor]) -> int:
         """Return the bytes of the results of a node that lie nowhere else."""
         if not node.carried:
-            return sum(self._bytes(tensor) for tensor in node.outputs)
+            return sum(map(self._bytes, node.outputs))
         made = 0
         for item in node.carried:
             if item.output is None:
@@ -151,9 +152,13 @@ class Liveness:
         return made if made in sizes else 0
 
     def _bytes(self, tensor: Tensor) -> int:
-        if id(tensor) in self._free or self._is_constant(tensor):
+        key = id(tensor)
+        if key in self._free:
             return 0
-        return self.traffic.stored_bytes(tensor)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = 0 if self._is_constant(tensor) else self.traffic.stored_bytes(tensor)
+        return found
 
     def _is_constant(self, tensor: Tensor) -> bool:
         return tensor.maker is not None and self.fusion.registry.has_trait(tensor.maker.op, ConstantLike)
@@ -173,6 +178,6 @@ class Liveness:
         """Yield the positions of the kernels in a section that read a value."""
         for user in tensor.users:
             for root in self.fusion.roots_of(user):
-                here = user_in(section, root)
+                here = root if root.section is section else user_in(section, root)
                 if here is not None:
                     yield here.position

@@ -30,6 +30,8 @@ class LocalSizes:
         self._semantics = semantics
         self._policy = policy
         self._bytes: dict[_Key, int] = {}
+        self._value_bytes: dict[int, int] = {}
+        self._shapes: dict[int, tuple[int, ...]] = {}
         self._shardings: dict[int, TensorSharding | None] = {}
         self._meshes: dict[TensorSharding, Mesh | None] = {}
 
@@ -55,23 +57,33 @@ class LocalSizes:
 
     def bytes(self, value: Value) -> int:
         """Return the bytes of a value on one device."""
+        known = self._value_bytes.get(value.id)
+        if known is not None:
+            return known
         key = (value.type, self.sharding(value))
         found = self._bytes.get(key)
         if found is None:
             found = self._bytes[key] = self._measure(*key)
+        self._value_bytes[value.id] = found
         return found
 
     def shape(self, value: Value) -> tuple[int, ...]:
         """Return the shape of the largest shard of a value; () for what has no known shape."""
+        found = self._shapes.get(value.id)
+        if found is None:
+            found = self._shapes[value.id] = self._measure_shape(value)
+        return found
+
+    def total(self, values: Iterable[Value]) -> int:
+        """Return the bytes of several values on one device."""
+        return sum(self.bytes(value) for value in values)
+
+    def _measure_shape(self, value: Value) -> tuple[int, ...]:
         shape = static_shape(value.type)
         if shape is None:
             return ()
         sharding = self.sharding(value)
         return local_shape(shape, sharding, self.mesh(sharding) if sharding is not None else None)
-
-    def total(self, values: Iterable[Value]) -> int:
-        """Return the bytes of several values on one device."""
-        return sum(self.bytes(value) for value in values)
 
     def _measure(self, type_: Type, sharding: TensorSharding | None) -> int:
         mesh = self.mesh(sharding) if sharding is not None else None

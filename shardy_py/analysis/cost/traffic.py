@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from attrs import Factory
+from attrs import Factory, field
 
 from shardy_py.analysis.cost.flatten import RuleOf
 from shardy_py.analysis.cost.flops import Work
@@ -50,9 +50,20 @@ class Traffic:
     profile: Profile
     halos: Mapping[int, int] = Factory(dict)
     rule_of: RuleOf = _no_rule
+    _stored: dict[int, int] = field(factory=dict, init=False, eq=False)
+
+    @property
+    def _has_copies(self) -> bool:
+        """True if some kernel or collective moves more than its operands and results."""
+        rules = self.profile
+        return bool(self.halos) or rules.follows_results or rules.widens_bfloat16
 
     def bytes_of(self, kernel: Kernel) -> float:
         """Return the bytes that one device reads and writes for a kernel."""
+        return self.read_bytes(kernel) + self._written(kernel.root) + self.added_bytes(kernel.root)
+
+    def read_bytes(self, kernel: Kernel) -> float:
+        """Return the bytes that one device reads for a kernel."""
         inside = {id(node) for node in kernel.nodes}
         whole: dict[int, Tensor] = {}
         parts: dict[int, float] = {}
@@ -67,11 +78,25 @@ class Traffic:
                 else:
                     parts[id(tensor)] = parts.get(id(tensor), 0.0) + amount
         read = 0.0 + sum(self.stored_bytes(tensor) for tensor in whole.values())
-        read += sum(amount for key, amount in parts.items() if key not in whole)
-        return read + self._written(kernel.root) + self._added(kernel.root)
+        return read + sum(amount for key, amount in parts.items() if key not in whole)
 
-    def _added(self, node: Node) -> float:
+    def slices_of(self, node: Node) -> int:
+        """Return how often a kernel is computed: once for each device that a part of its result is sent to.
+
+        That is so for what a kernel makes for an all-to-all alone, which slices it first.
+        """
+        if not self.profile.transposes_collectives:
+            return 1
+        users = node.outputs[0].users if len(node.outputs) == 1 else []
+        if len(users) != 1 or users[0].op.name != _ALL_TO_ALL:
+            return 1
+        is_taken = self._is_made_for(users[0]) and not node.outputs[0].is_result
+        return self._devices(users[0]) if is_taken else 1
+
+    def added_bytes(self, node: Node) -> float:
         """Return the bytes that the backend moves for a node besides its operands and results."""
+        if not self._has_copies:
+            return 0.0
         converted = sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node) / 2
         halo = self.halos.get(id(node), 0)
         # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
@@ -86,13 +111,17 @@ class Traffic:
         """
         if not self.profile.transposes_collectives:
             return 0.0
-        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
-        devices = max((size // part for part, size in zip(before, after, strict=True) if part), default=1)
+        devices = self._devices(node)
         given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
         maker = node.inputs[0].maker
         is_made = self._is_made_for(node) and maker is not None and len(maker.inputs) == 1
         sliced = (devices - 1) * given if is_made else (devices + 1) * given
         return sliced + (0 if self._is_taken_by_kernels(node) else 2 * made)
+
+    def _devices(self, node: Node) -> int:
+        """Return the number of devices in a group of an all-to-all."""
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        return max((size // part for part, size in zip(before, after, strict=True) if part), default=1)
 
     def _cut_bytes(self, node: Node) -> float:
         """Return the bytes of the copy of a gathered tensor without the padding of its uneven shards.
@@ -236,7 +265,7 @@ class Traffic:
 
     def extra_bytes(self, node: Node) -> float:
         """Return the bytes of such copies that live while the collective runs, or directly behind it."""
-        if not node.inputs:
+        if not node.inputs or not self._has_copies:
             return 0
         halo = self.halos.get(id(node), 0)
         joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
@@ -244,11 +273,12 @@ class Traffic:
         return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined
 
     def stored_bytes(self, tensor: Tensor) -> int:
-        """Return the bytes that a value takes in the memory of one device."""
-        if not self.fusion.is_stored(tensor):
-            return 0
-        found = self.sizes.bytes(tensor.value)
-        return 2 * found if self._is_widened(tensor) else found
+        """Return the bytes that a value takes in the memory of one device, once all kernels are known."""
+        found = self._stored.get(id(tensor))
+        if found is None:
+            found = self.sizes.bytes(tensor.value) if self.fusion.is_stored(tensor) else 0
+            self._stored[id(tensor)] = found = 2 * found if self._is_widened(tensor) else found
+        return found
 
     def _is_widened(self, tensor: Tensor) -> bool:
         if not self.profile.widens_bfloat16 or tensor.maker is None or tensor.is_result:

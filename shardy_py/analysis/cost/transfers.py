@@ -11,7 +11,7 @@ from attrs import field
 from shardy_py.analysis.cost import formulas
 from shardy_py.analysis.cost.combining import Priced, combine, group_key
 from shardy_py.analysis.cost.graph import Node
-from shardy_py.analysis.cost.halos import Halo, halos_of
+from shardy_py.analysis.cost.halos import Halo, halos_of, masked_operations
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.values import Transfer
 from shardy_py.analysis.machine.placement import LinkPart, Placement
@@ -123,6 +123,12 @@ class TransferPricer:
         found = self._transfer(node, own.kind, "", len(own.group), sent, seconds, _HOW[own.kind])
         return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
 
+    def masked(self, op: Op) -> float:
+        """Return the operations that put padding in its place in what the windows of an op read."""
+        cost = self.registry.get_cost(op)
+        windows = () if cost is None else tuple(cost.get_windows(op))
+        return masked_operations(op, windows, self.sizes) if windows else 0.0
+
     def combine(self, priced: list[Priced]) -> None:
         """Combine all-reduces of one section as the backend does."""
         combine(priced, self.profile.combined_bytes, self._combined_seconds)
@@ -145,7 +151,7 @@ class TransferPricer:
         text = "{" + ", ".join(str(axis) for axis in axes) + "}"
         devices = _combined_size(axes, halo.mesh)
         found = self._transfer(node, "collective_permute", text, devices, halo.bytes, seconds, _HALO, halo.operand)
-        return Priced(node, found, is_halo=True)
+        return Priced(node, found, is_halo=True, operand=halo.operand)
 
     def _transfer(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
+from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph import Block, Op
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
@@ -101,6 +102,42 @@ EXPANDED: Mapping[str, ExpandedCost] = {
 """Expansions for f32 and for pairs of it, as the CPU compiler of jaxlib 0.10.2 counts them on programs of one op."""
 
 
+@frozen
+class NeutralCost(CostOpInterface):
+    """An elementwise op of two operands that gives one of them where the other one is neutral.
+
+    Args:
+        neutral: The neutral number.
+        is_commutative: Whether it is neutral as the first operand, too.
+    """
+
+    neutral: int
+    is_commutative: bool = True
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return one operation per element."""
+        return OpWork(float(prod(shapes.results[0])))
+
+    def get_equal_operand(self, op: Op) -> int | None:
+        """Return the operand beside a neutral constant."""
+        left, right = op.operands
+        if splat_of(right) == self.neutral:
+            return 0
+        return 1 if self.is_commutative and splat_of(left) == self.neutral else None
+
+
+class SelectCost(CostOpInterface):
+    """A choice between two tensors."""
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return one operation per element."""
+        return OpWork(float(prod(shapes.results[0])))
+
+    def get_equal_operand(self, op: Op) -> int | None:
+        """Return the tensor that is chosen either way."""
+        return 1 if op.operands[1] is op.operands[2] else None
+
+
 def body_work(block: Block) -> tuple[float, float]:
     """Return the operations and the transcendental ones of one run of a block of scalars."""
     ops = [op for op in block.ops if op.operands and op.results]
@@ -129,5 +166,12 @@ COSTS: Mapping[str, CostOpInterface] = {
     **{name.removeprefix("stablehlo."): TranscendentalCost() for name in sorted(TRANSCENDENTAL)},
     **EXPANDED,
     "logistic": TranscendentalCost(_LOGISTIC_FLOPS),
+    "add": NeutralCost(0),
+    "or": NeutralCost(0),
+    "xor": NeutralCost(0),
+    "subtract": NeutralCost(0, is_commutative=False),
+    "multiply": NeutralCost(1),
+    "divide": NeutralCost(1, is_commutative=False),
+    "select": SelectCost(),
     "map": MapCost(),
 }

@@ -14,6 +14,8 @@ from shardy_py.ir.graph import Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
 
+_SPLIT, _JOIN = 6, 5
+"""Operations per part of a word."""
 _INDEX_CHECKS = 5.0
 """Operations per index: it is clamped, compared with both bounds of the part, and moved to its start."""
 
@@ -41,6 +43,18 @@ class MovingCost(CostOpInterface):
         return True
 
 
+class BitcastCost(MovingCost):
+    """The same bits as elements of another type: XLA shifts words into parts, and parts into words.
+
+    As in XLA's bitcast_dtypes_expander.cc.
+    """
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return the operations that split or join words, for each part; none for parts of the same width."""
+        given, made = prod(shapes.operands[0]), prod(shapes.results[0])
+        return OpWork(float(_SPLIT * made if made > given else _JOIN * given if made < given else 0))
+
+
 class SliceCost(CostOpInterface):
     """A part of the first operand: a slice, a dynamic slice or a gather."""
 
@@ -62,12 +76,33 @@ class SliceCost(CostOpInterface):
         if not isinstance(starts, tuple) or op.name != "stablehlo.slice":
             return ()
         strides = attribute(op, "strides") or (1,) * len(starts)
+        place = _place_in_rotation(op)
+        starts = tuple(start - (place[1] if place and place[0] == dim else 0) for dim, start in enumerate(starts))
         pairs = zip(starts, strides, tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)
         return tuple(
-            Window(0, dim, dim, 1, stride, -start)
+            Window(0, dim, dim, 1, stride, -start, is_padded=False)
             for dim, (start, stride, size, out) in enumerate(pairs)
             if size != out
         )
+
+
+def _place_in_rotation(op: Op) -> tuple[int, int] | None:
+    """Return the dimension and the offset at which a slice stands where it is joined with the rest of its operand.
+
+    As in XLA's spmd_partitioner.cc::FindRotateRightPattern.
+    """
+    users = op.results[0].users
+    join = users[0] if len(users) == 1 else None
+    if join is None or join.name != "stablehlo.concatenate" or len(join.operands) != 2:
+        return None
+    parts = [value.defining_op for value in join.operands]
+    if any(part is None or part.name != op.name or part.operands[0] is not op.operands[0] for part in parts):
+        return None
+    dim = attribute(join, "dimension", 0)
+    sizes = [tensor_shape(value)[dim] for value in join.operands]
+    if sum(sizes) != tensor_shape(op.operands[0])[dim]:
+        return None
+    return dim, 0 if parts[0] is op else sizes[0]
 
 
 class PadCost(MovingCost):
@@ -99,7 +134,6 @@ class UpdateCost(CostOpInterface):
 COSTS: Mapping[str, CostOpInterface] = {
     **dict.fromkeys(
         (
-            "bitcast_convert",
             "broadcast",
             "broadcast_in_dim",
             "concatenate",
@@ -111,6 +145,7 @@ COSTS: Mapping[str, CostOpInterface] = {
         MovingCost(),
     ),
     **dict.fromkeys(("slice", "dynamic_slice", "gather"), SliceCost()),
+    "bitcast_convert": BitcastCost(),
     "pad": PadCost(),
     "dynamic_update_slice": UpdateCost(),
 }

@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil, floor, log2, prod
 
+from shardy_dialects.stablehlo.custom_calls import APPROXIMATE_TOP_K
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
+from shardy_py.sharding.rule_builder import tensor_shape
 
 _PHILOX = 37.25
 """Operations on integers for each 32 random bits: ten rounds of Philox for four words (rng_bit_generator_expander.cc).
 """
+
+_UNIFORM = "UNIFORM"
+_UNIFORM_FLOPS = 3.0
+"""A shift, a conversion and a product make a number of bits."""
 
 
 class SortCost(CostOpInterface):
@@ -25,6 +31,15 @@ class SortCost(CostOpInterface):
         """Return n log n operations, n elements being those of the whole first operand."""
         count = prod(shapes.operands[0])
         return OpWork(float(count * ceil(log2(count))) if count > 1 else 0.0)
+
+
+class CustomCallCost(CostOpInterface):
+    """A call of a library, whose operations XLA does not count; an approximate top-k is a sort."""
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
+        """Return the operations of a sort, or none."""
+        is_sort = attribute(op, "call_target_name") == APPROXIMATE_TOP_K
+        return SortCost().get_work(op, shapes) if is_sort else OpWork()
 
 
 class FftCost(CostOpInterface):
@@ -47,6 +62,21 @@ class RandomBitsCost(CostOpInterface):
         return OpWork(_PHILOX * prod(shapes.results[-1]) * words)
 
 
+class RandomCost(CostOpInterface):
+    """Random numbers between two bounds, made of random bits (rng_expander.cc)."""
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork | None:
+        """Return the operations for uniform numbers; None for others.
+
+        Where all devices have the same numbers, one of them makes these, and all sum what they have.
+        """
+        if _UNIFORM not in str(attribute(op, "rng_distribution", "")):
+            return None
+        elements = prod(shapes.results[0])
+        is_sent = shapes.results[0] == tensor_shape(op.results[0])
+        return OpWork((_PHILOX + _UNIFORM_FLOPS + is_sent) * elements)
+
+
 class KernelCost(CostOpInterface):
     """An op that XLA:CPU leaves to a library, whose operations it does not count."""
 
@@ -57,7 +87,9 @@ class KernelCost(CostOpInterface):
 
 COSTS: Mapping[str, CostOpInterface] = {
     "sort": SortCost(),
+    "custom_call": CustomCallCost(),
     "fft": FftCost(),
+    "rng": RandomCost(),
     "rng_bit_generator": RandomBitsCost(),
-    **dict.fromkeys(("triangular_solve", "custom_call", "chlo.top_k"), KernelCost()),
+    **dict.fromkeys(("triangular_solve", "chlo.top_k"), KernelCost()),
 }

@@ -36,6 +36,8 @@ class ScatterCost(CostOpInterface):
         flops, transcendentals = region_work(op)
         touched = dict.fromkeys(range(count), float(updates))
         masked = count * prod(shapes.operands[0]) if _scatters_parts(op, shapes) else 0
+        # The places in a part of the operand are those in the whole one less its start.
+        masked += prod(shapes.operands[count]) if _has_part_of_target(op, shapes) else 0
         return OpWork(flops * updates + masked, transcendentals * updates, touched, touched, tuple(range(count)))
 
 
@@ -55,6 +57,13 @@ def _scatters_parts(op: Op, shapes: OpShapes) -> bool:
     index_dims = [dim for dim in range(len(shapes.operands[len(op.results)])) if dim not in vector]
     parallel = {dim for dim, index_dim in zip(scattered, index_dims, strict=False) if index_dim in batched}
     return any(local[dim] < whole[dim] for dim in scattered if dim not in parallel)
+
+
+def _has_part_of_target(op: Op, shapes: OpShapes) -> bool:
+    """Return whether a device has a part of the places that updates are scattered to."""
+    numbers = parse_dimension_numbers(str(attribute(op, "scatter_dimension_numbers", "")))
+    whole, local = tensor_shape(op.operands[0]), shapes.operands[0]
+    return any(local[dim] < whole[dim] for dim in numbers.dims("scatter_dims_to_operand_dims"))
 
 
 def _is_filled(value: Value) -> bool:

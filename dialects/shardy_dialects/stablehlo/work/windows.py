@@ -54,7 +54,7 @@ class SelectAndScatterCost(CostOpInterface):
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
         """Return the work of the reduction and of the scatter."""
-        source = prod(shapes.operands[1])
+        source = prod(_source_shape(op, shapes))
         window = prod(attribute(op, "window_dimensions") or ())
         select, _ = region_work(op)
         scatter = len([inner for inner in op.regions[1].blocks[0].ops if inner.operands and inner.results])
@@ -67,6 +67,29 @@ class SelectAndScatterCost(CostOpInterface):
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each dimension that has one; source and operand are the other way around."""
         return ()
+
+
+def _source_shape(op: Op, shapes: OpShapes) -> Iterator[int]:
+    """Yield the sizes of what a device scatters: the windows that its part of the operand meets.
+
+    Where windows lie next to each other, XLA scatters all of them on each device.
+    """
+    sizes = attribute(op, "window_dimensions") or ()
+    strides = attribute(op, "window_strides") or (1,) * len(sizes)
+    padding = padding_of(op) or (0,) * (2 * len(sizes))
+    whole_source = tensor_shape(op.operands[1])
+    for dim, (whole, part, source) in enumerate(
+        zip(tensor_shape(op.operands[0]), shapes.operands[0], shapes.operands[1], strict=True)
+    ):
+        stride, low = strides[dim], padding[2 * dim]
+        if part == whole or not part or stride == 1 or source < whole_source[dim]:
+            yield source
+            continue
+        starts = range(low, whole + low, part)
+        yield max(
+            min(source - 1, (start + part - 1) // stride) - max(0, -(-(start - sizes[dim] + 1) // stride)) + 1
+            for start in starts
+        )
 
 
 def _scanned_dim(op: Op) -> int | None:

@@ -1,12 +1,12 @@
 """Runs of the computations of an HLO module, and costs that count loops as often as they run.
 
-XLA's analysis counts the body of a loop once, whatever its length.
+XLA's analysis counts the body of a loop once, whatever its length, and of a conditional the branch that costs most.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import field
 
@@ -41,7 +41,7 @@ def runs_of(computations: Mapping[str, Computation]) -> dict[str, float]:
 
 @define
 class LoopWeights:
-    """Costs of computations with loops counted as often as they run.
+    """Costs of computations with loops counted as often as they run, and branches equally often.
 
     Args:
         computations: The computations of the module.
@@ -66,8 +66,13 @@ class LoopWeights:
         """Return what XLA's costs of a computation leave out."""
         found: Costs = (0.0, 0.0, 0.0)
         for item in self.computations[name].instructions:
+            if item.opcode == "conditional":
+                most = map(max, zip(*map(self.once, item.branches), strict=True))
+                found = _sum(found, _scaled(_as_costs(most), -1))
             for callee, times in _run_by(item):
-                if item.opcode == "while":
+                if item.opcode == "conditional":
+                    found = _sum(found, _scaled(self.total(callee), times))
+                elif item.opcode == "while":
                     found = _sum(found, _scaled(self.total(callee), times), _scaled(self.once(callee), -1))
                 else:
                     found = _sum(found, _scaled(self._more(callee), times))
@@ -97,6 +102,11 @@ def _run_by(item: Instruction) -> list[tuple[str, float]]:
     if item.opcode == "conditional":
         return [(name, 1 / len(item.branches)) for name in item.branches]
     return [(item.attribute("to_apply"), 1.0)] if item.opcode == "call" else []
+
+
+def _as_costs(numbers: Iterable[float]) -> Costs:
+    flops, transcendentals, moved = numbers
+    return flops, transcendentals, moved
 
 
 def _sum(*costs: Costs) -> Costs:

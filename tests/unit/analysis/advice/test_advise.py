@@ -79,7 +79,7 @@ def test_the_output_of_an_embedding_is_constrained_where_two_wishes_meet():
 @pytest.mark.parametrize("text", [EMBEDDING, MLP, LAYER], ids=["embedding", "mlp", "layer"])
 def test_the_program_with_the_constraints_costs_what_the_advice_says(text):
     """Written into the module and read again, the constraints lead to the figures of the whole set."""
-    found = advise(text, machine="cpu-8")
+    found = advise(text, machine="cpu-8", minimise="bytes")
     assert _price(text) == (found.before.seconds, found.before.bytes)
     written = write_advised(ProgramInput(text), found.shardings)
     assert found.constraints

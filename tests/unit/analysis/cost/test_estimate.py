@@ -423,6 +423,37 @@ func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
     (found,) = [item for item in cost.transfers if item.kind == "all_reduce"]
     assert (found.devices, found.bytes) == (4, 24)
     assert found.seconds == pytest.approx(24 / 20)
+    # What it sends is read and written meanwhile.
+    assert [item.seconds for item in cost.ops if item.name == "stablehlo.all_reduce"] == [0]
+
+
+def test_a_kernel_that_ends_in_a_slice_takes_time():
+    """Each device reads the quarter that it keeps of 8x3 numbers and writes it: 48 bytes, 8 per second."""
+    cost = _cost("""
+func.func @main(%x: tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>})
+    -> (tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>}) {
+  return %x : tensor<8x3xf32>
+}
+""")
+    assert [item.kind for item in cost.transfers] == ["all_slice"]
+    assert _value(cost.communication_seconds) == 0
+    assert _value(cost.compute_seconds) == 2 * 4 * 2 * 3 / 8
+
+
+@pytest.mark.parametrize(("profile", "copies"), [("none", 0), ("xla-cpu", 2)])
+def test_a_collective_takes_the_time_of_the_copies_that_are_made_for_it(profile, copies):
+    """A gather along an inner dimension is made in another layout: shard and result are read and written once more."""
+    cost = _cost(
+        """
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"b"}]>})
+    -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+  return %x : tensor<8x4xf32>
+}
+""",
+        profile=profile,
+    )
+    assert cost.counts == {"all_gather": 1}
+    assert _value(cost.compute_seconds) == copies * 4 * (8 * 1 + 8 * 4) / 8
 
 
 def test_a_value_on_a_single_device_is_sent_there():
