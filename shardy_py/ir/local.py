@@ -6,7 +6,7 @@ a dialect has for communication between devices. Both write through a `LocalEmit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Protocol, runtime_checkable
 
@@ -22,6 +22,7 @@ from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.shard_moves import Windows
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
@@ -30,6 +31,7 @@ Groups = tuple[tuple[int, ...], ...]
 """Groups of device numbers; the order within a group is the order of the shards."""
 Pairs = Sequence[tuple[int, int]]
 """Source and target device numbers."""
+_MOVING = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
 
 class CannotLocalize(UnsupportedError):
@@ -173,6 +175,18 @@ class LocalOps(Protocol):
             number: The number, or the combiner whose neutral value it shall be.
         """
         ...
+
+    def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
+        """Return what each device needs of a dimension, sent piece by piece; None where the dialect gathers instead.
+
+        Args:
+            shard: The op for which elements move.
+            value: What the device has.
+            dim: The dimension.
+            sharding: A sharding whose parts along the dimension the windows are for.
+            windows: The windows.
+        """
+        return None
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
@@ -354,8 +368,11 @@ class Shard:
         value = self.ops.resize(self.emit, value, whole)
         return self.ops.dynamic_slice(self.emit, value, [self.ops.offset(self.emit, start) for start in starts], sizes)
 
-    def check_kinds(self) -> None:
+    def check_kinds(self, kinds: Collection[FactorKind] = _MOVING) -> None:
         """Check that no sharded factor needs data of other devices before the op.
+
+        Args:
+            kinds: The kinds of factors that do.
 
         Raises:
             CannotLocalize: one needs replication or a permutation.
@@ -368,7 +385,7 @@ class Shard:
             for dim in self.sharded_dims(sharding):
                 for factor in mapping[dim] if mapping else ():
                     kind = rule.kind(factor)
-                    if kind in (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION) and rule.factor_sizes[factor] > 1:
+                    if kind in kinds and rule.factor_sizes[factor] > 1:
                         word = kind.value.replace("_", " ")
                         raise no_local_form(f"dimension {dim} of a tensor is sharded along a {word} factor")
 

@@ -6,6 +6,7 @@ last parts fewer. Coordinates are places in the whole dimension, places count fr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from shardy_py.values import frozen
@@ -66,6 +67,21 @@ class Round:
         return max(move.size for move in self.moves)
 
 
+@frozen
+class Windows:
+    """Elements in a row of a dimension that each part needs.
+
+    Args:
+        held: The runs that each part has.
+        starts: The coordinate at which the window of each part begins.
+        size: The size of all windows.
+    """
+
+    held: Sequence[Sequence[Run]]
+    starts: Sequence[int]
+    size: int
+
+
 def own_runs(size: int, parts: int, shard_size: int, shift: int = 0) -> list[list[Run]]:
     """Return what the parts of a dimension have.
 
@@ -99,8 +115,8 @@ def plan_rounds(held: Sequence[Sequence[Run]], starts: Sequence[int], size: int)
     moves = [move for target in range(len(starts)) for move in _moves_to(target, held, starts[target], size)]
     local = [move for move in moves if move.source == move.target]
     remote = [move for move in moves if move.source != move.target]
-    remote.sort(key=lambda move: (-move.size, move.target - move.source, move.target))
-    return [*_matched(local), *_matched(remote)]
+    orders = (_by_distance(remote), _by_ends(remote))
+    return [*_matched(local), *min(map(_matched, orders), key=sent_elements)]
 
 
 def sent_elements(rounds: Sequence[Round]) -> int:
@@ -138,6 +154,17 @@ def _common(source: int, target: int, runs: Sequence[Run], start: int, size: int
         low, high = max(run.start, start), min(run.start + run.size, start + size)
         if low < high:
             yield Move(source, target, run.place + low - run.start, low - start, high - low)
+
+
+def _by_distance(moves: Sequence[Move]) -> list[Move]:
+    """Return large moves first, and those over one distance together: pieces then lie at the same place everywhere."""
+    return sorted(moves, key=lambda move: (-move.size, move.target - move.source, move.target))
+
+
+def _by_ends(moves: Sequence[Move]) -> list[Move]:
+    """Return large moves first, and first those of the parts that send or get most often, as these need most rounds."""
+    sent, got = (Counter(getattr(move, end) for move in moves) for end in ("source", "target"))
+    return sorted(moves, key=lambda move: (-move.size, -sent[move.source], -got[move.target], move.source, move.target))
 
 
 def _matched(moves: Sequence[Move]) -> list[Round]:

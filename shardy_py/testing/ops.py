@@ -19,6 +19,9 @@ def to_type(given: Any) -> Type:
 
     >>> str(to_type((8, 4))), str(to_type(()))
     ('tensor<8x4xf32>', 'tensor<f32>')
+    >>> import ml_dtypes, numpy
+    >>> str(to_type(numpy.zeros(8, ml_dtypes.float8_e4m3fn)))
+    'tensor<8xf8E4M3FN>'
     """
     if isinstance(given, TensorType | OpaqueType):
         return given
@@ -29,9 +32,13 @@ def to_type(given: Any) -> Type:
 
 _ELEMENT_TYPES = {
     "bool": "i1",
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+    **{f"int{bits}": f"i{bits}" for bits in (4, 8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (4, 8, 16, 32, 64)},
     **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{
+        f"float8_{format}": f"f8{format.upper()}"
+        for format in ("e3m4", "e4m3", "e4m3fn", "e4m3b11fnuz", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+    },
     "bfloat16": "bf16",
     "complex64": "complex<f32>",
     "complex128": "complex<f64>",

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.linalg.bodies import Body, initial_outputs
+from shardy_dialects.linalg.local_windows import with_windows
 from shardy_dialects.linalg.loops import Loops, LoopsOf
 from shardy_dialects.linalg.neutral import keeps_neutral
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import Shard, no_local_form
-from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
 
 
 def localize_structured(loops_of: LoopsOf, op: Op, shard: Shard) -> Sequence[Value]:
     """Return the results of a structured op on shards of its tensors.
 
     Padding along reduced loops holds the neutral value of the combiner already; here is checked that this is enough.
+    Where windows move along a sharded dimension, devices send each other what these read.
 
     Args:
         loops_of: Gives the loops of the op.
@@ -23,14 +25,15 @@ def localize_structured(loops_of: LoopsOf, op: Op, shard: Shard) -> Sequence[Val
         shard: The op with its operands on the device.
 
     Raises:
-        CannotLocalize: it needs elements of other devices, would count an initial value once per shard, or would see
-            padding.
+        CannotLocalize: it needs a dimension whole, would count an initial value once per shard, or would see padding.
     """
-    shard.check_kinds()
+    shard.check_kinds([FactorKind.NEED_REPLICATION])
     rule = shard.semantics.get_sharding_rule(op)
-    if rule is not None and rule.reduction_factors:
+    if rule is None:
+        return shard.copy()
+    if rule.reduction_factors:
         _check_reduction(op, shard, rule, loops_of(op))
-    return shard.copy()
+    return with_windows(op, shard, rule, loops_of(op)).copy()
 
 
 def _check_reduction(op: Op, shard: Shard, rule: OpShardingRule, loops: Loops) -> None:

@@ -11,14 +11,32 @@ from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import local_constant
 from shardy_py.ir.types import static_shape
-from shardy_py.plugins import Dialect, Localize, Shard, local_by_types, no_local_form
+from shardy_py.plugins import Dialect, Localize, Shard, local_by_types, no_local_form, with_window
+from shardy_py.sharding.rule import FactorKind
 
 
 def localize_extract_slice(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the slice of the shard; sharded dimensions are taken whole."""
-    shard.check_kinds()
+    """Return the slice of the shard; elements of sharded dimensions move to the devices that have them in the result.
+
+    Raises:
+        CannotLocalize: it is not known where the slice begins.
+    """
+    shard.check_kinds([FactorKind.NEED_REPLICATION])
     _check_static(op)
-    return shard.copy(static_sizes=_local_sizes(op, shard.operands[0]))
+    offsets, sizes = list(op.attributes["static_offsets"]), list(_local_sizes(op, shard.operands[0]))
+    kept = kept_dims(op.attributes["static_sizes"], op.results[0].shape) or []
+    for dim, result_dim in enumerate(kept):
+        if result_dim is None or op.operands[0].shape[dim] == op.results[0].shape[result_dim]:
+            continue
+        parts, start, step = shard.parts(shard.result_shardings[0], result_dim), offsets[dim], _step(op, dim)
+        if max(parts, shard.parts(shard.operand_shardings[0], dim)) == 1:
+            continue
+        if start < 0 or step < 1:
+            raise no_local_form("it is not known where the slice of a sharded dimension begins")
+        offsets[dim], sizes[dim] = 0, shard.result_shape()[result_dim]
+        starts = [start + place * sizes[dim] * step for place in range(parts)]
+        shard = with_window(shard, 0, dim, starts, (sizes[dim] - 1) * step + 1, result_dim=result_dim)
+    return shard.copy(static_offsets=tuple(offsets), static_sizes=tuple(sizes))
 
 
 def localize_insert_slice(op: Op, shard: Shard) -> Sequence[Value]:
@@ -78,6 +96,12 @@ def _check_static(op: Op) -> None:
     """
     if "static_sizes" not in op.attributes:
         raise no_local_form("the sizes of the slice are not known")
+
+
+def _step(op: Op, dim: int) -> int:
+    """Return the distance of two elements of a slice; a negative number where an operand holds it."""
+    steps = op.attributes.get("static_strides", ())
+    return int(steps[dim]) if steps else 1
 
 
 def _local_sizes(op: Op, value: Value) -> tuple[int, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from shardy_py.errors import Diagnostic, OptionError, require_library
+from attrs import field
+
+from shardy_py.errors import Diagnostic, OptionError, as_warnings, require_library
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph import Program
 from shardy_py.ir.local import LocalOps
@@ -37,7 +39,7 @@ class LocalProgram:
     arguments: tuple[Port, ...]
     results: tuple[Port, ...]
     ops: LocalOps
-    warnings: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
 
     @property
     def device_count(self) -> int:

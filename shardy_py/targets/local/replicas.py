@@ -31,6 +31,8 @@ def as_replicas(module: Any) -> bytes:
             _replace(program, op, "stablehlo.constant", {"value": RawAttribute("dense<0> : tensor<ui32>")})
         if op.name == "stablehlo.partition_id":
             _replace(program, op, "stablehlo.replica_id", {})
+        if op.name == "stablehlo.fft":
+            _keep_layout(program, op)
     bytecode = BytesIO()
     write_back(program).operation.write_bytecode(bytecode)
     return bytecode.getvalue()
@@ -43,3 +45,18 @@ def _replace(program: Program, op: Op, name: str, attributes: dict[str, Any]) ->
         op.parent.insert_before(op, made)
     op.result.replace_all_uses_with(made.result)
     op.erase()
+
+
+def _keep_layout(program: Program, op: Op) -> None:
+    """Keep the result of an op row-major.
+
+    XLA:CPU transforms nothing else, but gives a Fourier transform the layout of a collective behind it.
+    """
+    result = op.result
+    rank = len(result.shape)
+    layouts = RawAttribute(f"[dense<{list(reversed(range(rank)))}> : tensor<{rank}xindex>]")
+    attributes = {"call_target_name": "LayoutConstraint", "operand_layouts": layouts, "result_layouts": layouts}
+    made = Op(program, "stablehlo.custom_call", [result], [result.type], attributes)
+    result.replace_all_uses_with(made.result, except_op=made)
+    if op.parent is not None:
+        op.parent.insert_after(op, made)

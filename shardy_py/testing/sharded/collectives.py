@@ -10,13 +10,15 @@ import numpy as np
 
 from shardy_py.ir.graph import Op
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.shard_moves import Windows
 from shardy_py.testing.numeric.combining import combine_arrays
 from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.sharded.scalars import poison
 from shardy_py.testing.sharded.virtual_ops import SPACE
 
 COLLECTIVES = frozenset(
-    f"{SPACE}.{kind}" for kind in ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
+    f"{SPACE}.{kind}"
+    for kind in ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute", "windows")
 )
 
 
@@ -35,6 +37,8 @@ def collective(op: Op, device: int, given: Sequence[Array]) -> Array:
         return np.zeros_like(given[device]) if source is None else given[source]
     group = next(group for group in attributes["groups"] if device in group)
     values, place = [given[member] for member in group], group.index(device)
+    if kind == "windows":
+        return _window(values, place, attributes)
     if kind == "all_gather":
         return np.concatenate(values, axis=attributes["dim"])
     if kind == "all_to_all":
@@ -64,6 +68,9 @@ def own_op(op: Op, device: int, operands: Sequence[Array]) -> Array:
     value = operands[0]
     if kind == "resize":
         return _resized(value, attributes["shape"])
+    if kind == "own_window":
+        group = next(group for group in attributes["groups"] if device in group)
+        return _window([value] * len(group), group.index(device), attributes)
     if kind == "mask":
         return _masked(value, attributes, operands[1:])
     if kind == "reshape":
@@ -76,6 +83,27 @@ def own_op(op: Op, device: int, operands: Sequence[Array]) -> Array:
         for start, whole, size in zip(operands[1:], value.shape, sizes, strict=True)
     ]
     return value[tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))]
+
+
+def _window(values: Sequence[Array], place: int, attributes: Mapping[str, Any]) -> Array:
+    """Return the window of a part of a dimension; what no part has is what nobody may look at.
+
+    Args:
+        values: What each part has.
+        place: The number of the part.
+        attributes: The dimension and the windows.
+    """
+    windows: Windows = attributes["windows"]
+    given = [np.moveaxis(value, attributes["dim"], 0) for value in values]
+    result = np.full((windows.size, *given[place].shape[1:]), poison(given[place].dtype), given[place].dtype)
+    start = windows.starts[place]
+    for value, runs in zip(given, windows.held, strict=True):
+        for run in runs:
+            low, high = max(run.start, start), min(run.start + run.size, start + windows.size)
+            if low < high:
+                begin = run.place + low - run.start
+                result[low - start : high - start] = value[begin : begin + high - low]
+    return np.moveaxis(result, 0, attributes["dim"])
 
 
 def _resized(value: Array, shape: Sequence[int]) -> Array:

@@ -45,7 +45,7 @@ class Comparison:
                 continue
             if self._is_in_body(value):
                 continue
-            reason = self._difference(seen[value.id], self.values[value.id])
+            reason = self._difference(value, seen[value.id], self.values[value.id])
             if reason:
                 return f"{_name(value)}: {reason}"
         return ""
@@ -68,10 +68,13 @@ class Comparison:
                 return f"result {number} of the program {reason}"
         return ""
 
-    def _difference(self, runs: Sequence[Array], local: LocalValue) -> str:
+    def _difference(self, value: Value, runs: Sequence[Array], local: LocalValue) -> str:
         """Return in what the shards of a value differ from the whole one, in words, or ""."""
         for device, interpreter in enumerate(self.devices.interpreters):
             own = interpreter.seen.get(local.value.id, ())
+            if own and len(runs) > len(own) and _depth(local.value) < _depth(value):
+                # A loop hands on what is computed before it: each run of its region has that.
+                own = [found for found in own for _ in range(len(runs) // len(own))]
             if len(own) != len(runs):
                 return f"device {device} computes it {len(own)} times, one device {len(runs)} times"
             for expected, actual in zip(runs, own, strict=True):
@@ -82,6 +85,15 @@ class Comparison:
                 if reason:
                     return f"on device {device} it {reason}"
         return ""
+
+
+def _depth(value: Value) -> int:
+    """Return the number of ops whose regions a value is in."""
+    block = value.owner.parent if isinstance(value.owner, Op) else value.owner
+    depth = 0
+    while block is not None and block.parent_op is not None:
+        block, depth = block.parent_op.parent, depth + 1
+    return depth
 
 
 def _is_partial(value: Value) -> bool:

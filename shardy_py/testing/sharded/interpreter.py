@@ -15,13 +15,13 @@ from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
-from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.testing.numeric.bench import Arrays, as_arrays
 from shardy_py.testing.numeric.pieces import Array, make_local
 from shardy_py.testing.sharded.collectives import COLLECTIVES, collective, own_op
 from shardy_py.testing.sharded.meeting import Meeting
-from shardy_py.testing.sharded.virtual_ops import SPACE
+from shardy_py.testing.sharded.virtual_ops import ON_DEVICE, SPACE
 from shardy_py.values import define
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -80,6 +80,10 @@ class Interpreter:
     def _op(self, op: Op, operands: Arrays, values: Mapping[int, Array]) -> Arrays:
         if op.name in COLLECTIVES:
             return (collective(op, self.device, self.meeting.exchange(self.device, op, operands[0])),)
+        if op.name == ON_DEVICE:
+            if self.device == op.attributes["device"]:
+                return self._region(op.regions[0], (), values)
+            return tuple(nothing(result.type) for result in op.results)
         if op.name.startswith(f"{SPACE}."):
             return (np.asarray(own_op(op, self.device, operands)),)
         if op.name == CALL:
@@ -133,6 +137,12 @@ def is_constant(op: Op) -> bool:
     return not op.operands and isinstance(
         op.attributes.get("value"), (DenseElements, OpaqueElements, RawAttribute, int, float)
     )
+
+
+def nothing(type_: Type) -> Array:
+    """Return zeros of a type."""
+    dtype = numpy_dtype(type_.element_type) if isinstance(type_, TensorType) else np.dtype("float32")
+    return np.zeros(static_shape(type_) or (), dtype)
 
 
 def constant_array(op: Op) -> Array:

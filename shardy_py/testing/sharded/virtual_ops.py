@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from attrs import evolve
 
 from shardy_py.errors import UnsupportedError
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
-from shardy_py.ir.types import TensorType, tensor
+from shardy_py.ir.graph import Block, Op, Region, Value
+from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, Shard
+from shardy_py.ir.types import TensorType, Type, tensor
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.shard_moves import Windows, plan_rounds
+from shardy_py.sharding.shard_positions import replica_groups
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.testing.sharded.scalars import scalar_array
 from shardy_py.values import frozen
 
 SPACE = "virtual"
+ON_DEVICE = f"{SPACE}.on_device"
 
 
 @frozen
@@ -83,6 +89,15 @@ class VirtualOps(LocalOps):
             return None
         return None if array is None else _emit(emit, "scalar", [], tensor(dtype=element_type), number=array)
 
+    def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
+        """Return what each device needs of a dimension."""
+        shape = list(value.shape)
+        shape[dim] = windows.size
+        rounds = plan_rounds(windows.held, windows.starts, windows.size)
+        kind = "own_window" if all(item.is_local for item in rounds) else "windows"
+        groups = replica_groups(shard.mesh(sharding), sharding.of_dimension(dim).axes)
+        return _emit(shard.emit, kind, [value], _like(value, shape), dim=dim, groups=groups, windows=windows)
+
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return nothing: every constant is made whole, and then cut."""
         return None
@@ -90,6 +105,15 @@ class VirtualOps(LocalOps):
     def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
         """Return the constant of an op as it is."""
         return emit.op_like(op, (), [op.results[0].type]).result
+
+    def on_device(
+        self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
+    ) -> Sequence[Value]:
+        """Return what ops give that run on one device only; the others have zeros."""
+        inside = evolve(emit, block=Block(emit.program))
+        inside.op(f"{SPACE}.return", run(inside))
+        region = Region([inside.block])
+        return emit.op(ON_DEVICE, (), types, {"device": device}, [region]).results
 
 
 def _emit(emit: LocalEmitter, kind: str, operands: Sequence[Value], type_: object, **attributes: object) -> Value:

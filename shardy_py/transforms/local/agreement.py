@@ -67,10 +67,23 @@ def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:
     """Return the axes along which the results of an op on shards are partial."""
     result: list[AxisRef] = []
     for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True):
-        for factor, axes in _factor_axes(mapping, sharding, rule, shard).items():
+        for factor, axes in factor_axes(mapping, sharding, rule, shard).items():
             if rule.kind(factor) is FactorKind.REDUCTION:
                 result.extend(axis for axis in axes if axis not in result)
     return result
+
+
+def factor_axes(
+    mapping: Sequence[Sequence[int]], sharding: TensorSharding | None, rule: OpShardingRule, shard: Shard
+) -> dict[int, tuple[AxisRef, ...]]:
+    """Return the axes along which a tensor is sharded, by factor."""
+    if sharding is None or not mapping:
+        return {factor: () for dim in mapping for factor in dim}
+    mesh = shard.mesh(sharding)
+    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
+    return {
+        factor: tuple(axis for axis in item.axes if axis.size(mesh) > 1) for factor, item in projected.factors.items()
+    }
 
 
 def overflowing_factors(
@@ -124,18 +137,6 @@ def _shardings(shard: Shard) -> list[TensorSharding | None]:
     return [*shard.operand_shardings, *shard.result_shardings]
 
 
-def _factor_axes(
-    mapping: Sequence[Sequence[int]], sharding: TensorSharding | None, rule: OpShardingRule, shard: Shard
-) -> dict[int, tuple[AxisRef, ...]]:
-    if sharding is None or not mapping:
-        return {factor: () for dim in mapping for factor in dim}
-    mesh = shard.mesh(sharding)
-    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
-    return {
-        factor: tuple(axis for axis in item.axes if axis.size(mesh) > 1) for factor, item in projected.factors.items()
-    }
-
-
 def _factor_parts(
     mapping: Sequence[Sequence[int]],
     sharding: TensorSharding | None,
@@ -145,7 +146,7 @@ def _factor_parts(
     by_axes: bool,
 ) -> dict[int, tuple[object, ...]]:
     """Return how factors are cut: by their axes, or by the part that each device has, which other meshes can share."""
-    axes = _factor_axes(mapping, sharding, rule, shard)
+    axes = factor_axes(mapping, sharding, rule, shard)
     if by_axes or sharding is None:
         return dict(axes)
     mesh = shard.mesh(sharding)

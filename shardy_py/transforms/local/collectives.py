@@ -38,10 +38,12 @@ class CollectiveOptions:
         per_dim_all_gather: Whether an all-gather of several dimensions is one per dimension.
         combine_multi_dimension_reduce_scatter: Whether a reduce-scatter of several dimensions is one, and not an
             all-reduce and a slice.
+        early_gathers: Whether what a broadcast or a constant made is gathered before it.
     """
 
     per_dim_all_gather: bool = False
     combine_multi_dimension_reduce_scatter: bool = False
+    early_gathers: bool = True
 
 
 @define

@@ -40,6 +40,8 @@ class ConvertGlobalToLocalPass:
         partition_count: The number of its partitions. With one of them and several replicas, devices are replicas.
         padding: A number that the padding of all values shall hold, for tests: results must not depend on it. NaN and
             large numbers show where padding counts.
+        early_gathers: Whether what a broadcast or a constant made is gathered before it, where shardings are not
+            trusted. Without, collectives are those of the program with explicit ones.
     """
 
     name: ClassVar[str] = "sdy-convert-global-to-local"
@@ -52,6 +54,7 @@ class ConvertGlobalToLocalPass:
     replica_count: int = 1
     partition_count: int = 1
     padding: float | None = field(default=None, metadata=NO_TEXT)
+    early_gathers: bool = field(default=True, metadata=NO_TEXT)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Convert the functions of a program.
@@ -59,7 +62,9 @@ class ConvertGlobalToLocalPass:
         Raises:
             ShardyError: an op has no local form, or communication is not explicit.
         """
-        options = CollectiveOptions(self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter)
+        options = CollectiveOptions(
+            self.per_dim_all_gather, self.combine_multi_dimension_reduce_scatter, self.early_gathers
+        )
         fallback = Fallback(options, self.trust_shardings, self.gather_unsupported_ops, context.warnings)
         semantics = context.semantics
         if not self.trust_shardings:

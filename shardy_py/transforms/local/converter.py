@@ -26,8 +26,10 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.local.acting import is_acting
 from shardy_py.transforms.local.agreement import reduced_axes
 from shardy_py.transforms.local.collectives import COLLECTIVES, CollectiveConverter, CollectiveOptions
+from shardy_py.transforms.local.early_gathers import gathered_operands, smaller_maker
 from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.look_ups import look_up, may_wait
 from shardy_py.transforms.local.manual import ManualBorder
@@ -151,6 +153,12 @@ class Converter:
         if may_wait(op) and self._has_form(op.results[0].users):
             self._waiting[op.results[0].id] = op
             return
+        if (
+            is_acting(op, self.semantics)
+            and self._form_of(op) is None
+            and self.fallback.run_once(self._shard(op, emit))
+        ):
+            return
         self._set_target_shardings(op)
         if op.name == CALL:
             self._set_call_shardings(op)
@@ -247,7 +255,29 @@ class Converter:
         if complete and op.name not in ("sdy.all_reduce", "sdy.reduce_scatter"):
             # The result is as complete as the operand, until it is reduced.
             self._complete[op.results[0].id] = complete
-        return CollectiveConverter(shard, self.options, complete).run()
+        remade = self._gathered_early(op, shard)
+        return remade or CollectiveConverter(shard, self.options, complete).run()
+
+    def _gathered_early(self, op: Op, shard: Shard) -> Value | None:
+        """Return the result of an all-gather made from smaller gathered operands, or None where that cannot be."""
+        is_early = self.options.early_gathers and not self.fallback.trust_shardings and op.name == "sdy.all_gather"
+        made = smaller_maker(op, self.semantics) if is_early else None
+        if made is None:
+            return None
+        last, rule = shard.emit.block.last, self.semantics.get_sharding_rule(made)
+        one_by_one = self.options.per_dim_all_gather
+        part = gathered_operands(op, shard, self._shard(made, shard.emit), rule, one_by_one=one_by_one)
+        if part is not None:
+            try:
+                form = local_constant if made.name == _CONSTANT else self._form_of(made)
+                (found,) = evolve(self.fallback, gathers=False).localize(made, part, form).results
+            except CannotLocalize:
+                pass
+            else:
+                if found.type == shard.result_type():
+                    return found
+        shard.emit.erase_after(last)
+        return None
 
     def _is_framework(self, op: Op) -> bool:
         """Return whether an op hands values on: calls, terminators and region ops with data-flow edges."""

@@ -11,15 +11,18 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Elementwise
 from shardy_py.ir.local import CannotLocalize, Combined, Shard, no_local_form
-from shardy_py.ir.local_sizes import mentions_sizes
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.shard_positions import devices_of
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.local.acting import run_once
 from shardy_py.transforms.local.agreement import disagreeing_factors, is_on_one_mesh, reduced_axes, without_factors
 from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.masks import without_padding
 from shardy_py.transforms.local.regrid import Change, gather, slice_shard
+from shardy_py.transforms.local.several_meshes import combined, on_operand_mesh
+from shardy_py.transforms.local.sizes import mentions_sizes
 from shardy_py.values import define, frozen
 
 Form = Callable[[Op, Shard], Sequence[Value]]
@@ -103,6 +106,13 @@ class Fallback:
             return value
         return slice_shard(shard, value, Change.between(shard, shape, common, after), _minor(after, common))
 
+    def run_once(self, shard: Shard) -> bool:
+        """Run an op that acts on the first device only, and return whether this can be done."""
+        devices = [device for mesh in shard.meshes.values() if mesh.axes for device in devices_of(mesh)]
+        if shard.is_resolved or len(devices) < 2:
+            return False
+        return run_once(shard, min(devices), lambda own, number: self._gather(own, number, None))
+
     def _check_gathered(self, op: Op) -> None:
         """Name an op whose operands were gathered before, as nothing says how it runs on shards.
 
@@ -155,6 +165,9 @@ class Fallback:
         """Return the results of an op some or all of whose operands are gathered first."""
         partial = [] if rule is None else reduced_axes(shard, rule)
         if rule is not None:
+            results = self._between_meshes(op, shard, rule, form)
+            if results is not None:
+                return Outcome(results, tuple(partial))
             outcome = self._gathered_in_part(op, shard, rule, form)
             if outcome is not None:
                 self._warn(op, reason, "along the dimensions concerned")
@@ -162,6 +175,28 @@ class Fallback:
         self._warn(op, reason, "whole")
         whole = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
         return Outcome(self._sliced(shard, whole, whole.copy()), tuple(partial))
+
+    def _between_meshes(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Sequence[Value] | None:
+        """Return the results of an op that runs on the shards of operands that are on another mesh than they, or None.
+
+        Partial results are combined, and results that are sharded gathered, as elements of one mesh go to another.
+        """
+        part, last = on_operand_mesh(shard, rule), shard.emit.block.last
+        if part is None:
+            return None
+        try:
+            found = self._local(op, part, rule, form)
+            results = list(found.results) if found.complete else combined(part, rule, found.results)
+        except CannotLocalize:
+            shard.emit.erase_after(last)
+            return None
+        for number, (value, given) in enumerate(zip(results, part.result_shardings, strict=True)):
+            if given is not None:
+                self._warn(op, f"result {number} goes from {given} to another mesh", "along the dimensions concerned")
+                change = Change.between(shard, op.results[number].shape, given, None)
+                one_by_one = self.options.per_dim_all_gather
+                results[number] = gather(shard, value, change, _lost(given, None), one_by_one=one_by_one)
+        return self._sliced(shard, evolve(part, result_shardings=[None] * len(results)), results)
 
     def _gathered_in_part(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Outcome | None:
         """Return the results of an op that runs on shards once the dimensions that disagree are whole, or None."""

@@ -2,7 +2,8 @@
 
 A dimension of n elements in k parts has ceil(n / k) of them on each device; the last parts are padded at the high end.
 So gathering some of the axes need not give the parts of the others: 10 elements over 4 x 2 devices are 2 per device, of
-which two neighbours have 4, while 10 elements over 4 devices are 3 per device. Then the dimension is gathered whole.
+which two neighbours have 4, while 10 elements over 4 devices are 3 per device. Then each device is sent the pieces that
+it lacks, or the dimension is gathered whole.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from shardy_py.ir.graph import Value
 from shardy_py.ir.local import Shard
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.shard_moves import Windows, own_runs
 from shardy_py.sharding.shard_positions import replica_groups, shard_positions
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.values import frozen
 
 AxesPerDim = Sequence[tuple[AxisRef, ...]]
@@ -73,6 +75,7 @@ def gather(shard: Shard, value: Value, change: Change, per_dim: AxesPerDim, *, o
         per_dim: The axes to gather, minor ones of those before.
         one_by_one: Whether dimensions are gathered one after the other.
     """
+    value, per_dim = _moved(shard, value, change, per_dim)
     nests = [not axes or change.nests(dim) for dim, axes in enumerate(per_dim)]
     gathered = [axes if nests[dim] else tuple(change.before[dim]) for dim, axes in enumerate(per_dim)]
     sliced = [() if nests[dim] else tuple(change.after[dim]) for dim in range(len(per_dim))]
@@ -93,6 +96,7 @@ def slice_shard(shard: Shard, value: Value, change: Change, per_dim: AxesPerDim)
         change: The axes before and after.
         per_dim: The axes to slice along, minor ones of those after.
     """
+    value, per_dim = _moved(shard, value, change, per_dim)
     apart = [dim for dim, axes in enumerate(per_dim) if axes and not change.nests(dim)]
     gathered = [tuple(change.before[dim]) if dim in apart else () for dim in range(len(per_dim))]
     whole = evolve(change, after=[() if dim in apart else axes for dim, axes in enumerate(change.before)])
@@ -138,6 +142,35 @@ def join_from_front(shard: Shard, value: Value, sizes: Mapping[int, int]) -> Val
         permutation.append(len(order) + dim)
     parts = ops.transpose(emit, ops.reshape(emit, value, (*sizes.values(), *local)), permutation)
     return ops.reshape(emit, parts, [size * sizes.get(dim, 1) for dim, size in enumerate(local)])
+
+
+def _moved(shard: Shard, value: Value, change: Change, per_dim: AxesPerDim) -> tuple[Value, AxesPerDim]:
+    """Return a tensor with other parts of the dimensions that do not nest, and the axes per dimension that are left.
+
+    Where all communication is written already, and where the dialect cannot send pieces, such dimensions are left, too.
+    """
+    left = list(per_dim)
+    for dim, axes in enumerate(per_dim):
+        if not axes or change.nests(dim) or shard.is_resolved:
+            continue
+        fine = max(change.before[dim], change.after[dim], key=change.parts)
+        sharding = TensorSharding(
+            change.mesh, tuple(DimensionSharding(fine if number == dim else ()) for number in range(len(per_dim)))
+        )
+        found = shard.ops.windows(shard, value, dim, sharding, _windows(change, dim, value.shape[dim]))
+        if found is not None:
+            value, left[dim] = found, ()
+    return value, left
+
+
+def _windows(change: Change, dim: int, shard_size: int) -> Windows:
+    """Return the parts of a dimension after a change as windows of those before, for each part of the finer ones."""
+    before, after = change.parts(change.before[dim]), change.parts(change.after[dim])
+    held, size = own_runs(change.shape[dim], before, shard_size), change.size(dim, change.after[dim])
+    count = max(before, after)
+    parts = range(count)
+    starts = [part * after // count * size for part in parts]
+    return Windows([held[part * before // count] for part in parts], starts, size)
 
 
 def _axes(sharding: TensorSharding | None, rank: int) -> AxesPerDim:

@@ -100,6 +100,23 @@ def test_a_dialect_runs_on_shards() -> None:
     assert (run.devices, run.collectives, run.gathered) == (4, ("all_reduce",), ())
 
 
+def test_loops_may_hand_on_what_is_computed_before_them() -> None:
+    """A barrier in a body is its operand on a device: each of its runs has the same value."""
+    text = (
+        MESH
+        + f"""func.func @main(%x: tensor<4x8xf32> {XY}) -> tensor<4x8xf32> {{
+      %0 = "my.loop"(%x) ({{
+      ^bb0(%carried: tensor<4x8xf32>):
+        %1 = sdy.propagation_barrier %x allowed_direction=NONE : tensor<4x8xf32>
+        %2 = "my.add"(%carried, %1) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+        "my.yield"(%2) : (tensor<4x8xf32>) -> ()
+      }}) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }}"""
+    )
+    assert_runs_sharded(text, FUNCTIONS, plugins=[plugin()])
+
+
 def test_a_rule_that_claims_too_much_is_found() -> None:
     """A running sum does not pass through along its dimension: the first op that differs is that sum."""
     run = run_sharded(one_op("cumsum", "tensor<4x8xf32>"), FUNCTIONS, plugins=[plugin()])
@@ -170,3 +187,31 @@ def test_devices_stay_together() -> None:
 
     with pytest.raises((UnsupportedError, AssertionError), match="not all devices come to this collective"):
         assert_runs_sharded(text, FUNCTIONS | {"my.loop": until_large}, plugins=[plugin()])
+
+
+def printing(sharding: str) -> str:
+    """Return a program that prints before and in a loop."""
+    return f"""sdy.mesh @mesh = <["x"=2, "y"=2]>
+    func.func @main(%x: tensor<5x8xf32> {sharding}) -> tensor<5x8xf32> {{
+      "my.print"(%x) : (tensor<5x8xf32>) -> ()
+      %0 = "my.loop"(%x) ({{
+      ^bb0(%carried: tensor<5x8xf32>):
+        %1 = "my.add"(%carried, %carried) : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+        "my.print"(%1) : (tensor<5x8xf32>) -> ()
+        "my.yield"(%1) : (tensor<5x8xf32>) -> ()
+      }}) : (tensor<5x8xf32>) -> tensor<5x8xf32>
+      return %0 : tensor<5x8xf32>
+    }}"""
+
+
+@pytest.mark.parametrize(("sharding", "gathers"), [(XY, 2), ("", 0)])
+def test_what_acts_outside_of_the_program_happens_once(sharding: str, gathers: int) -> None:
+    """An op without results that is not pure runs on one device, on whole operands, as often as on one device."""
+    seen: list[Any] = []
+    functions = {**FUNCTIONS, "my.print": lambda x: seen.append(x)}
+    run = assert_runs_sharded(printing(sharding), functions, plugins=[plugin()], strict=True)
+    assert run.collectives.count("all_gather") == gathers
+    half = len(seen) // 2
+    assert half == 4
+    for whole, found in zip(seen[:half], seen[half:], strict=True):
+        np.testing.assert_array_equal(found, whole)

@@ -33,7 +33,7 @@ HOMES = {
     "reduction": "reduce",
     "scattering": "scatter",
     "select_and_scatter": "select_and_scatter",
-    "shaping": "get_dimension_size reshape set_dimension_size",
+    "shaping": "get_dimension_size reshape",
     "slicing": "concatenate reverse slice",
     "top_k": "chlo.top_k",
 }

@@ -8,7 +8,6 @@ from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.top_k import localize_top_k
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Shard, no_local_form
-from shardy_py.ir.local_sizes import mentions_sizes
 from shardy_py.ir.types import static_shape
 
 MATRIX_TARGETS = (
@@ -31,31 +30,27 @@ MOVING_TARGETS = (
 )
 """Targets of the partitioner that move elements along a dimension, which only their configuration names."""
 
-
 _TOP_K = "mhlo.topk"
-_TARGETS = frozenset((_TOP_K, *MATRIX_TARGETS, *MOVING_TARGETS))
 
 
 def is_known(op: Op) -> bool:
-    """Return whether it is known what a call computes."""
-    return attribute(op, "call_target_name", "") in _TARGETS
+    """Return whether what a call computes is known, and its rule does not tell."""
+    target = attribute(op, "call_target_name", "")
+    return target in (*MATRIX_TARGETS, *MOVING_TARGETS) or (target == _TOP_K and _takes_largest_of_last(op))
 
 
 def localize_custom_call(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the call on the shards, where its target computes the same on them.
+    """Return a call that `is_known` on the shards, where its target computes the same on them.
 
     Raises:
         CannotLocalize: the target needs more than its shards.
     """
     target = attribute(op, "call_target_name", "")
-    if target == _TOP_K and _takes_largest_of_last(op):
+    if target == _TOP_K:
         return localize_top_k(op, shard)
-    if target in MATRIX_TARGETS:
-        _check_batch(op, shard)
-    elif target in MOVING_TARGETS:
+    if target in MOVING_TARGETS:
         raise no_local_form(f"{target} moves elements along a dimension that is not known")
-    elif mentions_sizes(op, shard):
-        raise no_local_form("an attribute may hold the size of a sharded dimension")
+    _check_batch(op, shard)
     shard.check_kinds()
     return shard.copy()
 

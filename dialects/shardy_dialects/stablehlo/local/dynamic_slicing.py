@@ -9,9 +9,9 @@ from attrs import evolve
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
 from shardy_dialects.stablehlo.local.indices import clamped, is_inside, on_device
 from shardy_dialects.stablehlo.local.looking_up import place_among_zeros, summed, with_zeros_around
-from shardy_dialects.stablehlo.local.reduction import splat_of
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer
+from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.ir.types import tensor

@@ -12,12 +12,15 @@ from shardy_dialects.stablehlo.local.literals import constant_literal, literal
 from shardy_dialects.stablehlo.local.mesh_groups import mesh_groups, read_mesh_groups
 from shardy_dialects.stablehlo.local.padded import PADDED
 from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
+from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, no_local_form
+from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
 from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.types import TensorType, Type, static_shape, tensor
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.shard_moves import Windows
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 COMBINING = {
@@ -147,6 +150,11 @@ class StablehloLocalOps(LocalOps):
             return None
         type_ = tensor(dtype=element_type)
         return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
+
+    def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
+        """Return what each device needs of a dimension, sent by permutes."""
+        fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size)
+        return fetcher.fetch(value, windows.held, windows.starts)
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]

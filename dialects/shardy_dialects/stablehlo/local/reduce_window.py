@@ -8,8 +8,9 @@ from shardy_dialects.stablehlo.computations import region_combiner
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
 from shardy_dialects.stablehlo.local.dilation import fetch_footprint
-from shardy_dialects.stablehlo.local.reduction import NEUTRAL, splat_of
+from shardy_dialects.stablehlo.local.reduction import NEUTRAL
 from shardy_dialects.stablehlo.local.window_attributes import read_windows, window_changes
+from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Shard, no_local_form
 

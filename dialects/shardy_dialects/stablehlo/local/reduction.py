@@ -10,6 +10,7 @@ from shardy_dialects.stablehlo.computations import COMBINERS, is_choice, region_
 from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.ops import COMBINING
 from shardy_dialects.stablehlo.local.texts import array
+from shardy_dialects.stablehlo.splats import splat_of, splat_text
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Combined, Shard, no_local_form
 from shardy_py.ir.types import tensor
@@ -18,8 +19,6 @@ from shardy_py.sharding.shard_positions import replica_groups
 
 NEUTRAL = {Combiner.ADD: 0, Combiner.MUL: 1}
 """The neutral values of the combiners for which it matters how often a value counts."""
-_WORDS = {"false": 0, "true": 1}
-_RESHAPING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 
 def localize_reduce(op: Op, shard: Shard) -> Sequence[Value]:
@@ -102,7 +101,7 @@ def _is_bitwise(op: Op, combiner: Combiner) -> bool:
 
 def _is_neutral(value: Value, combiner: Combiner) -> bool:
     """Return whether a scalar is known to change nothing."""
-    text, number = _splat_text(value), splat_of(value)
+    text, number = splat_text(value), splat_of(value)
     if number is not None and not combiner.is_idempotent:
         return number == (combiner is Combiner.MUL)
     return text is not None and text == neutral_literal(combiner, getattr(value.type, "element_type", ""))
@@ -142,25 +141,6 @@ def _only_on_first(shard: Shard, value: Value, neutral: Value, is_first: Sequenc
     flag = shard.ops.offset(shard.emit, is_first)
     chosen = shard.emit.op("stablehlo.convert", [flag], [tensor(dtype="i1")]).result
     return shard.emit.op("stablehlo.select", [chosen, value, neutral], [value.type]).result
-
-
-def splat_of(value: Value) -> float | None:
-    """Return the number that a constant scalar holds, in whatever shape it is written, or None."""
-    text = _splat_text(value)
-    try:
-        return None if text is None else _WORDS[text] if text in _WORDS else float(text)
-    except ValueError:
-        return None
-
-
-def _splat_text(value: Value) -> str | None:
-    """Return the text of the number that a constant scalar holds, or None."""
-    made = value.defining_op
-    while made is not None and made.name in _RESHAPING:
-        made = made.operands[0].defining_op
-    if made is None or not made.name.endswith(".constant") or "value" not in made.attributes:
-        return None
-    return str(made.attributes["value"]).removeprefix("dense<").partition("> :")[0]
 
 
 FORMS = {"stablehlo.reduce": localize_reduce}

@@ -10,10 +10,10 @@ from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.cuts import common_cut, cut_dims
 from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint
 from shardy_dialects.stablehlo.local.literals import neutral_literal
-from shardy_dialects.stablehlo.local.reduction import splat_of
 from shardy_dialects.stablehlo.local.window_attributes import Window, read_windows, window_changes
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
+from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner

@@ -29,16 +29,7 @@ def localize_get_dimension_size(op: Op, shard: Shard) -> Sequence[Value]:
     return [size]
 
 
-def localize_set_dimension_size(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the shard where the dimension whose size is set is whole: the size counts elements of the whole tensor."""
-    dim = int(op.attributes["dimension"])
-    if dim in shard.sharded_dims(shard.operand_shardings[0]):
-        raise no_local_form(f"dimension {dim} is sharded and gets another size")
-    return shard.copy()
-
-
 FORMS = {
     "stablehlo.get_dimension_size": localize_get_dimension_size,
     "stablehlo.reshape": localize_reshape,
-    "stablehlo.set_dimension_size": localize_set_dimension_size,
 }

@@ -95,9 +95,10 @@ def while_loop(*values: Any, regions: Any) -> Any:
 
 
 def extract_slice(value: Any, op: Any) -> Any:
-    """Return a part of a tensor with steps of one."""
-    starts, sizes = op.attributes["static_offsets"], op.attributes["static_sizes"]
-    part = value[tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))]
+    """Return a part of a tensor."""
+    columns = (op.attributes[f"static_{name}"] for name in ("offsets", "sizes", "strides"))
+    part = value[tuple(slice(start, start + size * step, step) for start, size, step in zip(*columns, strict=True))]
+    assert part.size == np.prod(op.attributes["static_sizes"])
     return part.reshape(op.results[0].shape)
 
 

@@ -260,23 +260,76 @@ CONVOLUTION = """builtin.module {
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 7)])
 @pytest.mark.parametrize(
-    ("given", "gathered"),
+    ("given", "moves"),
     [
-        ({0: ("b", None, None, "a"), 1: (None, None, "a", None)}, ()),
-        ({1: (None, None, None, ("a", "b"))}, ()),
-        ({0: (None, "a", None, None)}, ("linalg.conv_2d_nhwc_hwcf",)),
+        ({0: ("b", None, None, "a"), 1: (None, None, "a", None)}, False),
+        ({1: (None, None, None, ("a", "b"))}, False),
+        ({0: (None, "a", None, None)}, True),
+        ({0: (None, ("b", "a"), None, "c")}, True),
+        ({0: ("c", "a", "b", None)}, True),
     ],
 )
-def test_convolutions(given: Any, gathered: tuple[str, ...], sizes: tuple[int, int, int]) -> None:
-    """Batch, channels and filters run on shards, padded or not; space, along which windows move, is gathered."""
+def test_convolutions(given: Any, moves: bool, sizes: tuple[int, int, int]) -> None:
+    """Batch, channels and filters run on shards, padded or not; along space neighbours exchange what windows share."""
     text = CONVOLUTION
     for letter, size in zip("NCF", sizes, strict=True):
         text = text.replace(f"{letter}x", f"{size}x")
     convolve = convolution("conv_2d_nhwc_hwcf", False, 1)
     functions = FUNCTIONS | {"linalg.conv_2d_nhwc_hwcf": lambda x, k, out: (convolve(x, k, out) + out).astype(x.dtype)}
     module = parse_module(text)
-    run = assert_runs_sharded(module, functions, MESH, in_shardings=given, registry=REGISTRY, rtol=1e-4)
-    assert run.gathered == gathered
+    mesh = MESH | {"c": 2}
+    run = assert_runs_sharded(module, functions, mesh, in_shardings=given, registry=REGISTRY, strict=True, rtol=1e-4)
+    assert run.collectives.count("windows") == moves * sum(axes is not None for axes in given.get(0, ())[1:3])
+
+
+WINDOWS = """builtin.module {
+  func.func @main(%x0: tensor<20x2xf32>, %k: tensor<3xf32>, %o0: tensor<2xNxf32>) -> tensor<2xNxf32> {
+    %x = math.sin %x0 : tensor<20x2xf32>
+    %o = math.sin %o0 : tensor<2xNxf32>
+    %r = linalg.generic {
+        indexing_maps = [affine_map<(d0, d1, d2) -> (INDEX, d0)>, affine_map<(d0, d1, d2) -> (d2)>,
+                         affine_map<(d0, d1, d2) -> (d0, d1)>],
+        iterator_types = ["parallel", "parallel", "reduction"]
+      } ins(%x, %k : tensor<20x2xf32>, tensor<3xf32>) outs(%o : tensor<2xNxf32>) {
+    ^bb0(%a: f32, %b: f32, %out: f32):
+      %m = arith.mulf %a, %b : f32
+      %sum = arith.addf %out, %m : f32
+      linalg.yield %sum : f32
+    } -> tensor<2xNxf32>
+    func.return %r : tensor<2xNxf32>
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("index", "size"),
+    [("d1 + d2", 18), ("d1 * 2 + d2 * 3 + 1", 7), ("d1 * 3 + d2", 6), ("d2 - d1 + 9", 10), ("d1 + d2 * 8 + 2", 2)],
+)
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_windows_of_any_index(index: str, size: int, parts: int) -> None:
+    """Windows with steps, gaps and shifts, forward and backward, read on each device what they read of the whole."""
+    text = WINDOWS.replace("INDEX", index).replace("xNx", f"x{size}x")
+    sharded(text, {0: ("a", None), 2: (None, "a")}, {"a": parts}, strict=True)
+
+
+def test_a_sharded_window_is_gathered() -> None:
+    """Where the elements of the window themselves are sharded, the op runs on whole tensors, and is right."""
+    text = WINDOWS.replace("INDEX", "d1 + d2").replace("xNx", "x18x")
+    sharded(text, {0: ("a", None), 1: ("b",), 2: (None, "a")}, {"a": 2, "b": 3})
+
+
+@pytest.mark.parametrize(
+    ("offset", "size", "step"), [(0, 12, 1), (3, 10, 1), (5, 4, 2), (1, 6, 2), (9, 1, 1), (2, 3, 4)]
+)
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_slices_of_sharded_dimensions(offset: int, size: int, step: int, parts: int) -> None:
+    """A slice that begins anywhere, with any step, sends its elements to the devices that have them in the result."""
+    op = SLICE.format("extract_slice", "%x", f"0, {offset}", f"7, {size}", "1, 0, 0, 0")
+    op = op.replace("i64: 1, 1", f"i64: 1, {step}")
+    result = f"tensor<7x{size}xf32>"
+    text = tensor_program(f"{op} : (tensor<8x6xf32>) -> {result}", result).replace("8x6x", "7x13x")
+    text = text.replace(f"-> {result} : {result}", f"-> {result}")
+    sharded(text, {0: ("b", "a")}, {"a": parts, "b": 2}, strict=True)
 
 
 def test_what_mlir_does_not_read_is_no_native_local_program() -> None:

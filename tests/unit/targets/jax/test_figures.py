@@ -53,6 +53,35 @@ def test_costs_of_loops_are_multiplied() -> None:
     assert weights.total("main") == (10.0 + 4 * 7.0 + 5 * 2.0, 4.0, 5.0)
 
 
+BRANCHES = """HloModule m
+
+%first (p: f32[8]) -> f32[8] {
+  ROOT %p = f32[8]{0} parameter(0)
+}
+
+%second (q: f32[8]) -> f32[8] {
+  ROOT %q = f32[8]{0} parameter(0)
+}
+
+ENTRY %main (c: pred[], a: f32[8]) -> f32[8] {
+  %c = pred[] parameter(0)
+  %a = f32[8]{0} parameter(1)
+  ROOT %r = f32[8]{0} conditional(%c, %a, %a), true_computation=%first, false_computation=%second
+}
+"""
+
+
+def test_branches_count_equally_often() -> None:
+    """XLA's analysis counts for each property the branch that costs most; here each of two counts half."""
+    once = {"main": (10.0, 4.0, 9.0), "first": (8.0, 0.0, 5.0), "second": (2.0, 3.0, 5.0)}
+
+    def analyse(text: str) -> tuple[float, float, float]:
+        return once[text.partition("ENTRY %")[2].partition(" ")[0]]
+
+    weights = LoopWeights(parse_computations(BRANCHES), analyse)
+    assert weights.total("main") == (10.0 - 8.0 + 5.0, 4.0 - 3.0 + 1.5, 9.0)
+
+
 def test_groups_are_read_in_every_form() -> None:
     """Lists, tiles and meshes say the same: two groups of four devices."""
     forms = ("{{0,1,2,3},{4,5,6,7}}", "[2,4]<=[8]", "mesh['a'=4,'b'=2] {'a'}", "mesh['a'=8], device_ids=(0) {'a':(1)4}")

@@ -197,3 +197,18 @@ def test_a_program_runs_as_one_device_does() -> None:
     text = text.replace("  return %0 : tensor<6x4xf32>", more)
     local = sdy.propagate(text, explicit_collectives=True).local()
     assert [int(value) for value in local.run(np.zeros((4, 6), np.float32))[1:]] == [0, 6]
+
+
+def test_a_fourier_transform_stays_row_major_before_a_gather() -> None:
+    """XLA:CPU gathers along the first dimension of a layout, and transforms row-major tensors only: both run."""
+    text = """
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%a: tensor<3x4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>}) ->
+        (tensor<3x4x5xcomplex<f32>> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}]>}) {
+      %0 = stablehlo.fft %a, type = RFFT, length = [8] : (tensor<3x4x8xf32>) -> tensor<3x4x5xcomplex<f32>>
+      return %0 : tensor<3x4x5xcomplex<f32>>
+    }"""
+    array = np.random.default_rng(0).normal(size=(3, 4, 8)).astype("float32")
+    local = sdy.propagate(text, explicit_collectives=True).local()
+    assert [item.kind for item in local.collectives] == ["all_gather"]
+    np.testing.assert_allclose(local.run(array)[0], np.fft.rfft(array), rtol=1e-4, atol=1e-4)

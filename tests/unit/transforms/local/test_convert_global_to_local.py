@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="programs are MLIR text")
 
+import shardy_py as sdy
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir.passes import PassContext
@@ -298,7 +299,7 @@ TWO_MESHES = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\nsdy.mesh @turned = <["y"=4, "x"
 
 @pytest.mark.parametrize("combine", ["maximum", "add"])
 def test_a_reduction_between_meshes_is_complete(combine: str) -> None:
-    """No collective follows a reduction whose tensors are on two meshes: every device reduces all parts."""
+    """A reduction of shards to a result on another mesh is combined along the axes of its operand, on its mesh."""
     text = (
         TWO_MESHES
         + f"""func.func @main(%a: tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"y"}}]>}})
@@ -310,7 +311,33 @@ def test_a_reduction_between_meshes_is_complete(combine: str) -> None:
       return %0 : tensor<8xf32>
     }}"""
     )
-    assert compare(text, numbers(8, 16)) == ["stablehlo.reduce"]
+    assert compare(text, numbers(8, 16)) == []
+    kinds = [item.kind for item in sdy.propagate(text, explicit_collectives=True).local().collectives]
+    assert kinds == ["all_reduce"]
+
+
+def test_what_goes_to_another_mesh_is_the_smaller_side() -> None:
+    """A product goes to the other mesh where it is smaller than its operands; else these are gathered."""
+    text = (
+        TWO_MESHES
+        + """func.func @main(%a: tensor<6x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+          %b: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
+          -> (tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@turned, [{}, {"y"}]>},
+              tensor<6x8x5xf32> {sdy.sharding = #sdy.sharding<@turned, [{"x"}, {}, {"y"}]>}) {
+      %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+          {sdy.sharding = #sdy.sharding_per_value<[<@turned, [{}, {"y"}]>]>}
+          : (tensor<6x8xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
+      %1 = stablehlo.broadcast_in_dim %a, dims = [0, 1]
+          {sdy.sharding = #sdy.sharding_per_value<[<@turned, [{"x"}, {}, {"y"}]>]>}
+          : (tensor<6x8xf32>) -> tensor<6x8x5xf32>
+      return %0, %1 : tensor<6x4xf32>, tensor<6x8x5xf32>
+    }"""
+    )
+    assert compare(text, numbers(6, 8), numbers(8, 4)) == ["stablehlo.dot_general", "stablehlo.broadcast_in_dim"]
+    found = sdy.propagate(text, explicit_collectives=True).local().collectives
+    assert [(item.kind, str(item.type)) for item in found if item.kind == "all_reduce"] == [
+        ("all_reduce", "tensor<3x4xf32>")
+    ]
 
 
 def test_axes_of_one_name_differ_between_meshes() -> None:

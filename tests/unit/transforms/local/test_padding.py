@@ -128,7 +128,7 @@ def test_positions_of_largest_elements_are_real() -> None:
     ],
 )
 def test_reshards_keep_real_elements(before: tuple[str, str], after: tuple[str, str]) -> None:
-    """Parts that do not nest in those of other shardings are gathered whole and cut again."""
+    """Parts that do not nest in those of other shardings get the elements that they lack."""
     arguments, body, arrays, returned, results = [], [], [], [], []
     for sizes in ((10, 5), (7, 6), (9, 3), (8, 13)):
         number, type_ = len(arrays), f"tensor<{sizes[0]}x{sizes[1]}xf32>"
@@ -140,6 +140,22 @@ def test_reshards_keep_real_elements(before: tuple[str, str], after: tuple[str, 
         results.append(f"{type_}")
         arrays.append(numbers(*sizes))
     assert compare_padded(program(arguments, results, body, returned), *arrays) == []
+
+
+@pytest.mark.parametrize(("before", "after"), [(('"y"', ""), ('"y":(1)2', "")), (('"x"', ""), ('"x", "y"', ""))])
+def test_parts_that_do_not_nest_are_sent_in_pieces(before: tuple[str, str], after: tuple[str, str]) -> None:
+    """A dimension that does not divide goes from some axes to more or fewer of them without gathering it."""
+    target = sharding(*after).removeprefix("{sdy.sharding = #sdy.sharding").removesuffix("}")
+    body = [
+        f"%0 = sdy.sharding_constraint %x {target} : tensor<10x5xf32>",
+        "%1 = stablehlo.sine %0 : tensor<10x5xf32>",
+    ]
+    result = f"tensor<10x5xf32> {sharding(*after)}"
+    text = program([f"%x: tensor<10x5xf32> {sharding(*before)}"], [result], body, ["%1"])
+    text = text.replace(f": {result}\n}}", ": tensor<10x5xf32>\n}")
+    module, registry = propagate_unevenly(text), Registry.from_entry_points()
+    local = make_local_program(module, registry=registry, options=LocalOptions())
+    assert {item.kind for item in local.collectives} == {"collective_permute"}
 
 
 @pytest.mark.slow
