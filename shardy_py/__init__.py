@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shardy_py import rules
     from shardy_py.analysis.advice.advise import advise
+    from shardy_py.analysis.diff import diff_schedules
+    from shardy_py.analysis.session import Session
+    from shardy_py.analysis.sweep.compare import compare_schedules
+    from shardy_py.analysis.sweep.search import search_schedule
     from shardy_py.api.coverage import Coverage, MissingRule
     from shardy_py.api.propagate import propagate
     from shardy_py.api.result import Result
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
         Concatenation,
         ConstantFoldable,
         ConstantLike,
+        ContextOf,
         Contraction,
         CostOpInterface,
         CountedLoopCost,
@@ -89,6 +94,7 @@ if TYPE_CHECKING:
         Selector,
         ShardableDataFlowOpInterface,
         ShardingRuleOpInterface,
+        Sort,
         Sum,
         Trait,
         TraitsOf,
@@ -96,6 +102,8 @@ if TYPE_CHECKING:
         Unpartitioned,
         hookimpl,
         local_by_types,
+        no_local_form,
+        with_window,
     )
     from shardy_py.sharding.axes import AxisRef, SubAxis
     from shardy_py.sharding.combiner import Combiner
@@ -109,6 +117,10 @@ __all__ = [
     # A run
     "propagate",
     "advise",
+    "compare_schedules",
+    "diff_schedules",
+    "search_schedule",
+    "Session",
     "Result",
     "Summary",
     "Coverage",
@@ -141,6 +153,8 @@ __all__ = [
     "RuleSpec",
     "hookimpl",
     "local_by_types",
+    "no_local_form",
+    "with_window",
     "ShardingRuleOpInterface",
     "ShardableDataFlowOpInterface",
     "LoopDataFlow",
@@ -160,6 +174,7 @@ __all__ = [
     "AsSdyConstant",
     "BranchCost",
     "CombinerOf",
+    "ContextOf",
     "Concatenation",
     "Contraction",
     "CostOpInterface",
@@ -190,6 +205,7 @@ __all__ = [
     "Scatter",
     "Schedule",
     "Selector",
+    "Sort",
     "Sum",
     "TraitsOf",
     "UnitedByMlir",
@@ -209,6 +225,10 @@ __all__ = [
 
 _HOMES = {
     "shardy_py.analysis.advice.advise": "advise",
+    "shardy_py.analysis.diff": "diff_schedules",
+    "shardy_py.analysis.session": "Session",
+    "shardy_py.analysis.sweep.compare": "compare_schedules",
+    "shardy_py.analysis.sweep.search": "search_schedule",
     "shardy_py.api.coverage": "Coverage MissingRule",
     "shardy_py.api.propagate": "propagate",
     "shardy_py.api.result": "Result",
@@ -223,14 +243,14 @@ _HOMES = {
     "shardy_py.ir.types": "tensor",
     "shardy_py.plugins": (
         "AsSdyConstant Bitcast BranchCost BranchDataFlow Broadcast CombinerOf Concatenation ConstantFoldable "
-        "ConstantLike Contraction CostOpInterface CountedLoopCost CrossDeviceReduction "
+        "ConstantLike ContextOf Contraction CostOpInterface CountedLoopCost CrossDeviceReduction "
         "DataFlowShardingTransformType Dialect Direction DynamicUpdate Elementwise Entry FoldsIntoConstant "
         "ForwardPassThrough InitialOf IsTerminator IsolatedFromAbove Level LoopDataFlow Maximum "
         "MeshReferenceOpInterface Minimum OpDefinition OpOperand OpPriority OpSemantics OwnCollective Pass "
         "PassContext PassThrough PropagationBarrier Pure RecursiveMemoryEffects Reduction Registry "
         "Reshape ReturnLike Rule RuleOptions Scatter Schedule Selector ShardableDataFlowOpInterface "
-        "ShardingRuleOpInterface Sum Trait TraitsOf UnitedByMlir Unpartitioned hookimpl "
-        "local_by_types "
+        "ShardingRuleOpInterface Sort Sum Trait TraitsOf UnitedByMlir Unpartitioned hookimpl "
+        "local_by_types no_local_form with_window "
     ),
     "shardy_py.rules": "rules",
     "shardy_py.sharding.axes": "AxisRef SubAxis",

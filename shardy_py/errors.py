@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
+from attrs import evolve, field
+
 from shardy_py.values import frozen
 
 
@@ -21,6 +23,7 @@ class Diagnostic:
         op: The name of the op concerned, or "".
         hint: What the user can do about it, or "".
         excerpt: The text concerned, with a mark under the place, or "".
+        severity: The word of its text, ``error`` or ``warning``.
     """
 
     code: str
@@ -29,9 +32,10 @@ class Diagnostic:
     op: str = ""
     hint: str = ""
     excerpt: str = ""
+    severity: str = field(default="error", eq=False, repr=False)
 
     def __str__(self) -> str:
-        return self.show("error")
+        return self.show(self.severity)
 
     def show(self, severity: str) -> str:
         """Return the text with another word than ``error``."""
@@ -40,6 +44,11 @@ class Diagnostic:
         advice = f"\n  hint: {self.hint}" if self.hint else ""
         shown = "".join(f"\n    {line}" for line in self.excerpt.splitlines())
         return f"{place}{severity}: {subject}{self.message} [{self.code}]{shown}{advice}"
+
+
+def as_warnings(items: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return diagnostics whose texts say that they are warnings."""
+    return tuple(item if item.severity == "warning" else evolve(item, severity="warning") for item in items)
 
 
 class ShardyError(Exception):

@@ -1,11 +1,14 @@
-"""The decorators of values: those of attrs, with one `__repr__` that all classes share.
+"""The decorators of values: those of attrs, with methods that are not compiled for each class.
 
-To compile a `__repr__` for each class is a third of what making a class costs, and a command makes hundreds of them
-before it can begin. The text is the one that attrs would give.
+To compile its methods is half of what making a class costs, and a command makes hundreds of them before it can begin.
+One `__repr__` serves all classes, and plain frozen ones compare and hash the tuples of their fields; each does what the
+method of attrs would. Values that are compared in inner loops have ``cache_hash=True``, and the methods of attrs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +28,49 @@ else:
         return _decorate(attrs.frozen, cls, options)
 
 
+def _show_text(value: Any, printer: Any, cycle: bool) -> None:
+    """Show a value in IPython and in notebooks by its text, also within lists and dictionaries."""
+    printer.text("..." if cycle else str(value))
+
+
+_PLAIN = frozenset(("kw_only", "repr", "slots"))
+"""The options that have nothing to do with comparing."""
+_OWN = frozenset(("__eq__", "__ne__", "__hash__"))
+
+
 def _decorate(make: Any, cls: type | None, options: dict[str, Any]) -> Any:
     if cls is None:
         return lambda cls: _decorate(make, cls, options)
-    if "repr" in options or "__repr__" in cls.__dict__:
-        return make(cls, **options)
-    cls.__repr__ = show_fields  # type: ignore[assignment]
-    return make(cls, repr=False, **options)
+    if "__str__" in cls.__dict__ and "__repr__" not in cls.__dict__:
+        cls._repr_pretty_ = _show_text  # type: ignore[attr-defined]
+    if "repr" not in options and "__repr__" not in cls.__dict__:
+        cls.__repr__ = show_fields  # type: ignore[assignment]
+        options = {**options, "repr": False}
+    if make is attrs.frozen and _PLAIN.issuperset(options) and _OWN.isdisjoint(cls.__dict__):
+        return _compare_fields(make(cls, eq=False, **options))
+    return make(cls, **options)
+
+
+def _compare_fields(cls: Any) -> Any:
+    """Give a class the methods that compare its values, equal where all fields are, and hash them."""
+    fields = cls.__attrs_attrs__
+    compared = _getter(item.name for item in fields if item.eq)
+    hashed = _getter(item.name for item in fields if (item.eq if item.hash is None else item.hash))
+
+    def equal(self: Any, other: Any) -> Any:
+        return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def hash_of(self: Any) -> int:
+        return hash(hashed(self))
+
+    cls.__eq__, cls.__hash__ = equal, hash_of
+    return cls
+
+
+def _getter(names: Iterable[str]) -> Callable[[Any], Any]:
+    """Return the function that gives some fields of a value."""
+    found = tuple(names)
+    return attrgetter(*found) if found else type
 
 
 @recursive_repr()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, ClassVar
 
 from attrs import evolve
 
@@ -10,7 +12,7 @@ from shardy_py.api.stub_flows import is_unmarked_terminator
 from shardy_py.api.stub_rules import Made, has_tensors_inside, stub_rules
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Op, Program, Region, Value
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.ir.op_index import all_ops, ops_among
 from shardy_py.ir.op_names import CALL
@@ -28,7 +30,7 @@ class MissingRule:
 
     Args:
         name: The op name.
-        count: How often it occurs with several tensors that have dimensions.
+        count: How often it occurs with several tensors that have dimensions, or with a number made of one.
         unsharded: How many values of the result are without an axis although another value at the same op has one.
         example: The types at the first occurrence, for example ``(tensor<8xf32>) -> tensor<8xf32>``.
         location: Where that is.
@@ -48,7 +50,8 @@ class Coverage:
     """Coverage of a program by rules, as it was given, before any pass.
 
     Args:
-        ops: How many ops could propagate: with several tensors that have dimensions; calls and terminators aside.
+        ops: How many ops a rule concerns: those with several tensors that have dimensions, among which shardings pass,
+            and those that reduce one to a number, which without a rule is gathered first; calls and terminators aside.
         missing: The op kinds without a rule, those that cost most values first.
         stubs: The text of one plugin with a guessed rule for each of them.
     """
@@ -83,7 +86,7 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
         if facts.rule is not None:
             known = with_rule.get(id(facts))
             if known is None:
-                known = with_rule[id(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _has_several_tensors(op)
+                known = with_rule[id(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _needs_rule(op)
             total += known[1]
         elif _could_propagate(op, semantics) or _is_opaque(op, semantics):
             total += 1
@@ -92,15 +95,59 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
     return total, uncovered
 
 
-def survey_rules(program: Program, semantics: OpSemantics) -> Coverage:
-    """Look for ops without a rule in a program that no pass has changed; what they cost is not known yet."""
+@frozen(eq=False)
+class _Look:
+    """An op as it was when the program was given: passes give ops other operands, and erase them.
+
+    Args:
+        name: The name.
+        operands: The operands.
+        results: The results.
+    """
+
+    name: str
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    regions: ClassVar[tuple[Region, ...]] = ()
+    parent: ClassVar[None] = None
+
+    @classmethod
+    def of(cls, op: Op) -> _Look:
+        return cls(op.name, tuple(op.operands), tuple(op.results))
+
+
+class Survey:
+    """Ops without a rule in a program that no pass has changed; the report on them is written when it is asked for.
+
+    Args:
+        ops: How many ops could propagate.
+        uncovered: Those without a rule by name, in program order.
+        stub_ops: The ops that a stub has to fit.
+    """
+
+    def __init__(self, ops: int, uncovered: dict[str, list[Op]], stub_ops: list[Op]) -> None:
+        self._ops = ops
+        self._locations = {name: same[0].location for name, same in uncovered.items()}
+        self._uncovered: dict[str, list[Any]] = {**uncovered}
+        self._stub_ops: list[Any] = stub_ops
+        if any(op.regions or is_unmarked_terminator(op) for op in stub_ops):
+            # What a stub says of regions needs them as they are now.
+            self.coverage  # noqa: B018
+        self._uncovered = {name: list(map(_Look.of, same)) for name, same in uncovered.items()}
+        self._stub_ops = list(map(_Look.of, stub_ops))
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """The report; what the missing rules cost is not known yet."""
+        made: Made = {}
+        missing = [_missing(name, ops, self._locations[name], made) for name, ops in self._uncovered.items()]
+        return Coverage(self._ops, tuple(missing), stub_rules(self._stub_ops, made=made))
+
+
+def survey_rules(program: Program, semantics: OpSemantics) -> Survey:
+    """Look for ops without a rule in a program that no pass has changed."""
     total, uncovered = find_uncovered(program, semantics)
-    made: Made = {}
-    return Coverage(
-        ops=total,
-        missing=tuple(_missing(name, ops, made) for name, ops in uncovered.items()),
-        stubs=stub_rules(_stub_ops(program, uncovered, semantics), made=made),
-    )
+    return Survey(total, uncovered, _stub_ops(program, uncovered, semantics) if uncovered else [])
 
 
 def _stub_ops(program: Program, uncovered: dict[str, list[Op]], semantics: OpSemantics) -> list[Op]:
@@ -122,14 +169,15 @@ def _is_marked(name: str, semantics: OpSemantics) -> bool:
     return traits is not None and IsTerminator in traits
 
 
-def report_coverage(surveyed: Coverage, program: Program, semantics: OpSemantics) -> Coverage:
+def report_coverage(survey: Survey, program: Program, semantics: OpSemantics) -> Coverage:
     """Complete a survey by what the missing rules cost.
 
     Args:
-        surveyed: What `survey_rules` found.
+        survey: What `survey_rules` found.
         program: The program after propagation.
         semantics: Answers questions about ops.
     """
+    surveyed = survey.coverage
     names = {item.name for item in surveyed.missing}
     ops: dict[str, list[Op]] = {name: [] for name in names}
     for op in program.walk() if names else ():
@@ -176,7 +224,11 @@ def _is_of_the_core(name: str) -> bool:
 
 
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
-    return _EXCLUDED.isdisjoint(semantics.get_traits(op)) and _has_several_tensors(op)
+    if not (_EXCLUDED.isdisjoint(semantics.get_traits(op)) and _needs_rule(op)):
+        return False
+    # The reference has no rule for some ops that take no more than the size of a tensor: nothing is lost there.
+    extended = semantics.with_options(evolve(semantics.options, extended=True))
+    return _has_several_tensors(op) or extended.get_sharding_rule(op) is None
 
 
 def _is_opaque(op: Op, semantics: OpSemantics) -> bool:
@@ -197,6 +249,11 @@ def _hands_out(op: Op, semantics: OpSemantics) -> bool:
     return semantics.get_sharding_rule(parent) is None
 
 
+def _needs_rule(op: Op) -> bool:
+    """Return whether shardings pass through an op of these types, or a tensor is reduced to a number."""
+    return _has_several_tensors(op) or (any(map(_has_dims, op.operands)) and any(map(_is_number, op.results)))
+
+
 def _has_several_tensors(op: Op) -> bool:
     """Return whether an op has several tensors with dimensions; with one there is nothing to propagate to."""
     count = 0
@@ -211,14 +268,18 @@ def _has_dims(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.rank > 0
 
 
-def _missing(name: str, ops: list[Op], made: Made) -> MissingRule:
+def _is_number(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.rank == 0
+
+
+def _missing(name: str, ops: list[Op], location: str, made: Made) -> MissingRule:
     first = ops[0]
     return MissingRule(
         name=name,
         count=len(ops),
         unsharded=0,
         example=signature(first),
-        location=first.location,
+        location=location,
         stub=stub_rules(ops, made=made),
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.result import Result
 from shardy_py.api.running import RunReport, given_arrays, read_native, result_lines
+from shardy_py.api.xla_ops import foreign_ops_named
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.select import frontend_of
 
@@ -49,7 +50,8 @@ def run_local(
 
     given = given_arrays(result, [port.type for port in local.arguments], inputs, seed=seed)
     start = perf_counter()
-    arrays = local.run(*given)
+    with foreign_ops_named(result.program):
+        arrays = local.run(*given)
     seconds = perf_counter() - start
     wanted: Sequence[Any] | None = None
     notes: tuple[str, ...] = ()

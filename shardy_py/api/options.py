@@ -87,7 +87,8 @@ class Options(ProgramOptions):
     Args:
         schedule: The levels of the op-priority strategy, in place of the default ones: a `Schedule`, the
             ``pathlib.Path`` of a TOML file, or the name of a built-in one.
-        op_priorities: Ops that come before all others, as lists of names, globs, traits or selectors, one per level.
+        op_priorities: Ops that come before all others, in order: names, globs, traits or selectors, or lists of those
+            that come together.
         keep_sharding_rules: Leave the rule of each op on it as an attribute.
         strict: Refuse a program with ops that have no rule, or types of dialects that no plugin defines.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner

@@ -75,13 +75,15 @@ def propagate(given: PropagateArguments) -> Result:
     copies = CopyLog(registry) if given.record_copies or given.trace else None
     context = PassContext(registry, warnings, copies=copies)
     recording = _Recording.of(program, main, context, engine) if given.trace else None
-    passes = with_plugin_passes(_pipeline(given, engine, stage, recording).passes, registry)
+    log, keep = (None, None) if recording is None else (recording.log, recording.keep)
+    propagation = PropagatePass(engine, stage, log, keep)
+    passes = with_plugin_passes(_pipeline(given).passes_with(propagation), registry)
     with refuse_deep_nesting(main):
         run(program, passes, context, _after_pass(given, registry, stage))
         verify_shardings(program)
         store_shardings(program, registry)
         stage("write")
-        native = write_verified(program, registry, read.source_name)
+        native = write_verified(program, passes, read.source_name)
     result = Result(
         module=native,
         program=program,
@@ -99,18 +101,14 @@ def propagate(given: PropagateArguments) -> Result:
     return result
 
 
-def _pipeline(
-    options: Options, engine: PropagationOptions, stage: StageCallback, recording: _Recording | None
-) -> PropagationPipeline:
-    """Return the pipeline of a run, the engine among its passes."""
-    log, keep = (None, None) if recording is None else (recording.log, recording.keep)
+def _pipeline(options: Options) -> PropagationPipeline:
+    """Return the pipeline of a run."""
     return PropagationPipeline(
         dedup_functions_fully=options.dedup_functions_fully,
         keep_sharding_rules=options.keep_sharding_rules,
         enable_insert_explicit_collectives=options.explicit_collectives or options.local,
         reshard_ops_without_rule=options.explicit_collectives or options.local,
         inline_calls=options.inline_calls,
-        engine=PropagatePass(engine, stage, log, keep),
     )
 
 

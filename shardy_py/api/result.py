@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from attrs import field
 
 from shardy_py.api.communications import count_communications
-from shardy_py.api.coverage import Coverage, report_coverage
+from shardy_py.api.coverage import Coverage, Survey, report_coverage
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
-from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
+from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError, as_warnings
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.constant_copies import ConstantCopy
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -67,8 +67,8 @@ class Result:
     program: Program
     main: Op
     registry: Registry
-    surveyed: Coverage
-    warnings: tuple[Diagnostic, ...] = ()
+    surveyed: Survey
+    warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
     copies: tuple[ConstantCopy, ...] | None = None
     trace: Trace | None = None
     has_explicit_collectives: bool = False
@@ -290,6 +290,10 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result of @{self.main.attributes['sym_name']}>"
+
+    def __reduce__(self) -> NoReturn:
+        message = "a result cannot be pickled or copied: it holds a module of a library"
+        raise OptionError(Diagnostic("not-picklable", message, hint="send its text, and str(result.sharding(name))"))
 
     def sharding(self, value: Any) -> TensorSharding | None:
         """Return the sharding of a value, or None where propagation did not reach it.

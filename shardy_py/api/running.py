@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.result import Result
 from shardy_py.api.source import read_program
+from shardy_py.api.xla_ops import foreign_ops_named
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Program
 from shardy_py.values import frozen
@@ -97,11 +98,12 @@ def run_result(
         UnsupportedError: XLA refuses the module, or inputs cannot be made up for it.
         OptionError: there are too few devices, or the inputs do not fit.
     """
-    if frontend_of(result.program).name == "torch":
+    if is_simulated(result):
         from shardy_py.api.torch_running import run_torch
 
         return run_torch(result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance)
-    compiled = result.to_jax()
+    with foreign_ops_named(result.program):
+        compiled = result.to_jax()
     given = given_arrays(result, compiled.in_types, inputs, seed=seed)
     arrays, seconds = _run(compiled, given)
     wanted, compared_with = None, ""
@@ -124,6 +126,11 @@ def run_result(
         arrays=tuple(arrays),
         notes=tuple(_notes(result)) if compared_with else (),
     )
+
+
+def is_simulated(result: Result) -> bool:
+    """Return whether a program runs on simulated devices: one of PyTorch."""
+    return frontend_of(result.program).name == "torch"
 
 
 def given_arrays(result: Result, types: Sequence[Any], inputs: Path | Sequence[Any] | None, *, seed: int) -> list[Any]:

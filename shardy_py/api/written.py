@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Program
-from shardy_py.plugins import Registry
+from shardy_py.ir.passes import Pass
+from shardy_py.transforms.plugin_passes import GuardedPass
 
 _WITHOUT_VERIFIER = frozenset(
     (
@@ -17,7 +19,7 @@ _WITHOUT_VERIFIER = frozenset(
 """Ops of Shardy that ask for no more than what `verify_shardings` checks, and those that are taken out again."""
 
 
-def write_verified(program: Program, semantics: Registry, name: str) -> Any:
+def write_verified(program: Program, passes: Iterable[Pass], name: str) -> Any:
     """Bring the native module of a program up to date, let it verify itself, and return it.
 
     Shardings are no concern of the verifiers of most ops, so that only programs with collectives and other such ops of
@@ -25,7 +27,7 @@ def write_verified(program: Program, semantics: Registry, name: str) -> Any:
 
     Args:
         program: The program, with its shardings in its attributes.
-        semantics: The definitions of ops, and the passes of plugins.
+        passes: The passes that ran; those of plugins may have done anything.
         name: What locations call the source of the module.
 
     Raises:
@@ -33,7 +35,7 @@ def write_verified(program: Program, semantics: Registry, name: str) -> Any:
     """
     frontend = frontend_of(program)
     module = frontend.write_back(program)
-    if semantics.passes or program.rules or _has_verifiers(program):
+    if any(isinstance(item, GuardedPass) for item in passes) or program.rules or _has_verifiers(program):
         frontend.verify_native(module, name=name or "-")
     return module
 

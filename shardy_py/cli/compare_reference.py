@@ -10,13 +10,12 @@ import click
 from shardy_py.cli.files import read_input
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.frontends.mlir import print_module, to_module
+from shardy_py.frontends.select import bundled_frontend
 from shardy_py.oracle.compare import compare
 from shardy_py.oracle.conformance import run
 from shardy_py.oracle.reference import Outcome, Reference
 from shardy_py.transforms.pass_names import parse_pipeline
 from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
-
-_PT2 = ".pt2"
 
 
 def run_compare_reference(
@@ -25,7 +24,7 @@ def run_compare_reference(
     """Print how the results compare; exit with 1 where they differ."""
     # The pipeline is checked before the reference starts: one it does not have is no difference.
     parse_pipeline(pipeline)
-    if Path(file).suffix == _PT2:
+    if bundled_frontend("torch").accepts(Path(file)):
         message = "a program of PyTorch is no MLIR module, which is all that the reference reads"
         hint = "give a module of StableHLO; `shardy run FILE --compare` compares with the exported program"
         raise UnsupportedError(Diagnostic("not-mlir", message, file, hint=hint))

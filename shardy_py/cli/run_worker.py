@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.api.running import run_result
+from shardy_py.api.running import is_simulated, run_result
 from shardy_py.cli.child import answer_parent
 from shardy_py.cli.run import RunAnswer, RunRequest
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
-from shardy_py.frontends.select import frontend_of
 
 
 def answer(request: RunRequest) -> RunAnswer:
@@ -21,7 +20,7 @@ def answer(request: RunRequest) -> RunAnswer:
 
 def _run(request: RunRequest) -> RunAnswer:
     result = request.program.propagate(schedule=request.schedule)
-    if frontend_of(result.program).name == "torch":
+    if is_simulated(result):
         _check_simulated(request)
     # JAX counts its devices when it starts, and nothing above has started it.
     from shardy_py.targets.jax.host import use_devices

@@ -43,6 +43,18 @@ def shared_key(attributes: Mapping[str, Attribute]) -> object | None:
     return getattr(attributes, "key", None)
 
 
+def shared_look(key: object) -> Hashable | None:
+    """Return a value that is equal for the attributes with a key, and all that mean the same in any program.
+
+    Args:
+        key: A `SharedAttributes.key`, or None.
+
+    Returns:
+        What the key says of itself as its ``look``; None where it says nothing.
+    """
+    return getattr(key, "look", None)
+
+
 def shared_parts(attributes: Mapping[str, Attribute]) -> tuple[object, object] | None:
     """Return `SharedAttributes.parts`, or None for a mapping that is not shared."""
     return getattr(attributes, "parts", None)

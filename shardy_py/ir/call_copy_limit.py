@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import e, exp
+
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_index import all_in_region
+from shardy_py.ir.op_index import all_in_region, all_ops, ops_named
+from shardy_py.ir.op_names import CALL
 from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_callee, calls_by_function, functions_callees_first
 from shardy_py.sharding.tensor import symbol
 
@@ -19,6 +23,9 @@ def refuse_too_many_copies(program: Program) -> None:
     Raises:
         UnsupportedError: it does not; the error names the function with the most copies.
     """
+    calls = ops_named(program, CALL)
+    if not calls or len(all_ops(program)) * most_copies(len(calls)) <= MAX_COPIED_OPS:
+        return
     if all(len(calls) < 2 for calls in calls_by_callee(program).values()):
         return
     functions = functions_callees_first(program)
@@ -44,12 +51,22 @@ def refuse_too_many_copies(program: Program) -> None:
     )
 
 
+def most_copies(calls: int) -> float:
+    """Return a bound on the copies of a function in a program with so many calls.
+
+    There are as many as chains of calls that end with one of it. A function that is called k times has at most k times
+    as many as one of its callers, so that the numbers of calls of functions multiply while their sum is bounded; the
+    product of numbers with the sum n is at most e ** (n / e).
+    """
+    return exp(min(calls, 100) / e)
+
+
 def _name(function: Op) -> str:
     name: str = function.attributes[SYMBOL_NAME]
     return name
 
 
-def _instances(functions: list[Op], calls_in: dict[Op, list[Op]]) -> dict[str, int]:
+def _instances(functions: list[Op], calls_in: Mapping[Op, Sequence[Op]]) -> dict[str, int]:
     """Return the number of copies of each function; 0 for one that nothing calls."""
     found = dict.fromkeys(map(_name, functions), 0)
     for caller in reversed(functions):

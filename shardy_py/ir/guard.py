@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.ir.error_texts import describe_error, diagnostics_of, name_hint, shown
+from shardy_py.ir.error_texts import describe_error, diagnostics_of, key_hint, name_hint, shown
 from shardy_py.ir.graph import Op
 from shardy_py.ir.plugin_places import place_in_trace, place_of, shorten_place
 from shardy_py.values import frozen
@@ -112,7 +112,8 @@ class Guard:
             raise error
         place = place_in_trace(error, self.function)
         where = f", at {place}" if place else ""
-        return self.refusal(f"raised {describe_error(error)}{where}", op, hint=name_hint(error))
+        hint = name_hint(error) or (key_hint(error, op.attributes) if op else "")
+        return self.refusal(f"raised {describe_error(error)}{where}", op, hint=hint)
 
     def refusal(self, message: str, op: Op | None = None, *, hint: str = "") -> ShardyError:
         """Return the error for an invalid answer: ``returned 3, not a rule``."""

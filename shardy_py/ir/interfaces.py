@@ -75,6 +75,8 @@ Contraction = Trait("Contraction")
 """Sums products of its two operands along the reduction factors of its rule (dot products)."""
 Concatenation = Trait("Concatenation")
 """Joins its operands along one dimension."""
+Sort = Trait("Sort")
+"""Orders elements along one dimension."""
 Reduction = Trait("Reduction")
 """Combines elements along dimensions by the op that its region ends with, which has one of the next three traits."""
 Sum = Trait("Sum")
@@ -95,6 +97,8 @@ Scatter = Trait("Scatter")
 """Returns its first operand with updates, its third, combined into it at the places that its second one lists."""
 Unpartitioned = Trait("Unpartitioned")
 """Is computed on whole tensors by XLA's SPMD partitioner, which gathers its operands and slices its results."""
+UpstreamDataFlow = Trait("UpstreamDataFlow")
+"""Upstream's own library knows the data flow of the op, and with it the shardings of the arguments of its regions."""
 
 TRAITS: tuple[Trait, ...] = tuple(item for item in list(globals().values()) if isinstance(item, Trait))
 """All traits above."""

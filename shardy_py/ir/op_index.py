@@ -32,14 +32,10 @@ def ops_among(program: Program, names: Iterable[str]) -> Sequence[Op]:
 
 def names_with_trait(program: Program, semantics: OpSemantics, *traits: Trait) -> set[str]:
     """Return the names of the ops of a program that have one of some traits, or some of which may have it."""
-    found: set[str] = set()
     # Sets keep the hashes of what is in them.
-    wanted = frozenset(traits)
-    for name in program.op_names:
-        known = semantics.traits_of_name(name)
-        if known is None or not known.isdisjoint(wanted):
-            found.add(name)
-    return found
+    wanted, traits_of = frozenset(traits), semantics.traits_of_name
+    known = [(name, traits_of(name)) for name in program.op_names]
+    return {name for name, own in known if own is None or not own.isdisjoint(wanted)}
 
 
 def data_flow_ops(program: Program, semantics: OpSemantics) -> Sequence[Op]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 
 class NamedOp(Protocol):
@@ -21,6 +21,7 @@ class NamedOp(Protocol):
 
 
 _Op = TypeVar("_Op", bound=NamedOp)
+_Derived = TypeVar("_Derived")
 _ALL: frozenset[str] = frozenset()
 """The key of the list of all ops."""
 
@@ -35,11 +36,12 @@ class OpIndex(Generic[_Op]):
         walk: Returns all ops of the program as a new list, each before those in its regions.
     """
 
-    __slots__ = ("_entered", "_is_stale", "_left", "_lists", "_walk")
+    __slots__ = ("_derived", "_entered", "_is_stale", "_left", "_lists", "_walk")
 
     def __init__(self, walk: Callable[[], list[_Op]]) -> None:
         self._walk = walk
         self._lists: dict[frozenset[str], list[_Op]] = {}
+        self._derived: dict[object, tuple[list[_Op], object]] = {}
         self._entered: set[str] = set()
         self._left: set[str] = set()
         self._is_stale = False
@@ -69,6 +71,20 @@ class OpIndex(Generic[_Op]):
         if ops is None:
             ops = self._lists[key] = [op for op in self._all_ops() if op.name in key]
         return ops
+
+    def derived(self, names: Collection[str], derive: Callable[[list[_Op]], _Derived]) -> _Derived:
+        """Return what a function makes of `ops_among`; it is called once for as long as the list holds.
+
+        Args:
+            names: The names.
+            derive: Looks at the ops and at what they are in, but not at their attributes, which may change meanwhile.
+        """
+        ops = self.ops_among(names)
+        known = self._derived.get(derive)
+        # A list never changes, it is replaced.
+        if known is None or known[0] is not ops:
+            known = self._derived[derive] = ops, derive(ops)
+        return cast(_Derived, known[1])
 
     def drop(self, gone: Collection[_Op], unlink: Callable[[], None]) -> None:
         """Unlink ops with all that is inside them; the lists of the others hold, as none of them moves.

@@ -37,7 +37,9 @@ class _Copier:
         result.plugin_problems = program.plugin_problems
         result.has_foreign_types = program.has_foreign_types
         _take_ids(program, result)
-        ops = _OpsOf(program)
+        known = getattr(program.locate, "__self__", None)
+        # A copy of a copy asks the same program.
+        ops = known if isinstance(known, _OpsOf) else _OpsOf(program)
         result.locate, result.scope_of = ops.location, ops.scope
         return result
 
@@ -63,9 +65,10 @@ class _Copier:
         result.operands = ()
         result.results = self._copy_values(op.results, result)
         result.attributes = copy(op.attributes)
-        result.regions = tuple([self._copy_region(region, result) for region in op.regions])
+        regions = op.regions
+        result.regions = tuple([self._copy_region(region, result) for region in regions]) if regions else ()
         result.parent = result.prev = result.next = result.handle = None
-        result.function_results = self._copy_values(op.function_results, result)
+        result.function_results = self._copy_values(op.function_results, result) if op.function_results else []
         self._ops[op.id] = result
         return result
 
@@ -97,7 +100,8 @@ class _Copier:
             new_op = ops[op.id]
             new_op.operands = tuple([values[value.id] for value in op.operands])
             self._connect_uses(op.results)
-            self._connect_uses(op.function_results)
+            if op.function_results:
+                self._connect_uses(op.function_results)
             for region in op.regions:
                 for inner in region.blocks:
                     self._connect_uses(inner.arguments)
@@ -124,11 +128,15 @@ class _OpsOf:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._ops: dict[int, Op] | None = None
+        self._locations: dict[int, str] = {}
 
     def location(self, op: Op) -> str:
         """Return the location of the op that an op is a copy of."""
-        found = self._find(op)
-        return found.location if found is not None else ""
+        known = self._locations.get(op.id)
+        if known is None:
+            found = self._find(op)
+            known = self._locations[op.id] = found.location if found is not None else ""
+        return known
 
     def scope(self, op: Op) -> str:
         """Return the scope of the op that an op is a copy of."""

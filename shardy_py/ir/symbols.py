@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import SymbolRef
@@ -15,6 +15,7 @@ from shardy_py.sharding.tensor import symbol
 SYMBOL_NAME = "sym_name"
 ORIGINAL_FUNCTION_NAME = "sdy.original_func_name"
 EXECUTION_THREAD = "execution_thread"
+_CALLS = (CALL,)
 
 
 class SymbolTable:
@@ -171,9 +172,13 @@ def _calls_by_region(op: Op) -> Iterator[Op]:
                 waiting += inner.regions
 
 
-def calls_by_function(program: Program) -> dict[Op, list[Op]]:
+def calls_by_function(program: Program) -> Mapping[Op, Sequence[Op]]:
     """Return function to the calls in it, in program order, for all functions with calls."""
+    return program.index.derived(_CALLS, _by_function) if CALL in program.op_names else {}
+
+
+def _by_function(calls: Sequence[Op]) -> Mapping[Op, Sequence[Op]]:
     found: dict[Op, list[Op]] = {}
-    for call in ops_named(program, CALL):
+    for call in calls:
         found.setdefault(outermost(call), []).append(call)
     return found

@@ -103,16 +103,22 @@ def diagnose_manual_axes(program: Program) -> Iterator[Diagnostic]:
     """
     if not ops_named(program, MANUAL_COMPUTATION):
         return
-    meshes = program.meshes
+    meshes, get = program.meshes, program.shardings.get
+    # By identity, as shardings are mostly shared; the program keeps them alive.
+    without: set[tuple[int, Names]] = set()
     for op, bound in _in_manual_scope(program):
-        held = op.attributes.get("in_shardings") if op.name == MANUAL_COMPUTATION else None
-        if isinstance(held, TensorShardingPerValue):
-            for sharding in held.shardings:
+        if op.name == MANUAL_COMPUTATION:
+            held = op.attributes.get("in_shardings")
+            for sharding in held.shardings if isinstance(held, TensorShardingPerValue) else ():
                 yield from _bound_axes(sharding, bound, meshes, op, "operand")
-        for value in (*op.results, *_arguments(op)):
-            found = program.shardings.get(value.id)
-            if found is not None:
-                yield from _bound_axes(found, bound, meshes, op, _role(value))
+        for value in (*op.results, *_arguments(op)) if op.regions else op.results:
+            found = get(value.id)
+            if found is None or (id(found), bound) in without:
+                continue
+            problems = list(_bound_axes(found, bound, meshes, op, _role(value)))
+            yield from problems
+            if not problems:
+                without.add((id(found), bound))
 
 
 def _in_manual_scope(program: Program) -> Iterator[tuple[Op, Names]]:
@@ -142,21 +148,19 @@ def _in_manual_scope(program: Program) -> Iterator[tuple[Op, Names]]:
 
 def _walk(function: Op, bound: Names) -> Iterator[tuple[Op, Names]]:
     """Yield the ops of a function in order, each with the axes that are manual where it stands."""
-    waiting: list[tuple[Iterator[Op], Names]] = [(_ops_of(function), bound)]
+    # Where to go on after a region, and the blocks to do before that, the next one last.
+    waiting = [(block.first, bound) for region in reversed(function.regions) for block in reversed(region.blocks)]
     while waiting:
-        ops, names = waiting[-1]
-        op = next(ops, None)
-        if op is None:
-            waiting.pop()
-            continue
-        yield op, names
-        if op.regions:
-            manual = op.attributes["manual_axes"].names if op.name == MANUAL_COMPUTATION else ()
-            waiting.append((_ops_of(op), names.union(manual)))
-
-
-def _ops_of(op: Op) -> Iterator[Op]:
-    return (inner for region in op.regions for block in region.blocks for inner in block.ops)
+        op, names = waiting.pop()
+        while op is not None:
+            yield op, names
+            if op.regions:
+                waiting.append((op.next, names))
+                inside = names.union(op.attributes["manual_axes"].names) if op.name == MANUAL_COMPUTATION else names
+                blocks = [block for region in op.regions for block in region.blocks]
+                waiting.extend([(block.first, inside) for block in reversed(blocks)])
+                break
+            op = op.next
 
 
 def _arguments(op: Op) -> Iterator[Value]:
@@ -166,15 +170,22 @@ def _arguments(op: Op) -> Iterator[Value]:
 def _bound_axes(
     sharding: TensorSharding, bound: Names, meshes: Mapping[str, Mesh], op: Op, role: str
 ) -> Iterator[Diagnostic]:
-    mesh = resolve_mesh(sharding.mesh, meshes)
+    name = _bound_axis(sharding, bound, resolve_mesh(sharding.mesh, meshes))
+    if name is not None:
+        message = f"{role}: the sharding {sharding} operates on axis {quote(name)}, which is manual there"
+        hint = "leave the axis out: inside the manual computation, and in what it calls, shapes are local to it"
+        yield Diagnostic("bound-axis", message, place_of(op), op.name, hint)
+
+
+@lru_cache(maxsize=8192)
+def _bound_axis(sharding: TensorSharding, bound: Names, mesh: Mesh | None) -> str | None:
+    """Return the name of the first axis of a sharding that is manual, or None."""
     axes = [axis for dim in sharding.dim_shardings for axis in dim.axes]
     for axis in (*axes, *sharding.replicated_axes, *sharding.unreduced_axes):
         # An axis of one device shards nothing; propagation leaves it out.
         if axis.name in bound and mesh is not None and mesh.has_axis(axis.name) and mesh.axis_size(axis.name) > 1:
-            message = f"{role}: the sharding {sharding} operates on axis {quote(axis.name)}, which is manual there"
-            hint = "leave the axis out: inside the manual computation, and in what it calls, shapes are local to it"
-            yield Diagnostic("bound-axis", message, place_of(op), op.name, hint)
-            return
+            return axis.name
+    return None
 
 
 def _role(value: Value) -> str:

@@ -36,17 +36,20 @@ from shardy_py.ir.interfaces import (
     Scatter,
     ShardableDataFlowOpInterface,
     ShardingRuleOpInterface,
+    Sort,
     Sum,
     Trait,
     UnitedByMlir,
     Unpartitioned,
+    UpstreamDataFlow,
 )
 from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
 from shardy_py.ir.local import Combined, Localize, LocalOpInterface, LocalOps, Shard, local_by_types, no_local_form
+from shardy_py.ir.local_windows import with_window
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hookspecs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
-from shardy_py.plugins.op_definition import CombinerOf, InitialOf, OpDefinition, Rule, TraitsOf
+from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.plugin_files import load_plugin_file
 from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.plugins.region_costs import BranchCost, CountedLoopCost
@@ -67,6 +70,7 @@ __all__ = [
     "DynamicUpdate",
     "Combined",
     "CombinerOf",
+    "ContextOf",
     "ElementBuilder",
     "Emission",
     "Scalar",
@@ -127,16 +131,19 @@ __all__ = [
     "ShardableDataFlowOpInterface",
     "ShardingRuleOpInterface",
     "Shard",
+    "Sort",
     "Sum",
     "Trait",
     "TraitsOf",
     "UnitedByMlir",
     "Unpartitioned",
+    "UpstreamDataFlow",
     "Window",
     "hookimpl",
     "hookspec",
     "load_plugin_file",
     "local_by_types",
     "no_local_form",
+    "with_window",
     "rule",
 ]

@@ -84,14 +84,18 @@ def check_op_name(name: Any) -> None:
         raise refuse("invalid-op-name", f"the name of an op has no white space: {shown(name)}")
 
 
-def check_flag(given: Any, *, op: str, argument: str) -> None:
-    """Check an argument that is true or false.
+def check_contextual(given: Any, *, op: str) -> None:
+    """Check whether a rule looks further than at its op, or the function of what it finds there.
 
     Raises:
-        PluginError: it is something else.
+        PluginError: it is neither true nor false, nor a function of the op.
     """
-    if not isinstance(given, bool):
-        raise refuse("invalid-definition", f"{argument} is {shown(given)}, not True or False", op)
+    if isinstance(given, bool):
+        return
+    if isinstance(given, type) or not callable(given):
+        message = f"contextual is {shown(given)}, not True or False, nor a function of the op"
+        raise refuse("invalid-definition", message, op, hint="contextual=True")
+    check_callable(given, op=op, code="invalid-definition", what="contextual", arguments=("op",))
 
 
 def check_attribute_name(given: Any, *, op: str) -> None:

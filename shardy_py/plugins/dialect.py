@@ -26,6 +26,7 @@ from shardy_py.plugins.bodies.text import as_emission
 from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_factor_marks, check_op_name
 from shardy_py.plugins.op_definition import (
     CombinerOf,
+    ContextOf,
     Indexing,
     InitialOf,
     Local,
@@ -81,7 +82,7 @@ class Dialect:
         sharding_attribute: str = "sdy.sharding",
         traits_of: TraitsOf | None = None,
         may_have: Iterable[Trait] = (),
-        contextual: bool = False,
+        contextual: bool | ContextOf = False,
         mesh_reference: MeshReferenceOpInterface | None = None,
         cost: CostOpInterface | None = None,
         indexing: str | Sequence[str] | Indexing | None = None,
@@ -109,7 +110,8 @@ class Dialect:
             sharding_attribute: The attribute that holds the sharding of the results.
             traits_of: A function of the op that gives more traits.
             may_have: The plugin's own traits that only ``traits_of`` gives.
-            contextual: Whether the rule depends on producers, users or regions.
+            contextual: Whether the rule depends on producers, users or regions, or a function of the op that returns
+                all that it takes from there as one value.
             mesh_reference: Access to the mesh to which the op refers besides its shardings.
             cost: The cost of the op, where it does not follow from the rule.
             indexing: The indexing maps of the op, as texts or as a function of the op; a rule follows from them where

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import isfinite
 from numbers import Real
 from typing import Any
 
-from shardy_py.errors import PluginError
+from shardy_py.errors import PluginError, RuleError
 from shardy_py.indexing import IndexingMap, OpIndexing
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OpWork, OwnCollective, Window
@@ -37,6 +37,13 @@ def guard_traits_of(
 ) -> Callable[[Op], frozenset[Trait]]:
     """Return a predicate behind the guard; its answers are sets of traits."""
     return Guard(function, "traits_of", owner, place=place).wrap(_traits)
+
+
+def guard_context(given: Any, *, owner: str, place: str = "") -> Callable[[Op], Hashable] | None:
+    """Return the function of what a rule reads around its op, behind the guard, or None where there is none."""
+    if isinstance(given, bool):
+        return None
+    return Guard(given, "contextual", owner, RuleError, "rule-failed", place).wrap(_hashable)
 
 
 def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataFlowOpInterface:
@@ -125,7 +132,7 @@ def look_of(op: Op) -> tuple[Any, ...]:
 
 def _traits(answer: Any, op: Op) -> frozenset[Trait]:
     # Most answers are such sets, made once.
-    if answer.__class__ is frozenset and all(trait.__class__ is Trait for trait in answer):
+    if answer.__class__ is frozenset and (not answer or all(trait.__class__ is Trait for trait in answer)):
         return answer
     if answer is None:
         raise Unfit("returned None, not a list of traits", "return [] for none; is a return missing?")
@@ -134,6 +141,14 @@ def _traits(answer: Any, op: Op) -> frozenset[Trait]:
     except PluginError as error:
         (item,) = error.diagnostics
         raise Unfit(f"returned {shown(answer)}: {item.message}", item.hint) from None
+
+
+def _hashable(answer: Any, op: Op) -> Hashable:
+    try:
+        hash(answer)
+    except TypeError:
+        raise Unfit(f"returned {shown(answer)}, which cannot be hashed", "return a tuple, a text or a number") from None
+    return answer
 
 
 def _condition(answer: Any, op: Op) -> bool:
@@ -150,17 +165,23 @@ def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
 
 
 def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
-    if answer is None or isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-        hint = "return () for none; is a return missing?" if answer is None else "return a list"
-        raise Unfit(f"returned {shown(answer)}, not a list of {wanted}s", hint)
-    if isinstance(answer, OpOperand):
-        raise Unfit("returned an OpOperand, not a list of OpOperands", "return [OpOperand(op, number)]")
-    items = answer if answer.__class__ is tuple else tuple(few(answer))
+    # Most answers are such; the question about protocols takes longer than all others.
+    is_list = answer.__class__ is tuple or answer.__class__ is list
+    items = tuple(answer) if is_list else _iterated(answer, wanted)
     for item in items:
         if not isinstance(item, class_):
             article = "an" if wanted[0] in "AIO" else "a"
             raise Unfit(f"gives {shown(item)}, not {article} {wanted}")
     return items
+
+
+def _iterated(answer: Any, wanted: str) -> tuple[Any, ...]:
+    if answer is None or isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        hint = "return () for none; is a return missing?" if answer is None else "return a list"
+        raise Unfit(f"returned {shown(answer)}, not a list of {wanted}s", hint)
+    if isinstance(answer, OpOperand):
+        raise Unfit("returned an OpOperand, not a list of OpOperands", "return [OpOperand(op, number)]")
+    return tuple(few(answer))
 
 
 def _values(answer: Any, op: Op) -> tuple[Value, ...]:
@@ -223,6 +244,14 @@ def _work(answer: Any, op: Op) -> OpWork | None:
 
 def _windows(answer: Any, op: Op) -> tuple[Window, ...]:
     return tuple(_items(answer, Window, "Window"))
+
+
+def _equal_operand(answer: Any, op: Op) -> int | None:
+    if answer is None:
+        return None
+    if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(op.operands):
+        raise Unfit(f"returned {shown(answer)}, not the number of an operand or None")
+    return answer
 
 
 def _is_amount(number: Any) -> bool:
@@ -315,6 +344,7 @@ _DATA_FLOW: dict[str, Check | None] = {
 _COST: dict[str, Check | None] = {
     "get_flops": _flops,
     "get_work": _work,
+    "get_equal_operand": _equal_operand,
     "get_windows": _windows,
     "is_fusible": as_boolean,
     "get_region_runs": _runs,

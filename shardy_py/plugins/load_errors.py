@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
 from shardy_py.ir.error_texts import describe_error, diagnostics_of, name_hint
 from shardy_py.ir.plugin_places import place_in_trace
-from shardy_py.plugins.dialect import Dialect
 from shardy_py.values import frozen
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))
@@ -87,11 +88,22 @@ def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
 
 
 def call_hint(error: BaseException) -> str:
-    """Return a hint for a misspelt argument of `Dialect.op` or an unknown name of this package."""
-    argument = re.search(r"op\(\) got an unexpected keyword argument '(\w+)'", describe_error(error))
+    """Return a hint for a misspelt argument of a function of this package, or for an unknown name of it."""
+    text = describe_error(error)
+    argument = re.search(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'", text)
     if argument:
-        return did_you_mean(argument[1], inspect.signature(Dialect.op).parameters)
+        return did_you_mean(argument[2], _parameters(argument[1]))
+    if "Dialect.op() takes 2 positional arguments" in text:
+        return "all but the name of the op go by their names: rule=..., traits=[...]"
     return name_hint(error)
+
+
+def _parameters(called: str) -> Iterable[str]:
+    """Return the parameters of a public function, class or method by its qualified name, none for others."""
+    found: Any = sys.modules["shardy_py.plugins"]
+    for part in called.removesuffix(".__init__").split("."):
+        found = getattr(found, part, None)
+    return inspect.signature(found).parameters if callable(found) else ()
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from attrs import evolve, field
@@ -24,10 +24,10 @@ from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.definition_checks import (
     as_traits,
     check_attribute_name,
+    check_contextual,
     check_cost,
     check_data_flow,
     check_emission,
-    check_flag,
     check_indexing,
     check_local,
     check_mesh_reference,
@@ -51,6 +51,8 @@ InitialOf = Callable[[Op], Iterable[int]]
 """Returns the numbers of the initial operands of the reductions of an op."""
 TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
+ContextOf = Callable[[Op], Hashable]
+"""Returns what a rule reads of producers, users or regions, as one value: ops with equal ones may share the rule."""
 Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
 """The indexing maps of an op: in both directions, or one per operand from the index of its first result.
 
@@ -77,7 +79,7 @@ def _check_definition(definition: OpDefinition) -> None:
     check_indexing(definition.indexing, op=name)
     check_emission(definition.emission, op=name)
     check_local(definition.local, op=name)
-    check_flag(definition.contextual, op=name, argument="contextual")
+    check_contextual(definition.contextual, op=name)
     check_attribute_name(definition.sharding_attribute, op=name)
     if definition.is_glob:
         given = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
@@ -114,7 +116,8 @@ class OpDefinition:
         traits_of: A function of the op that gives more traits.
         may_have: The plugin's own traits that only ``traits_of`` gives; a schedule in a file may name them.
         contextual: Whether the rule looks further than names, types and attributes (at producers, users or regions),
-            so that it must not be reused for an op that looks the same.
+            so that it must not be reused for an op that looks the same; or a function of the op that returns what it
+            finds there, so that it can be reused where that is the same, too.
         mesh_reference: Access to the mesh to which the op refers besides its shardings.
         cost: The cost of the op, where it does not follow from the rule.
         indexing: A function of the op that gives its indexing maps: one per operand from the index of the first
@@ -139,7 +142,7 @@ class OpDefinition:
     sharding_attribute: str = field(default="sdy.sharding", kw_only=True)
     traits_of: TraitsOf | None = field(default=None, kw_only=True)
     may_have: frozenset[Trait] = field(default=frozenset(), kw_only=True, converter=as_traits)
-    contextual: bool = field(default=False, kw_only=True)
+    contextual: bool | ContextOf = field(default=False, kw_only=True)
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
     cost: CostOpInterface | None = field(default=None, kw_only=True)
     indexing: Indexing | None = field(default=None, kw_only=True)

@@ -8,10 +8,10 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import RuleError, ShardyError
-from shardy_py.ir.attributes import freeze, shared_key
+from shardy_py.ir.attributes import freeze, shared_key, shared_look
 from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import OpFacts, RuleOptions
+from shardy_py.ir.interfaces import OpFacts, RuleOptions, Trait
 from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.plugins.guarded_interfaces import look_of
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
@@ -44,13 +44,15 @@ def make_facts_of(
     # The looks of attributes by their keys.
     looks: dict[Any, Hashable | None] = {}
 
-    def recalled(op: Op, resolved: ResolvedDefinition, attributes_key: object) -> OpFacts:
+    def recalled(
+        op: Op, kind: Hashable, resolved: ResolvedDefinition, traits: frozenset[Trait], attributes_key: object
+    ) -> OpFacts:
         if attributes_key is None or attributes_key not in looks:
-            looks[attributes_key] = attributes_look(op.attributes)
-        key = look_key(op, looks[attributes_key])
+            looks[attributes_key] = shared_look(attributes_key) or attributes_look(op.attributes)
+        key = look_key(op, kind, looks[attributes_key])
         known = None if key is None else memory.get(key)
         if known is None:
-            known = OpFacts(resolved.traits, make_rule(op, resolved, options, types))
+            known = OpFacts(traits, make_rule(op, resolved, options, types))
             if key is not None:
                 known = memory.keep(key, known)
         return known
@@ -58,29 +60,33 @@ def make_facts_of(
     def facts_of_op(op: Op) -> OpFacts:
         name = op.name
         resolved = all_resolved[name]
+        traits = resolved.traits_of(op) if resolved.predicates else resolved.traits
         if rules and op.id in rules:
-            return OpFacts(resolved.traits_of(op), rules[op.id])
+            return OpFacts(traits, rules[op.id])
         if resolved.contextual:
-            facts = OpFacts(resolved.traits_of(op), make_rule(op, resolved, options, types))
+            rule = make_rule(op, resolved, options, types)
             # One object for equal facts, so that what is known of their rule is found again.
-            return memory.keep(facts, facts)
+            return memory.keep((traits, rule), OpFacts(traits, rule))
         attributes, operands = op.attributes, op.operands
         attributes_key = shared_key(attributes)
         if resolved.rule is None and (attributes_key in bare or RULE_ATTRIBUTE not in attributes):
             if attributes_key is not None:
                 bare.add(attributes_key)
-            return OpFacts(resolved.traits_of(op), None) if resolved.predicates else resolved.facts
+            return OpFacts(traits, None) if resolved.predicates else resolved.facts
+        kind: Hashable = name
+        if resolved.predicates or resolved.context_of is not None:
+            kind = (name, traits, None if resolved.context_of is None else resolved.context_of(op))
         if attributes_key is not None:
-            key = _identity_key(name, attributes_key, operands, op.results)
+            key = _identity_key(kind, attributes_key, operands, op.results)
         else:
             found = [value.type for value in (*operands, *op.results)]
-            key = (name, freeze(attributes), len(operands), *found)
+            key = (kind, freeze(attributes), len(operands), *found)
         known = memo.get(key)
         if known is None:
             # The types stay alive with the entry, or others could get their identities.
             found = [value.type for value in (*operands, *op.results)]
-            known = memo[key] = (recalled(op, resolved, attributes_key), found)
-        return OpFacts(resolved.traits_of(op), known[0].rule) if resolved.predicates else known[0]
+            known = memo[key] = (recalled(op, kind, resolved, traits, attributes_key), found)
+        return known[0]
 
     return facts_of_op
 
@@ -129,9 +135,9 @@ def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptio
 
 
 def _identity_key(
-    name: str, attributes: object, operands: Sequence[Value], results: Sequence[Value]
+    kind: Hashable, attributes: object, operands: Sequence[Value], results: Sequence[Value]
 ) -> tuple[object, ...]:
-    """Return a key that is equal for ops of a name with the same attributes and types, for as long as these live.
+    """Return a key that is equal for ops of a kind with the same attributes and types, for as long as these live.
 
     Identities are hashed much faster than types, and a frontend with keys of its own has one object for equal types.
     Most ops have one result and few operands; comprehensions would take twice as long for them.
@@ -139,7 +145,7 @@ def _identity_key(
     count = len(operands)
     if len(results) == 1 and 0 < count < 3:
         if count == 1:
-            return name, attributes, id(operands[0].type), id(results[0].type)
-        return name, attributes, id(operands[0].type), id(operands[1].type), id(results[0].type)
+            return kind, attributes, id(operands[0].type), id(results[0].type)
+        return kind, attributes, id(operands[0].type), id(operands[1].type), id(results[0].type)
     # No identity is as small as this number, so that the two kinds of keys never meet.
-    return (name, attributes, count, *[id(value.type) for value in operands], *[id(value.type) for value in results])
+    return (kind, attributes, count, *[id(value.type) for value in operands], *[id(value.type) for value in results])

@@ -32,7 +32,7 @@ def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinit
     if not rule.initial_operands and resolved.initial_of is not None:
         guard = _guard(resolved, resolved.initial_of, "the function that tells the initial operands")
         found = evolve(found, initial_operands=guard.call(op, check=as_operand_numbers))
-    return evolve(found, shape_collectives=not resolved.sums_collectives)
+    return evolve(found, shape_collectives=False) if resolved.sums_collectives else found
 
 
 def _combiner(op: Op, resolved: ResolvedDefinition) -> Combiner | None:

@@ -10,6 +10,7 @@ from attrs import field
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.guard import Unfit
 from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
 from shardy_py.values import frozen
 
@@ -65,6 +66,12 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
         """Return the argument of each region."""
         number = self.first_argument + owner.index
         blocks = [region.blocks[0] for region in op.regions if region.blocks]
+        for end in self._ends(op):
+            count = len(end.parent.arguments) if end.parent else 0
+            if count <= number:
+                message = f"finds no argument {number} for result {owner.index}: a region has {count}"
+                hint = "first_argument is the number of arguments before the carried ones; branches have BranchDataFlow"
+                raise Unfit(message, hint)
         return [block.arguments[number] for block in blocks if number < len(block.arguments)]
 
 

@@ -28,6 +28,7 @@ from shardy_py.ir.types import static_shape
 from shardy_py.plugins.bodies.text import BodyText
 from shardy_py.plugins.guarded_interfaces import (
     guard_applies,
+    guard_context,
     guard_cost,
     guard_data_flow,
     guard_emission,
@@ -36,7 +37,7 @@ from shardy_py.plugins.guarded_interfaces import (
     guard_mesh_reference,
     guard_traits_of,
 )
-from shardy_py.plugins.op_definition import CombinerOf, InitialOf, OpDefinition, TraitsOf
+from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
 from shardy_py.rules import elementwise
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import rule_from_op_maps
@@ -64,6 +65,7 @@ class ResolvedDefinition:
     rule: Any = None
     takes_options: bool = False
     contextual: bool = False
+    context_of: ContextOf | None = None
     data_flow: ShardableDataFlowOpInterface | None = None
     sharding_attribute: str = "sdy.sharding"
     mesh_reference: MeshReferenceOpInterface | None = None
@@ -90,7 +92,12 @@ class ResolvedDefinition:
         """Return the traits of an op: of its name, of matching globs, and of predicates."""
         if not self.predicates:
             return self.traits
-        return self.traits.union(*(traits_of(op) for traits_of in self.predicates))
+        traits = self.traits
+        for traits_of in self.predicates:
+            more = traits_of(op)
+            if more:
+                traits = traits.union(more)
+        return traits
 
 
 class ResolvedDefinitions(dict[str, ResolvedDefinition]):
@@ -137,7 +144,8 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             predicates,
             rule,
             rule is not None and _takes_options(rule),
-            own.contextual,
+            own.contextual is True,
+            guard_context(own.contextual, owner=owner, place=place),
             None if own.data_flow is None else guard_data_flow(own.data_flow, owner=owner, place=place),
             own.sharding_attribute,
             None if own.mesh_reference is None else guard_mesh_reference(own.mesh_reference, owner=owner, place=place),

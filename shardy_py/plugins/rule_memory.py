@@ -29,18 +29,19 @@ class RuleMemory(dict[Hashable, OpFacts]):
         return self.setdefault(key, facts)
 
 
-def look_key(op: Op, attributes: Hashable | None) -> Hashable | None:
+def look_key(op: Op, kind: Hashable, attributes: Hashable | None) -> Hashable | None:
     """Return the key of an op in a `RuleMemory`, the same for ops that look the same in any program.
 
     Args:
         op: The op.
+        kind: Its name, with what its rule reads around it.
         attributes: The `attributes_look` of its attributes; None for none, which has no key.
     """
     if attributes is None:
         return None
     operands = op.operands
     return (
-        op.name,
+        kind,
         attributes,
         len(operands),
         *[value.type for value in operands],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import field
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 NO_RULE = -1
 
 
-@define(frozen=True)
-class StepGroup:
+class StepGroup(NamedTuple):
     """Description of the steps that behave alike under every schedule without predicates.
 
     Attributes:

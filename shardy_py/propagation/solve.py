@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from attrs import evolve, field
+from attrs import field
 
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
@@ -318,7 +318,7 @@ class _Solver:
         multi_use = has_multi_use(problem.step_ops[step], removal.use_count)
         if multi_use == group.multi_use:
             return
-        classes.move(step, problem.intern_group(evolve(group, multi_use=multi_use)))
+        classes.move(step, problem.intern_group(group._replace(multi_use=multi_use)))
         self._again.append(step)
         for step_class in range(len(self._memos), len(classes.groups)):
             self._memos.append(NOTHING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape
 
@@ -51,9 +52,12 @@ def dims_of(op: HasShardableValues, helper: str, given: int | Iterable[int], ran
     Raises:
         RuleError: there is no such dimension, or one is given twice.
     """
+    if not isinstance(given, Iterable | int):
+        hint = f"call it from a function of the op: @dialect.op(...) def ...: return sdy.rules.{helper}(op, ...)"
+        raise unfit(op, helper, f"needs dimensions, not {shown(given)}", hint=hint)
     numbers = [given] if isinstance(given, int) else list(given)
     for number in numbers:
-        if not isinstance(number, int) or not -rank <= number < rank:
+        if not isinstance(number, int) or isinstance(number, bool) or not -rank <= number < rank:
             raise unfit(op, helper, f"has no dimension {number!r}: the rank is {rank}")
     found = [number % rank for number in numbers]
     if len(set(found)) != len(found):

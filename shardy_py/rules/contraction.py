@@ -48,9 +48,13 @@ def contraction(
     return contraction_rule(op, batches, sums, combiner=combiner)
 
 
-def _pairs(op: HasShardableValues, given: Pair) -> list[tuple[int, int]]:
+def _pairs(op: HasShardableValues, given: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
     """Return pairs of dimensions that meet."""
     shapes = operand_shapes(op)[:2]
+    given = tuple(given) if isinstance(given, Iterable) else ()
+    if not given or not all(isinstance(side, Iterable) for side in given):
+        hint = "for example contracting=([1], [0])"
+        raise unfit(op, "contraction", "needs dimensions of the left side and of the right side", hint=hint)
     sides = [list(side) for side in given]
     if len(sides) != 2 or len(sides[0]) != len(sides[1]):
         raise unfit(op, "contraction", "needs as many dimensions of the left side as of the right side")

@@ -15,8 +15,8 @@ from shardy_py.schedule.toml import read_schedule
 ScheduleLike = Schedule | str | Path
 """A schedule, the name of a built-in one, or the path of a TOML file."""
 
-OpPriorities = Sequence[Sequence[Choice] | Level]
-"""Lists of ops, those that propagate first first."""
+OpPriorities = Sequence[Choice | Sequence[Choice] | Level]
+"""An ordered list of ops, those that propagate first first; ops in a list of their own propagate together."""
 
 
 def make_schedule(

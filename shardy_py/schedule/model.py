@@ -77,11 +77,13 @@ def _tuple_of(given: Any, class_: type[_T], what: str) -> tuple[_T, ...]:
     if given.__class__ is tuple and not given:
         return given
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise _refuse(f"{shown(given)} is no tuple of {what}")
+        hint = "put it into a tuple: (..., )" if isinstance(given, class_) else ""
+        raise _refuse(f"{shown(given)} is no tuple of {what}", hint)
     items = tuple(given)
     for item in items:
         if not isinstance(item, class_):
-            raise _refuse(f"{shown(item)} is not among the {what} there are")
+            hint = f"one of {', '.join(map(str, FactorKind))}" if class_ is FactorKind else ""
+            raise _refuse(f"{shown(item)} is not among the {what} there are", hint)
     return items
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from attrs import evolve
 
@@ -16,8 +16,10 @@ from shardy_py.schedule.model import Entry, Level, OpPriority, Schedule, Selecto
 Choice = str | Trait | Selector | Entry | Callable[[Op], bool]
 """Some ops: a name or a glob, a trait, a selector, one with a direction, or a function of the op."""
 
+_HINT = 'give an ordered list, a list in it where ops come together: ["toy.matmul", ["toy.add", "toy.mul"]]'
 
-def order_ops(op_priorities: Sequence[Sequence[Choice] | Level], *, rest: Schedule = DEFAULT) -> Schedule:
+
+def order_ops(op_priorities: Sequence[Choice | Sequence[Choice] | Level], *, rest: Schedule = DEFAULT) -> Schedule:
     """Return the schedule that takes the given ops first, level by level, and then the rest.
 
     >>> print(order_ops([["toy.add", "toy.mul"], ["toy.matmul"]]).levels[0])
@@ -25,16 +27,15 @@ def order_ops(op_priorities: Sequence[Sequence[Choice] | Level], *, rest: Schedu
       toy.add | toy.mul -> BOTH
 
     Args:
-        op_priorities: One sequence of names, globs, traits, selectors, entries or functions per level.
+        op_priorities: A name, glob, trait, selector, entry or function per level, or a sequence of them.
         rest: The schedule of the ops that are not listed, in levels after the given ones.
 
     Raises:
         OptionError: a level is something else.
     """
-    if isinstance(op_priorities, str) or not isinstance(op_priorities, Iterable):
-        message = f"op_priorities is {shown(op_priorities)}, not a list of lists"
-        hint = 'give one list per level: [["toy.add"], ["toy.matmul"]]'
-        raise OptionError(Diagnostic("invalid-schedule", message, hint=hint))
+    if isinstance(op_priorities, (str, Set, Mapping)) or not isinstance(op_priorities, Iterable):
+        message = f"op_priorities is {shown(op_priorities)}, not a list"
+        raise OptionError(Diagnostic("invalid-schedule", message, hint=_HINT))
     levels = tuple(_level(index, given) for index, given in enumerate(op_priorities))
     return evolve(rest, levels=(*levels, *rest.levels))
 
@@ -69,18 +70,11 @@ def _without(entry: Entry, names: tuple[str, ...]) -> Entry:
     return evolve(entry, selector=evolve(selector, excluded_names=selector.excluded_names + names))
 
 
-def _level(index: int, given: Sequence[Choice] | Level) -> Level:
+def _level(index: int, given: Choice | Sequence[Choice] | Level) -> Level:
     if isinstance(given, Level):
         return given
-    if isinstance(given, (str, Trait)) or not isinstance(given, Iterable):
-        raise OptionError(
-            Diagnostic(
-                "invalid-schedule",
-                f"op_priorities: level {index} is {shown(given)}, not a list",
-                hint='give one list per level: [["toy.add"], ["toy.matmul"]]',
-            )
-        )
-    choices = list(given)
+    is_one = isinstance(given, (str, Trait, Selector, Entry)) or not isinstance(given, Iterable)
+    choices: list[Choice] = [given] if is_one else list(given)  # type: ignore[list-item, arg-type]
     names = tuple(item for item in choices if isinstance(item, str))
     traits = tuple(item for item in choices if isinstance(item, Trait))
     entries = [Entry(Selector(names=names, traits=traits))] if names or traits else []

@@ -94,10 +94,12 @@ class OpShardingRuleBuilder:
 
         Raises:
             ValueError: there are not as many dimensions as tensors.
-            RuleError: a tensor has no such dimension, or kind, combiner or size is none.
+            RuleError: a tensor has no such dimension, dimensions are no sequence, or kind, combiner or size is none.
         """
         own = (self._new_factor(size, kind, blocked, combiner),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
+            if not isinstance(dims, Sequence):
+                raise _no_sequence(dims, "operand" if mappings is self._operands else "result")
             if len(dims) != len(mappings):
                 raise ValueError(f"a factor needs one dimension or None per tensor: {len(mappings)}, not {len(dims)}")
             for index, dim in enumerate(dims):
@@ -261,6 +263,11 @@ def _checked_size(size: Any) -> int:
     except TypeError:
         message = f"the size of a factor is {size!r}, not an integer"
         raise RuleError(Diagnostic("factor-size", message, hint="give a size of a dimension")) from None
+
+
+def _no_sequence(given: object, side: str) -> RuleError:
+    message = f"{side}_dims is {given!r}, not one dimension per {side}"
+    return RuleError(Diagnostic("no-dimension", message, hint=f"[{given!r}] for one {side}; None is no dimension"))
 
 
 def _no_dimension(dim: int, what: str, number: int, mapping: Sequence[object]) -> RuleError:

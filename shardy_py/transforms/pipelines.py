@@ -6,6 +6,7 @@ A pipeline is a value: passes, each with the reason why it stands where it stand
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 from attrs import field
@@ -191,6 +192,7 @@ class ExportPipeline(PassPipeline):
             *(self._collectives() if full else ()),
             canonicalize,
             *(self._without_some_collectives() if full else ()),
+            *(self._block_arguments() if full else ()),
             *snapshot_stage(snapshot, "what a partitioner gets, but for the rules"),
         )
 
@@ -217,6 +219,11 @@ class ExportPipeline(PassPipeline):
         )
 
         return (Stage(RemoveAllGatherReduceScatterForCMV1Pass(), "after simplifying, which makes reduce-scatters"),)
+
+    def _block_arguments(self) -> tuple[Stage, ...]:
+        from shardy_py.transforms.finish.reshard_block_arguments import ReshardBlockArgumentsPass
+
+        return (Stage(ReshardBlockArgumentsPass(), "after simplifying, which looks for collectives of collectives"),)
 
     def _clean_up(self) -> tuple[Stage, ...]:
         """Drop what only helped to get here."""
@@ -275,6 +282,11 @@ class PropagationPipeline(PassPipeline):
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
         return (*self._before(), Stage(self._propagation(), "the thing itself"), *self._after())
+
+    def passes_with(self, engine: Pass) -> tuple[Pass, ...]:
+        """Return the passes in order, with a pass that propagates in the place of this pipeline's."""
+        passes, index = _with_place(self)
+        return (*passes[:index], engine, *passes[index + 1 :])
 
     def before_propagation(self, registry: Registry) -> tuple[Pass, ...]:
         """Return the passes before propagation, with those of plugins."""
@@ -379,6 +391,13 @@ class PropagationPipeline(PassPipeline):
             avoid_reshards_on_calls=self.dedup_functions_fully,
             update_non_divisible_input_output_shardings=self.update_non_divisible_input_output_shardings,
         )
+
+
+@lru_cache(maxsize=64)
+def _with_place(pipeline: PropagationPipeline) -> tuple[tuple[Pass, ...], int]:
+    """Return the passes of a pipeline, and the position of propagation; passes are values, so one list serves all."""
+    passes = pipeline.passes
+    return passes, passes.index(pipeline._propagation())
 
 
 def _constraints(options: ImportPipeline | PropagationPipeline) -> tuple[Stage, ...]:

@@ -30,12 +30,19 @@ def with_plugin_passes(passes: Iterable[Pass], registry: Registry) -> tuple[Pass
     passes, is left out.
     """
     items = tuple(passes)
+    placed = {name: class_ for name, class_ in registry.passes.items() if any(_wanted_places(class_))}
+    if not placed:
+        return items
     places = _Places.of(items)
-    for name, class_ in sorted(registry.passes.items()):
-        before, after = (getattr(class_, place, None) for place in PLACES)
+    for name, class_ in sorted(placed.items()):
+        before, after = _wanted_places(class_)
         if before in places.first or after in places.last:
             places.add(guard_pass(name, class_, registry), before=before, after=after)
     return tuple(item for index, own in enumerate(items) for item in places.around(index, own))
+
+
+def _wanted_places(class_: type[Pass]) -> tuple[str | None, ...]:
+    return tuple([getattr(class_, place, None) for place in PLACES])
 
 
 @frozen

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, as_warnings
 
 
 @pytest.mark.parametrize("class_", [ShardyError, OptionError])
@@ -15,3 +15,12 @@ def test_errors_survive_pickling(class_: type[ShardyError]) -> None:
     assert type(found) is class_
     assert found.diagnostics == error.diagnostics
     assert str(found) == str(error)
+
+
+def test_a_warning_says_that_it_is_one() -> None:
+    """The text of a warning has the word; otherwise it is the same diagnostic."""
+    item = Diagnostic("a", "first")
+    (warning,) = as_warnings([item])
+    assert str(warning) == "warning: first [a]"
+    assert warning == item
+    assert pickle.loads(pickle.dumps(warning)).severity == "warning"

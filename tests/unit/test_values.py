@@ -57,9 +57,84 @@ def test_the_method_is_shared() -> None:
     assert values.frozen(repr=True)(type("Other", (), {})).__repr__ is not values.show_fields
 
 
+def _compared(module: Any, **options: Any) -> list[Any]:
+    """Values of the same classes to compare, made by attrs or by this package."""
+
+    @module.frozen(**options)
+    class Pair:
+        x: Any
+        y: Any = 0
+        place: str = attrs.field(default="", eq=False)
+        table: dict[str, int] = attrs.field(factory=dict, hash=False)
+
+    @module.frozen(**options)
+    class Same(Pair):
+        pass
+
+    @module.frozen(**options)
+    class Empty:
+        pass
+
+    class Plain(Pair):
+        pass
+
+    pairs = [Pair(1), Pair(1.0, place="here"), Pair(2), Pair(1, table={"a": 1}), Pair((1, 0)), Pair("x")]
+    return [*pairs, Same(1), Same(1), Plain(1), Empty(), Empty(), 1, None]
+
+
+@pytest.mark.parametrize("options", [{}, {"slots": False}, {"kw_only": False}, {"cache_hash": True}, {"eq": False}])
+def test_values_are_compared_as_attrs_compares_them(options: dict[str, Any]) -> None:
+    """The same pairs are equal: of one class, with all fields equal that count; and they have one hash."""
+    ours, theirs = _compared(values, **options), _compared(attrs, **options)
+    for one, their_one in zip(ours, theirs, strict=True):
+        for other, their_other in zip(ours, theirs, strict=True):
+            assert (one == other, one != other) == (their_one == their_other, their_one != their_other)
+            assert one != other or hash(one) == hash(other)
+
+
+def test_own_comparisons_stay() -> None:
+    """A class that compares its values itself keeps that."""
+
+    @values.frozen
+    class Own:
+        x: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    assert Own(1) == 5
+    assert Own.__hash__ is None
+
+
 def test_the_rest_is_as_attrs_has_it() -> None:
     """Equality, hashes, changes and refused assignments are those of attrs."""
     point = _classes(values)[0]
     assert attrs.evolve(point, x=1) == point != attrs.evolve(point, x=2)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         point.x = 3
+
+
+def test_notebooks_show_values_by_their_texts() -> None:
+    """A value with a text of its own, and no other way to show it, is shown by it; others as Python does."""
+
+    class Printer:
+        def text(self, shown: str) -> None:
+            self.shown = shown
+
+    @values.frozen
+    class Point:
+        x: int
+
+        def __str__(self) -> str:
+            return f"<{self.x}>"
+
+    @values.frozen
+    class Plain:
+        x: int
+
+    printer = Printer()
+    Point(3)._repr_pretty_(printer, False)  # type: ignore[attr-defined]
+    assert printer.shown == "<3>"
+    assert not hasattr(Plain(3), "_repr_pretty_")

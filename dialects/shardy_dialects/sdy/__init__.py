@@ -15,6 +15,7 @@ from shardy_py.plugins import (
     Pure,
     RecursiveMemoryEffects,
     ReturnLike,
+    UpstreamDataFlow,
     hookimpl,
 )
 from shardy_py.sharding.rule_builder import pointwise_rule
@@ -39,7 +40,7 @@ sdy.op("sdy.mesh")
 sdy.op("sdy.sharding_group")
 sdy.op("sdy.return", traits=[IsTerminator, ReturnLike, Pure])
 
-REGION_OP_TRAITS = (IsolatedFromAbove, RecursiveMemoryEffects)
+REGION_OP_TRAITS = (IsolatedFromAbove, RecursiveMemoryEffects, UpstreamDataFlow)
 sdy.op("sdy.manual_computation", traits=REGION_OP_TRAITS, data_flow=ManualComputationDataFlow())
 sdy.op("sdy.named_computation", traits=REGION_OP_TRAITS, data_flow=RegionDataFlow())
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from attrs import evolve
 
@@ -101,6 +102,7 @@ class ManualComputationDataFlow(RegionDataFlow):
         return True
 
 
+@lru_cache(maxsize=8192)
 def without_manual_axes(sharding: TensorSharding, manual: frozenset[str]) -> TensorSharding:
     """Return a sharding without its manual axes."""
     if not manual:
@@ -113,6 +115,7 @@ def without_manual_axes(sharding: TensorSharding, manual: frozenset[str]) -> Ten
     )
 
 
+@lru_cache(maxsize=8192)
 def with_free_axes(outer: TensorSharding, new: TensorSharding, manual: frozenset[str]) -> TensorSharding:
     """Return ``outer`` with its free axes replaced by those of ``new``, open or closed as ``new``.
 

@@ -5,16 +5,23 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, PassThrough, Pure, Trait
+from shardy_py.plugins import Dialect, PassThrough, Pure, Sort, Trait
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
+APPROXIMATE_TOP_K = "ApproxTopK"
+"""An approximate top-k, which backends without a better one make of a sort."""
 OFFLOAD_TARGETS = ("MoveToDevice", "MoveToHost")
+COMBINE = "X64Combine"
+
+_NONE: frozenset[Trait] = frozenset()
+_PURE, _PASSES, _SORTS = (frozenset((trait,)) for trait in (Pure, PassThrough, Sort))
+_BY_TARGET = MappingProxyType({**dict.fromkeys(OFFLOAD_TARGETS, _PASSES), APPROXIMATE_TOP_K: _SORTS})
 
 POINTWISE_TARGETS = (
     *OFFLOAD_TARGETS,
@@ -106,8 +113,7 @@ def x64_combine_rule(op: Op) -> OpShardingRule | None:
 
     Its 64-bit form could not be resharded.
     """
-    users = op.results[0].users if op.results else []
-    if not any(user.name == "stablehlo.rng_bit_generator" for user in users):
+    if not _makes_random_state(op):
         return pointwise_rule(op)
     builder = OpShardingRuleBuilder.for_op(op)
     for size in tensor_shape(op.results[0])[:1]:
@@ -118,13 +124,13 @@ def x64_combine_rule(op: Op) -> OpShardingRule | None:
 RULES: Mapping[str, Callable[[Op], OpShardingRule | None]] = MappingProxyType(
     {
         **dict.fromkeys(POINTWISE_TARGETS, pointwise_rule),
-        "ApproxTopK": partial_reduce_rule,
+        APPROXIMATE_TOP_K: partial_reduce_rule,
         "Eigh": eigh_rule,
         "PartialReduce": partial_reduce_rule,
         "ProductOfElementaryHouseholderReflectors": householder_product_rule,
         "Qr": qr_rule,
         "QrDecompositionBlock": qr_rule,
-        "X64Combine": x64_combine_rule,
+        COMBINE: x64_combine_rule,
         "mhlo.topk": top_k_rule,
     }
 )
@@ -137,12 +143,17 @@ def custom_call_rule(op: Op) -> OpShardingRule | None:
     return rule(op) if rule else None
 
 
-def custom_call_traits(op: Op) -> Iterable[Trait]:
+def custom_call_traits(op: Op) -> frozenset[Trait]:
     """Return the traits: pure unless it says otherwise; host offload passes through."""
-    if not attribute(op, "has_side_effect", False):
-        yield Pure
-    if attribute(op, "call_target_name") in OFFLOAD_TARGETS:
-        yield PassThrough
+    traits = _BY_TARGET.get(attribute(op, "call_target_name"), _NONE)
+    return traits if attribute(op, "has_side_effect", False) else traits | _PURE
+
+
+def _makes_random_state(op: Op) -> bool:
+    """Return whether a call combines halves to the state of a random number generator."""
+    if attribute(op, "call_target_name") != COMBINE or not op.results:
+        return False
+    return any(user.name == "stablehlo.rng_bit_generator" for user in op.results[0].users)
 
 
 def _has_arity(op: Op, num_operands: int, num_results: int) -> bool:
@@ -150,12 +161,12 @@ def _has_arity(op: Op, num_operands: int, num_results: int) -> bool:
 
 
 def register(dialect: Dialect) -> None:
-    """Define the custom call; its rule may look at users."""
+    """Define the custom call; the rule of one target looks at users."""
     define(
         dialect,
         "stablehlo.custom_call",
         custom_call_rule,
         traits=(),
         traits_of=custom_call_traits,
-        contextual=True,
+        contextual=_makes_random_state,
     )

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_py.ir.graph import Op, Value
-from shardy_py.plugins import Dialect, OpOperand, Pure, RecursiveMemoryEffects, ShardableDataFlowOpInterface
+from shardy_py.plugins import (
+    Dialect,
+    OpOperand,
+    Pure,
+    RecursiveMemoryEffects,
+    ShardableDataFlowOpInterface,
+    UpstreamDataFlow,
+)
 from shardy_py.values import frozen
 
 
@@ -69,6 +76,6 @@ def _terminator(op: Op, region: int) -> Op:
 
 def register(dialect: Dialect) -> None:
     """Define the data-flow ops."""
-    dialect.op("stablehlo.while", traits=(RecursiveMemoryEffects,), data_flow=WhileDataFlow())
+    dialect.op("stablehlo.while", traits=(RecursiveMemoryEffects, UpstreamDataFlow), data_flow=WhileDataFlow())
     dialect.op("stablehlo.case", traits=(RecursiveMemoryEffects,), data_flow=CaseDataFlow())
     dialect.op("stablehlo.optimization_barrier", traits=(Pure,), data_flow=BarrierDataFlow())

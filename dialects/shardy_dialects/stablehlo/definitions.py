@@ -9,7 +9,7 @@ from attrs import field
 
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import CombinerOf, Dialect, InitialOf, Pure, RuleOptions, Trait, TraitsOf
+from shardy_py.plugins import CombinerOf, ContextOf, Dialect, InitialOf, Pure, RuleOptions, Trait, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
@@ -62,7 +62,7 @@ def define(
     extended: bool = False,
     traits: Iterable[Trait] = (Pure,),
     traits_of: TraitsOf | None = None,
-    contextual: bool = False,
+    contextual: bool | ContextOf = False,
     any_sizes: bool = False,
     combiner: Combiner | CombinerOf = Combiner.ADD,
     initial_of: InitialOf | None = None,
@@ -77,7 +77,7 @@ def define(
         extended: Whether the rule is given under the option ``extended`` only.
         traits: The traits; most ops have no side effects.
         traits_of: Traits that depend on the op.
-        contextual: Whether the rule looks at producers, users or regions.
+        contextual: Whether the rule looks at producers, users or regions, or a function of what it finds there.
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions.
         combiner: The combiner of reductions. The reference's rules and collectives know sums only, so it is given
             beside the rule.

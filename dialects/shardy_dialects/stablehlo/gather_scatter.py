@@ -222,7 +222,7 @@ def register(dialect: Dialect) -> None:
         "stablehlo.scatter",
         scatter_rule,
         traits=(RecursiveMemoryEffects,),
-        contextual=True,
+        contextual=common_reduction,
         combiner=region_combiner,
         initial_of=first_operands,
     )

@@ -9,9 +9,10 @@ from typing import Any
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, has_static_shapes
 from shardy_dialects.stablehlo.reduction import padding_of
+from shardy_py.element_types import mlir_element_bits
 from shardy_py.indexing import IndexingMap, OpIndexing, op_maps
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.plugins import DynamicUpdate, Elementwise, OpDefinition, Scatter
 
 Maps = Sequence[IndexingMap]
@@ -75,9 +76,26 @@ def bitcast(op: Op) -> OpIndexing:
 
 
 def bitcast_convert(op: Op) -> OpIndexing | None:
-    """Read the same index; other widths take several elements, for which there is no map."""
-    same = shape_of(op.results[0]) == shape_of(op.operands[0])
-    return elementwise(op) if same else None
+    """Read the same index; of another width the word around a part, or all parts of a word, of whole bytes each."""
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    if output == shape:
+        return elementwise(op)
+    given, made = whole_bytes(op.operands[0]), whole_bytes(op.results[0])
+    if not given or not made or given * prod(shape) != made * prod(output):
+        return None
+    longer, shorter = (output, shape) if len(output) > len(shape) else (shape, output)
+    around = [op_maps.broadcast(longer, range(len(shorter)), shorter)]
+    parts = [op_maps.broadcast_to_output(shorter, longer, range(len(shorter)))]
+    return OpIndexing(around, parts) if longer is output else OpIndexing(parts, around)
+
+
+def whole_bytes(value: Value) -> int:
+    """Return the bytes of an element that is a number of whole bytes; 0 for any other."""
+    element_type = value.type.element_type if isinstance(value.type, TensorType) else "i1"
+    bits = (
+        0 if element_type in ("i1", "index") or element_type.startswith("complex") else mlir_element_bits(element_type)
+    )
+    return 0 if not bits or bits % 8 else bits // 8
 
 
 def slice_(op: Op) -> OpIndexing:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect
+from shardy_py.plugins import Dialect, Pure, Unpartitioned
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -32,5 +32,5 @@ def rng_rule(op: Op) -> OpShardingRule:
 
 def register(dialect: Dialect) -> None:
     """Define the generators."""
-    define(dialect, "stablehlo.rng_bit_generator", rng_bit_generator_rule)
+    define(dialect, "stablehlo.rng_bit_generator", rng_bit_generator_rule, traits=(Pure, Unpartitioned))
     define(dialect, "stablehlo.rng", rng_rule, extended=True, traits=())

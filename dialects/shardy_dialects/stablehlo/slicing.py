@@ -38,7 +38,7 @@ def dynamic_update_slice_rule(op: Op) -> OpShardingRule:
     """
     indices = op.operands[2:]
     no_dims: list[int | None] = [None] * len(indices)
-    kind = FactorKind.PASS_THROUGH if all(map(_is_constant, indices)) else FactorKind.NEED_REPLICATION
+    kind = FactorKind.PASS_THROUGH if _has_constant_indices(op) else FactorKind.NEED_REPLICATION
     builder = OpShardingRuleBuilder.for_op(op)
     update_shape = tensor_shape(op.operands[1])
     for dim, (size, update_size) in enumerate(zip(tensor_shape(op.operands[0]), update_shape, strict=True)):
@@ -64,14 +64,9 @@ def concatenate_rule(op: Op, options: RuleOptions) -> OpShardingRule:
 
 
 def set_dimension_size_rule(op: Op) -> OpShardingRule:
-    """Pass all dimensions through but the one that gets another size."""
-    dimension = attribute(op, "dimension", 0)
+    """Keep all dimensions whole: no collective takes a result one of whose sizes is known when it runs only."""
     builder = OpShardingRuleBuilder.for_op(op)
-    builder.add_pointwise(
-        tensor_shape(op.operands[0]),
-        kind=lambda dim: FactorKind.NEED_REPLICATION if dim == dimension else FactorKind.PASS_THROUGH,
-    )
-    return builder.build()
+    return builder.add_pointwise(tensor_shape(op.operands[0]), kind=lambda dim: FactorKind.NEED_REPLICATION).build()
 
 
 def get_dimension_size_rule(op: Op) -> OpShardingRule:
@@ -109,6 +104,11 @@ def _before_slice(value: Value) -> Value:
     return producer.operands[0] if producer is not None and producer.name == SLICE else value
 
 
+def _has_constant_indices(op: Op) -> bool:
+    """Return whether it is known where a dynamic update slice writes."""
+    return all(map(_is_constant, op.operands[2:]))
+
+
 def _is_constant(value: Value) -> bool:
     return value.defining_op is not None and value.defining_op.name.endswith(".constant")
 
@@ -120,14 +120,19 @@ def register(dialect: Dialect) -> None:
     define(dialect, "stablehlo.dynamic_pad", of_options=static_window_rule, extended=True)
     define(dialect, "stablehlo.dynamic_slice", dynamic_slice_rule, traits=(Pure, ForwardPassThrough))
     define(dialect, "stablehlo.real_dynamic_slice", dynamic_slice_rule, extended=True)
-    # These two look at the producers of their operands.
     define(
         dialect,
         "stablehlo.dynamic_update_slice",
         dynamic_update_slice_rule,
         traits=(Pure, ForwardPassThrough),
-        contextual=True,
+        contextual=_has_constant_indices,
     )
-    define(dialect, "stablehlo.concatenate", of_options=concatenate_rule, traits=[Concatenation, Pure], contextual=True)
+    define(
+        dialect,
+        "stablehlo.concatenate",
+        of_options=concatenate_rule,
+        traits=[Concatenation, Pure],
+        contextual=_joins_slices,
+    )
     define(dialect, "stablehlo.set_dimension_size", set_dimension_size_rule, extended=True)
     define(dialect, "stablehlo.get_dimension_size", get_dimension_size_rule, extended=True)

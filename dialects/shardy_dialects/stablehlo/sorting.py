@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, RecursiveMemoryEffects
+from shardy_py.plugins import Dialect, RecursiveMemoryEffects, Sort
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -28,4 +28,4 @@ def sort_rule(op: Op) -> OpShardingRule:
 
 def register(dialect: Dialect) -> None:
     """Define sort."""
-    define(dialect, "stablehlo.sort", sort_rule, traits=(RecursiveMemoryEffects,))
+    define(dialect, "stablehlo.sort", sort_rule, traits=(RecursiveMemoryEffects, Sort))

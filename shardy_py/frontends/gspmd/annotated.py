@@ -22,17 +22,16 @@ MESHES = "xla.sdy.meshes"
 def annotated_ops(program: Program) -> list[Op]:
     """Return the ops with a sharding of GSPMD, and the functions whose arguments or results have one."""
     found: list[Op] = []
-    known: dict[int, tuple[object, bool]] = {}
+    # Ops share their attributes, and few have an annotation.
+    without: set[object] = set()
     for op in all_ops(program):
-        # Ops share their attributes, and few have an annotation; the set is kept so that its id stays its own.
         shared = shared_key(op.attributes)
-        entry = known.get(id(shared)) if shared is not None else None
-        if entry is None:
-            entry = shared, SHARDING in op.attributes or (op.name == FUNCTION and _is_annotated(op))
-            if shared is not None:
-                known[id(shared)] = entry
-        if entry[1]:
+        if shared in without:
+            continue
+        if SHARDING in op.attributes or (op.name == FUNCTION and _is_annotated(op)):
             found.append(op)
+        elif shared is not None:
+            without.add(shared)
     return found
 
 

@@ -130,7 +130,8 @@ def _decode_string(codec: Decoding, native: ir.StringAttr) -> Any:
 
 
 def _decode_dense_array(codec: Decoding, native: Any) -> Any:
-    return tuple(native)
+    # The bindings end an iteration with an error of C++, which takes longer than all the rest.
+    return tuple([native[index] for index in range(len(native))])
 
 
 DECODERS: dict[type, Callable[[Decoding, Any], Any]] = {

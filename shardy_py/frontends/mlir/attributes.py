@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, MutableMapping, Sequence, ValuesView
+from collections.abc import Hashable, ItemsView, Iterator, Mapping, MutableMapping, Sequence, ValuesView
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
-from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.attributes import OpaqueElements, RawAttribute
 from shardy_py.ir.graph import Value
 from shardy_py.ir.symbol_references import symbols_of
 
 MISSING = object()
 """Stands for an attribute that was removed."""
+
+
+_COMPARED_BY_VALUE = WITHOUT_SYMBOLS - {ir.FloatAttr, ir.DenseFPElementsAttr}
+"""The classes of native attributes whose values are made fast, and mean the same everywhere."""
+
+
+def _is_local(text: str) -> bool:
+    """Return whether the text of an attribute refers to something of its module: a symbol, or a resource."""
+    return "@" in text or "_resource<" in text
 
 
 class AttributeSet:
@@ -27,7 +36,10 @@ class AttributeSet:
         changed: The attributes of ops that changed since they were written, by identity; one for all sets of a module.
     """
 
-    __slots__ = ("_all", "_codec", "_holders", "_overlays", "_symbols", "changed", "decoded", "is_complete", "native")
+    __slots__ = (
+        *("_all", "_codec", "_holders", "_overlays", "_symbols", "_texts"),
+        *("changed", "decoded", "is_complete", "native"),
+    )
 
     def __init__(self, codec: Codec, native: dict[str, ir.Attribute], changed: dict[int, NativeAttributes]) -> None:
         self._codec = codec
@@ -39,6 +51,7 @@ class AttributeSet:
         self._all: dict[str, Any] | None = None
         self._holders: Sequence[str] | None = None
         self._symbols: Sequence[str] | None = None
+        self._texts: dict[str, str] = {}
 
     def __contains__(self, name: object) -> bool:
         return name in self.native or name in self.decoded
@@ -58,16 +71,43 @@ class AttributeSet:
     def holders(self) -> Sequence[str]:
         """The names of the attributes that may refer to symbols; of most that is clear without decoding."""
         if self._holders is None:
-            native = self.native
-            self._holders = [name for name in self.names if type(native.get(name)) not in WITHOUT_SYMBOLS]
+            found = [name for name, native in self.native.items() if type(native) not in WITHOUT_SYMBOLS]
+            self._holders = (
+                found if self.is_complete else found + [name for name in self.names if name not in self.native]
+            )
         return self._holders
 
     @property
     def symbols(self) -> Sequence[str]:
         """The names of the symbols to which the attributes refer."""
         if self._symbols is None:
-            self._symbols = symbols_of([self.get(name) for name in self.holders])
+            found = [self.get(name) for name in self.holders if name in self.decoded or "@" in self._text(name)]
+            self._symbols = symbols_of(found)
         return self._symbols
+
+    @property
+    def look(self) -> Hashable | None:
+        """A value that is equal for attributes that mean the same in any module; None where that is not known.
+
+        The texts of lists, dictionaries and attributes of dialects are made much faster than their parts.
+        """
+        found: list[Hashable] = []
+        for name, native in self.native.items():
+            kind = type(native)
+            if kind is ir.DenseFPElementsAttr:
+                # It may be long, and says nothing about shardings.
+                return None
+            look = self.get(name) if kind in _COMPARED_BY_VALUE else self._text(name)
+            if type(look) is OpaqueElements or (kind not in _COMPARED_BY_VALUE and _is_local(look)):
+                return None
+            found.append((name, kind, look))
+        return tuple(found) if self.is_complete else None
+
+    def _text(self, name: str) -> str:
+        found = self._texts.get(name)
+        if found is None:
+            found = self._texts[name] = str(self.native[name])
+        return found
 
     @property
     def names(self) -> Sequence[str]:
@@ -195,7 +235,9 @@ class NativeAttributes(MutableMapping[str, Any]):
         return base.get(name, default) if value is MISSING else value
 
     def __getitem__(self, name: str) -> Any:
-        value = self.get(name, MISSING)
+        value = self.base.decoded.get(name, MISSING) if self.overlay is None else MISSING
+        if value is MISSING:
+            value = self.get(name, MISSING)
         if value is MISSING:
             raise KeyError(name)
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,14 @@ def parse_here(data: bytes, name: str) -> ir.Module:
     try:
         return ir.Module.parse(data, make_context())
     except ir.MLIRError as error:
-        raise convert_error(error, ParseError, "malformed-module", name, hint=_hint(data)) from None
+        raise convert_error(error, ParseError, "malformed-module", name, hint=_hint(data, str(error))) from None
 
 
-def _hint(data: bytes) -> str:
+def _hint(data: bytes, message: str) -> str:
     """Return a hint for a text that is no module."""
+    call = re.search(r"'([^']+)' does not reference a valid function", message)
+    if call is not None and re.search(rb"func\.func[^@]*@\"?%s\b" % re.escape(call[1].encode()), data):
+        return "the region of an op that MLIR does not know can call no function outside of it; write its ops there"
     is_name = data.endswith((b".mlir", b".mlirbc", b".bc")) and b"\n" not in data
     return "this is read as the text of a module; give the name of a file as a pathlib.Path" if is_name else ""
 

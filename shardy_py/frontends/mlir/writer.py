@@ -39,6 +39,8 @@ class _Writer:
     def write_attributes(self) -> None:
         """Write all changes of attributes."""
         changed = self._origin.changed
+        overlays = {id(attributes.overlay): attributes.overlay or {} for attributes in changed.values()}
+        self._origin.codec.parse_together(value for overlay in overlays.values() for value in overlay.values())
         for attributes in changed.values():
             if attributes.native is not None and attributes.overlay is not None:
                 write_items(attributes.native, self._maker.changes(attributes.base, attributes.overlay))

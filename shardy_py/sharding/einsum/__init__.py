@@ -1,8 +1,9 @@
 """Sharding rules as one line of text: ``i k, k j -> i j``.
 
 The notation is that of JAX's ``SdyShardingRule``. Tensors are separated by commas, dimensions by spaces; a dimension is
-a factor, or a compound of factors in parentheses, major first. Factors have names of any length. ``...`` at the start
-of a tensor stands for any number of leading dimensions, the same wherever it occurs; ``...1``, ``...2`` are others.
+a factor, or a compound of factors in parentheses, major first. Factors have names of any length. ``...`` stands for any
+number of dimensions, the same wherever it occurs; ``...1``, ``...2`` are others. It may stand anywhere in a tensor, in
+JAX at its start only.
 """
 
 from shardy_py.sharding.einsum.notation import rule

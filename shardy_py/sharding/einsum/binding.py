@@ -64,7 +64,7 @@ class Binding:
             if extra < 0 or (extra and tensor.batch is None):
                 least = "at least " if tensor.batch is not None else ""
                 message = f"{place} has rank {len(shape)}, in the rule {least}{len(tensor.dims)}"
-                raise self._error("rule-rank", message, column=tensor.column)
+                raise self._error("rule-rank", message, column=tensor.column, hint=_spaced(tensor, len(shape)))
             if tensor.batch is None:
                 tensors.append(tensor.dims)
                 continue
@@ -74,7 +74,7 @@ class Binding:
                 raise self._error("rule-rank", message, column=tensor.column, hint=hint)
             # Not a name a factor could have.
             batch = tuple(Dim(((f"...{tensor.batch}.{dim}", tensor.column),)) for dim in range(extra))
-            tensors.append(batch + tensor.dims)
+            tensors.append(tensor.dims[: tensor.before] + batch + tensor.dims[tensor.before :])
         return tensors
 
     def find_sizes(self, tensors: list[tuple[Dim, ...]], given: Sizes, may_differ: set[str]) -> Sizes:
@@ -143,6 +143,13 @@ class Binding:
             shown = " * ".join(f"{name}={sizes[name]}" for name in dim.names)
             message = f"a dimension of {place} has size {size}, its factors {shown}"
             raise self._error("rule-size", message, column=dim.factors[0][1])
+
+
+def _spaced(tensor: TensorSpec, rank: int) -> str:
+    """Return a hint for dimensions that are written together, as in numpy's notation."""
+    (name,) = tensor.dims[0].names if len(tensor.dims) == 1 and len(tensor.dims[0].names) == 1 else ("",)
+    is_joined = tensor.batch is None and len(name) == rank > 1
+    return f"dimensions are separated by spaces: {' '.join(name)!r}" if is_joined else ""
 
 
 def _shapes(shapes: tuple[Shape, ...]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.errors import Diagnostic, RuleError, did_you_mean
 from shardy_py.sharding.combiner import Combiner, split_words
 from shardy_py.sharding.einsum.problems import spec_problems
 from shardy_py.sharding.einsum.spec import KINDS, Factors, RuleSpec
@@ -82,7 +82,9 @@ def _size(name: str, size: Any) -> int:
     try:
         return index(size)
     except TypeError:
-        raise RuleError(Diagnostic("factor-size", f"the size of factor {name} is {size!r}, not an integer")) from None
+        message = f"the size of factor {name} is {size!r}, not an integer"
+        hint = did_you_mean(name, KINDS, likeness=0.8)
+        raise RuleError(Diagnostic("factor-size", message, hint=hint)) from None
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from shardy_py.errors import Diagnostic
@@ -54,7 +54,7 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
     for what, names in given.items():
         for name in names:
             if name not in columns:
-                hint = f"the factors are {', '.join(columns)}"
+                hint = _name_hint(name, columns)
                 yield _problem(spec, "unknown-factor", f"{what}: the rule has no factor {name!r}", hint=hint)
     for name, size in spec.sizes:
         if size < 1:
@@ -67,6 +67,17 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
                 message = f"factor {name} occurs twice in one tensor"
                 yield _problem(spec, "duplicate-factor", message, column=column, hint="give one of them another name")
             seen.add(name)
+
+
+def _name_hint(name: str, columns: Iterable[str]) -> str:
+    """Return what to write instead of a name that is marked and that no dimension has."""
+    known = list(columns)
+    letters = list(name)
+    if len(letters) > 1 and all(letter in known for letter in letters):
+        return f"names are separated by spaces or commas: {' '.join(letters)!r}"
+    if len(letters) == 1 and any(name in other for other in known if len(other) > 1 and other.isidentifier()):
+        return f"the factors are {', '.join(known)}; are there spaces between all dimensions?"
+    return f"the factors are {', '.join(known)}"
 
 
 def _kind_problems(spec: RuleSpec) -> Iterator[Diagnostic]:

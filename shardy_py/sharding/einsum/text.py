@@ -18,6 +18,17 @@ _TOKEN = re.compile(
 )
 
 
+_SPACES = "dimensions are separated by spaces, tensors by commas: 'i k, k j -> i j'"
+_HINTS = {
+    "=": "results stand after '->'",
+    "[": _SPACES,
+    "]": _SPACES,
+    "{": _SPACES,
+    "*": "any number of dimensions is '...'",
+    "…": "any number of dimensions is '...', three dots",
+    ".": "any number of dimensions is '...'",
+}
+"""Hints for characters that other notations have."""
 _WIDTH = 100
 """The number of characters of a long rule that are shown on either side of a place."""
 
@@ -40,13 +51,15 @@ class TensorSpec:
 
     Args:
         dims: The dimensions that are written out.
-        batch: The number of the ellipsis before them, or None.
+        batch: The number of the ellipsis among them, or None.
         column: Where the tensor begins.
+        before: The number of dimensions before the ellipsis.
     """
 
     dims: tuple[Dim, ...]
     batch: int | None
     column: int
+    before: int = 0
 
 
 @frozen
@@ -96,7 +109,8 @@ def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "bad"
         if kind == "bad" or (kind == "name" and match.group().startswith("_")):
-            hint = "names begin with a letter; a dimension of its own gets a name of its own"
+            named = "names begin with a letter; a dimension of its own gets a name of its own"
+            hint = _HINTS.get(match.group()[0], named)
             raise _error(text, f"unexpected {match.group()[0]!r}", match.start(), hint=hint)
         if kind != "space":
             yield _Token(kind, match.group(), match.start())
@@ -116,23 +130,28 @@ def _tensors(text: str, tokens: list[_Token], end: int) -> tuple[TensorSpec, ...
 
 
 def _tensor(text: str, tokens: list[_Token], end: int) -> TensorSpec:
-    batch = None
     column = tokens[0].column if tokens else max(end - 1, 0)
-    if tokens and tokens[0].kind == "dots":
-        number = parse_integer(tokens[0].text[3:] or "0")
-        if number is None:
-            raise _error(text, "the number of an ellipsis is too long", tokens[0].column)
-        batch = number
-        tokens = tokens[1:]
-    return TensorSpec(tuple(_read_dims(text, tokens, end)), batch, column)
+    places = [place for place, token in enumerate(tokens) if token.kind == "dots"]
+    if not places:
+        return TensorSpec(tuple(_read_dims(text, tokens)), None, column)
+    place = places[0]
+    if len(places) > 1:
+        hint = "nothing says which dimensions belong to which"
+        raise _error(text, "a second ellipsis in one tensor", tokens[places[1]].column, hint=hint)
+    batch = parse_integer(tokens[place].text[3:] or "0")
+    if batch is None:
+        raise _error(text, "the number of an ellipsis is too long", tokens[place].column)
+    depth = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:place])
+    if depth > 0:
+        raise _error(text, "an ellipsis within a compound", tokens[place].column, hint="it stands for whole dimensions")
+    before = tuple(_read_dims(text, tokens[:place]))
+    return TensorSpec((*before, *_read_dims(text, tokens[place + 1 :])), batch, column, len(before))
 
 
-def _read_dims(text: str, tokens: list[_Token], end: int) -> Iterator[Dim]:
+def _read_dims(text: str, tokens: list[_Token]) -> Iterator[Dim]:
     compound: list[Place] | None = None
     opened = 0
     for token in tokens:
-        if token.kind == "dots":
-            raise _error(text, "an ellipsis stands at the start of a tensor only", token.column)
         if token.text == "(":
             if compound is not None:
                 raise _error(text, "a compound within a compound", token.column)

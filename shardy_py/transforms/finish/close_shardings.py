@@ -5,6 +5,7 @@ Mirrors close_shardings.cc::CloseShardingsPass.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 from shardy_py.ir.graph import Op, Program
@@ -27,21 +28,19 @@ class CloseShardingsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Close the shardings of all values."""
         table = program.shardings
-        known: dict[TensorSharding, TensorSharding] = {}
-        closed: dict[int, TensorSharding] = {}
-        for sharding in distinct(table.values()):
-            found = known.get(sharding)
-            if found is None:
-                found = known[sharding] = _close(sharding)
-            closed[id(sharding)] = found
+        closed = {id(sharding): _close(sharding) for sharding in distinct(table.values())}
         for value, sharding in table.items():
             table[value] = closed[id(sharding)]
         for op in ops_named(program, MANUAL_COMPUTATION):
             _close_attributes(op)
 
 
+@lru_cache(maxsize=8192)
 def _close(sharding: TensorSharding) -> TensorSharding:
-    """Return a sharding closed; an empty dimension loses its priority, which a closed one may not have."""
+    """Return a sharding closed; an empty dimension loses its priority, which a closed one may not have.
+
+    Equal ones of all programs become the same object, which knows its hash and its text.
+    """
     dims = tuple([CLOSED if not dim.axes else closed_dimension(dim) for dim in sharding.dim_shardings])
     return TensorSharding(sharding.mesh, dims, (), sharding.unreduced_axes, sharding.reduction_op)
 

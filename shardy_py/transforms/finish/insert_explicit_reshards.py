@@ -6,6 +6,7 @@ Mirrors insert_explicit_reshards.cc::InsertExplicitReshardsPass.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from math import prod
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from shardy_py.ir.interfaces import (
     IsTerminator,
     OpSemantics,
     Reshape,
+    Sort,
     Trait,
     Unpartitioned,
 )
@@ -142,12 +144,17 @@ def _names_of_interest(program: Program, semantics: OpSemantics) -> set[str]:
     return {CALL, *names_with_trait(program, semantics, Contraction, Concatenation)}
 
 
+@lru_cache(maxsize=4096)
+def _plan_of(situation: Situation, meshes: tuple[tuple[str, Mesh], ...]) -> Plan | None:
+    """Return a plan, which other programs of the process may need, too."""
+    return make_plan(situation, dict(meshes))
+
+
 class _Planner:
-    """Makes every distinct plan once: programs repeat the same few hundred situations over and over."""
+    """Looks up every distinct plan once: programs repeat the same few hundred situations over and over."""
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
-        self._meshes = meshes
-        self._plans: dict[Situation, Plan | None] = {}
+        self._meshes = tuple(meshes.items())
         self._by_identity: dict[tuple[object, ...], tuple[object, Plan | None]] = {}
         self._sizes: dict[Type, int] = {}
 
@@ -171,11 +178,10 @@ class _Planner:
         sizes = tuple([self._size(type_) for type_ in types])
         count = len(operands)
         situation = Situation(rule, operands, results, sizes[:count], sizes[count:], mode, own, reduction)
-        if situation not in self._plans:
-            self._plans[situation] = make_plan(situation, self._meshes)
+        plan = _plan_of(situation, self._meshes)
         # What the key identifies has to stay alive, or another object could get its identity.
-        self._by_identity[key] = ((situation, types), self._plans[situation])
-        return self._plans[situation]
+        self._by_identity[key] = ((situation, types), plan)
+        return plan
 
     def _size(self, type_: Type) -> int:
         """Return the number of elements of a type; 0 where it is unknown."""
@@ -213,8 +219,8 @@ class _Run:
 
     def _reshard(self, op: Op, traits: Collection[Trait]) -> None:
         sharding = self._resharder.sharding
-        operands = tuple([sharding(value) for value in op.operands])
-        results = tuple([sharding(value) for value in op.results])
+        operands = tuple(map(sharding, op.operands))
+        results = tuple(map(sharding, op.results))
         # What mode an op is in depends on its operands as they were, unreduced axes included.
         mode = self._mode(op, traits, results, operands)
         if reduce_operands(self._resharder, op, operands, results):
@@ -229,7 +235,7 @@ class _Run:
             gather_around(self._resharder, op)
 
     def _mode(self, op: Op, traits: Collection[Trait], results: Shardings, operands: Shardings) -> Mode:
-        if self._full_mode is Mode.PARTITIONER and Concatenation in traits:
+        if self._full_mode is Mode.PARTITIONER and (Concatenation in traits or Sort in traits):
             return Mode.JOINED
         if self._full:
             return Mode.RESHAPE if Reshape in traits else self._full_mode

@@ -20,7 +20,8 @@ from shardy_py.ir.shardings import mesh_of
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.collectives import Collective, plan_collectives
+from shardy_py.transforms.finish.collectives.collective import Collective
+from shardy_py.transforms.finish.collectives.plan import plan_collectives
 from shardy_py.values import frozen
 
 

@@ -5,7 +5,8 @@ Mirrors update_non_divisible_input_output_shardings.cc::UpdateNonDivisibleInputO
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import gcd
 from typing import ClassVar
 
@@ -76,7 +77,8 @@ class _Even:
         return known[2]
 
 
-def evenly_sharded(sharding: TensorSharding, shape: Iterable[int], mesh: Mesh) -> TensorSharding:
+@lru_cache(maxsize=8192)
+def evenly_sharded(sharding: TensorSharding, shape: tuple[int, ...], mesh: Mesh) -> TensorSharding:
     """Return a sharding whose dimensions are sharded by the longest prefix of their axes that divides them.
 
     The last axis may be a part of the one it was. A dimension that changes loses its priority.

@@ -5,13 +5,14 @@ Mirrors manual_axes_cleanup.cc::ManualAxesCleanupPass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
@@ -78,27 +79,28 @@ def _clean_up(op: Op, meshes: Mapping[str, Mesh]) -> None:
     mesh = _resolve(reference, meshes)
     names = sorted(op.attributes["manual_axes"].names, key=lambda name: mesh.sort_key(AxisRef(name)))
     op.attributes["manual_axes"] = ManualAxes(tuple(names))
+    manual = tuple([AxisRef(axis) for axis in names])
     for name, shardings, values in ((IN_SHARDINGS, inputs, op.operands), (OUT_SHARDINGS, outputs, op.results)):
-        changed = tuple(_add_unused(shardings, values, [AxisRef(axis) for axis in names], reference, mesh))
+        changed = tuple(
+            [
+                _add_unused(sharding, manual, reference, mesh) if isinstance(value.type, TensorType) else sharding
+                for sharding, value in zip(shardings, values, strict=True)
+            ]
+        )
         if changed != shardings:
             op.attributes[name] = TensorShardingPerValue(changed)
 
 
+@lru_cache(maxsize=8192)
 def _add_unused(
-    shardings: Iterable[TensorSharding],
-    values: Iterable[Value],
-    manual: list[AxisRef],
-    reference: str | Mesh,
-    mesh: Mesh,
-) -> Iterator[TensorSharding]:
-    """Yield the shardings with the manual axes they do not use among the replicated ones, over the common mesh."""
-    for sharding, value in zip(shardings, values, strict=True):
-        unused = axis_set_difference(manual, tuple(sharding.axes()), mesh)
-        if not unused or not isinstance(value.type, TensorType):
-            yield sharding
-            continue
-        replicated = sort_and_merge((*sharding.replicated_axes, *unused), mesh)
-        yield evolve(sharding, mesh=reference, replicated_axes=replicated)
+    sharding: TensorSharding, manual: tuple[AxisRef, ...], reference: str | Mesh, mesh: Mesh
+) -> TensorSharding:
+    """Return a sharding with the manual axes it does not use among the replicated ones, over the common mesh."""
+    unused = axis_set_difference(manual, tuple(sharding.axes()), mesh)
+    if not unused:
+        return sharding
+    replicated = sort_and_merge((*sharding.replicated_axes, *unused), mesh)
+    return evolve(sharding, mesh=reference, replicated_axes=replicated)
 
 
 def _resolve(reference: str | Mesh, meshes: Mapping[str, Mesh]) -> Mesh:

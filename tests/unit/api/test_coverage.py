@@ -54,6 +54,26 @@ def test_report() -> None:
     assert (coverage.ops, coverage.covered, coverage.is_complete) == (2, 1, False)
 
 
+@pytest.mark.parametrize(("result", "count"), [((), 1), (None, 0)], ids=["a number", "nothing"])
+def test_an_op_that_makes_a_number_of_a_tensor_counts(result: tuple[int, ...] | None, count: int) -> None:
+    """Without a rule the tensor is gathered to reduce it; where no tensor comes out there is nothing to reduce."""
+    builder = Builder()
+    with builder.function("main", [tensor(8)]) as (x,):
+        made = builder.emit("toy.total", [x], [] if result is None else [tensor(*result)])
+        builder.return_(*made.results)
+    coverage = survey_rules(builder.program, Registry.of([])).coverage
+    assert (coverage.ops, [item.name for item in coverage.missing]) == (count, ["toy.total"] * count)
+
+
+def test_the_size_of_a_tensor_needs_no_rule() -> None:
+    """An op that has a rule among the extended ones takes no elements where it makes a number."""
+    builder = Builder()
+    with builder.function("main", [tensor(8)]) as (x,):
+        builder.return_(*builder.emit("stablehlo.get_dimension_size", [x], [tensor()], {"dimension": 0}).results)
+    installed = Registry.from_entry_points()
+    assert survey_rules(builder.program, installed).coverage.is_complete
+
+
 def test_the_report_is_about_the_given_program() -> None:
     """What passes add or erase does not count, but the cost is that in the result."""
     module = program()
@@ -66,6 +86,22 @@ def test_the_report_is_about_the_given_program() -> None:
     coverage = report_coverage(surveyed, result, registry())
     assert [(item.name, item.count, item.unsharded) for item in coverage.missing] == [("toy.matmul", 1, 0)]
     assert coverage.ops == 2
+
+
+def test_the_report_waits_until_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No stub is guessed before, and the report then says the same although the ops have gone."""
+    before = survey_rules(program(), registry()).coverage
+    module = program()
+    survey = survey_rules(module, registry())
+    guess = stub_rules_module._stub
+    guessed = []
+    monkeypatch.setattr(stub_rules_module, "_stub", lambda *given: guessed.append(given) or guess(*given))
+    for op in reversed(list(module.walk())):
+        if op.parent is not None and not op.regions:
+            op.erase()
+    assert not guessed
+    assert survey.coverage == before
+    assert guessed
 
 
 def test_unsharded_needs_a_sharded_neighbour() -> None:
@@ -101,7 +137,7 @@ def test_a_stub_is_guessed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return guess(dialect, ops)
 
     monkeypatch.setattr(stub_rules_module, "_stub", noted)
-    coverage = survey_rules(program(), registry())
+    coverage = survey_rules(program(), registry()).coverage
     assert guessed == ["toy.matmul"]
     assert coverage.stubs == coverage.missing[0].stub
 

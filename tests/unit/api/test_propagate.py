@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import types
 from pathlib import Path
 from typing import Any
@@ -326,3 +327,10 @@ def test_a_generator_may_have_a_rule() -> None:
     assert str(result.sharding("%0#1")) == '<@mesh, [{"a"}]>'
     assert "sharding_rule" not in result.text
     assert sdy.propagate(result.text, registry=registry, explicit_collectives=True).text == result.text
+
+
+def test_a_result_is_not_pickled() -> None:
+    """Sending a result to another process is an error that says what to send."""
+    result = sdy.propagate(TEXT)
+    with pytest.raises(OptionError, match=r"cannot be pickled[\s\S]*send its text"):
+        pickle.dumps(result)

@@ -22,7 +22,7 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_each_constraint_is_printed_as_jax_and_as_mlir(layer, shardy):
     """The line to paste, where it goes, and the op of Shardy are there, with what they save."""
-    done = shardy("advise", layer, "--machine", "cpu-8")
+    done = shardy("advise", layer, "--machine", "cpu-8", "--minimise", "bytes")
     assert done.exit_code == 0
     assert 'x = jax.lax.with_sharding_constraint(x, P("a", None))   # behind layer.mlir:4:8' in done.stdout
     assert 'sdy.sharding_constraint %0 <@mesh, [{"a"}, {}]> : tensor<8x4xf32>' in done.stdout

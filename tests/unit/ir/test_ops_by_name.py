@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardy_py.ir.graph import Op, Program, Region
-from shardy_py.ir.op_index import all_ops, ops_named, remove_with_content
+from shardy_py.ir.op_index import all_ops, ops_named, outermost, remove_with_content
 
 NAMES = ("toy.a", "toy.b", "toy.loop")
 
@@ -35,6 +35,10 @@ def _edit(program: Program, action: str, name: str, number: int) -> None:
         remove_with_content(program, [op])
 
 
+def _roots(ops: list[Op]) -> list[Op]:
+    return list(map(outermost, ops))
+
+
 @given(
     st.lists(
         st.tuples(
@@ -52,7 +56,9 @@ def test_the_index_agrees_with_a_walk(edits: list[tuple[str, str, int, set[str]]
     for action, name, number, asked in edits:
         _edit(program, action, name, number)
         if asked:
-            assert list(ops_named(program, *asked)) == [op for op in program.walk() if op.name in asked]
+            found = [op for op in program.walk() if op.name in asked]
+            assert list(ops_named(program, *asked)) == found
+            assert program.index.derived(asked, _roots) == _roots(found)
         else:
             assert list(all_ops(program)) == list(program.walk())
 
@@ -67,3 +73,14 @@ def test_a_list_stays_as_it_was_given() -> None:
         op.erase()
         assert op not in ops_named(program, "toy.a")
     assert len(given_before) == 3
+
+
+def test_what_is_made_of_a_list_is_made_once() -> None:
+    """As long as no op of the names comes or goes, the answer is the same object."""
+    program = Program()
+    program.body.append(Op(program, "toy.a"))
+    first = program.index.derived(("toy.a",), _roots)
+    program.body.append(Op(program, "toy.b"))
+    assert program.index.derived(("toy.a",), _roots) is first
+    program.body.append(Op(program, "toy.a"))
+    assert program.index.derived(("toy.a",), _roots) == list(program.body.ops)[::2]

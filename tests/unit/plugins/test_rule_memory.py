@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import shardy_py as sdy
@@ -12,10 +14,10 @@ from shardy_py.plugins import Registry, rule_memory
 from shardy_py.plugins.rule_memory import attributes_look
 
 
-def _op(name: str = "toy.copy", size: int = 4, **attributes: object) -> Op:
+def _op(name: str = "toy.copy", size: int = 4, source: str = "toy.source", **attributes: object) -> Op:
     program = Program()
-    source = program.body.append(Op(program, "toy.source", result_types=[tensor(size)]))
-    return program.body.append(Op(program, name, source.results, [tensor(size)], attributes=attributes))
+    made = program.body.append(Op(program, source, result_types=[tensor(size)]))
+    return program.body.append(Op(program, name, made.results, [tensor(size)], attributes=attributes))
 
 
 @pytest.fixture
@@ -35,6 +37,7 @@ def registry(asked: list[Op]) -> Registry:
 
     toy.op("toy.copy", rule=rule)
     toy.op("toy.near", rule=rule, contextual=True)
+    toy.op("toy.of_source", rule=rule, contextual=lambda op: op.operands[0].owner.name)
     return Registry.of([toy])
 
 
@@ -45,6 +48,25 @@ def test_ops_that_look_alike_in_two_programs_share_one_rule(registry: Registry, 
     assert len(asked) == 1
 
 
+def test_ops_that_look_alike_around_them_share_one_rule(registry: Registry, asked: list[Op]) -> None:
+    """A rule that reads more than its op is made once for what a function says that it reads."""
+    first, second = (registry.get_sharding_rule(_op("toy.of_source")) for _ in range(2))
+    assert first is second
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"contextual": True}, {"contextual": lambda op: op.name}])
+def test_equal_facts_are_one_object(options: dict[str, Any]) -> None:
+    """Ops with equal traits and rules share their facts, also where a function gives more traits, and others do not."""
+    toy = sdy.Dialect("toy")
+    toy.op("toy.copy", rule="i -> i", traits_of=lambda op: [sdy.Pure] if op.attributes["axis"] else [], **options)
+    registry = Registry.of([toy])
+    first, second, other = (registry.get_facts(_op(axis=axis)) for axis in (1, 1, 0))
+    assert first is second
+    assert first.traits == {sdy.Pure}
+    assert other.traits == frozenset()
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -52,9 +74,10 @@ def test_ops_that_look_alike_in_two_programs_share_one_rule(registry: Registry, 
         (_op(axis=1), _op(axis=True)),
         (_op(axis=(1,)), _op(axis=1)),
         (_op("toy.near"), _op("toy.near")),
+        (_op("toy.of_source"), _op("toy.of_source", source="toy.other")),
         (_op(callee=SymbolRef("f")), _op(callee=SymbolRef("f"))),
     ],
-    ids=["types", "integer and boolean", "tuple", "contextual", "symbol"],
+    ids=["types", "integer and boolean", "tuple", "contextual", "context", "symbol"],
 )
 def test_ops_that_may_differ_have_rules_of_their_own(registry: Registry, asked: list[Op], one: Op, other: Op) -> None:
     """Another look, a rule that depends on more than that, and a symbol of another program are asked about again."""

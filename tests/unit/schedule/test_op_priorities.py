@@ -34,11 +34,19 @@ def test_listed_ops_come_first() -> None:
     )
 
 
-@pytest.mark.parametrize("given", ["toy.add", 3, [3]])
+def test_an_op_outside_a_list_is_a_level() -> None:
+    """An ordered list of ops needs no lists in it."""
+    alone = ["toy.f", Elementwise, Selector(uses="single"), Entry(Selector(names=("toy.g",)))]
+    assert order_ops(alone, rest=FLAT) == order_ops([[item] for item in alone], rest=FLAT)
+    assert order_ops(["toy.f", ["toy.g", "toy.h"]]) == order_ops([["toy.f"], ["toy.g", "toy.h"]])
+
+
+@pytest.mark.parametrize("given", ["toy.add", 3, [3], [[3]], [None], {"toy.add"}, {"toy.add": 0}])
 def test_anything_else_is_refused(given: object) -> None:
-    """A level is a list of things that choose ops."""
-    with pytest.raises(OptionError, match="op_priorities"):
-        order_ops([given])  # type: ignore[list-item]
+    """What is no list, or chooses no ops, is an error that shows the form."""
+    with pytest.raises(OptionError, match="op_priorities") as caught:
+        order_ops(given)  # type: ignore[arg-type]
+    assert caught.value.diagnostics[0].hint
 
 
 def test_a_plugin_replaces_what_the_default_says_of_its_ops() -> None:

@@ -47,6 +47,47 @@ def test_a_text_is_the_rule_it_says(
     assert _bound(text, options, operands, results) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "operands", "results", "expected"),
+    [
+        (
+            "k ... -> ...",
+            {"reduction": "k:max"},
+            [(8, 2, 3)],
+            [(2, 3)],
+            "<([i, j, k])->([j, k]) {i=8, j=2, k=3} reduction=max{i}>",
+        ),
+        (
+            "b c ..., c -> b c ...",
+            {},
+            [(4, 6, 5, 7), (6,)],
+            [(4, 6, 5, 7)],
+            "<([i, j, k, l], [j])->([i, j, k, l]) {i=4, j=6, k=5, l=7}>",
+        ),
+        ("b ... c -> b c ...", {}, [(4, 5, 6)], [(4, 6, 5)], "<([i, j, k])->([i, k, j]) {i=4, j=5, k=6}>"),
+        (
+            "i ... j, ...1 j -> ... i",
+            {"reduction": "j"},
+            [(2, 3), (5, 3)],
+            [(2,)],
+            "<([i, j], [k, j])->([i]) {i=2, j=3, k=5} reduction={j}>",
+        ),
+        (
+            "(a b) ... -> a ... b",
+            {"a": 2, "permutation": "..."},
+            [(6, 5)],
+            [(2, 5, 3)],
+            "<([ij, k])->([i, k, j]) {i=2, j=3, k=5} permutation={k}>",
+        ),
+    ],
+)
+def test_an_ellipsis_stands_anywhere(
+    text: str, options: dict[str, object], operands: Shapes, results: Shapes, expected: str
+) -> None:
+    """It stands for the dimensions between those before it and those after it, possibly none."""
+    assert _bound(text, options, operands, results) == expected
+
+
 @pytest.mark.parametrize(("text", "options", "operands", "results"), MEANINGS)
 def test_jax_reads_the_text_alike(text: str, options: dict[str, object], operands: Shapes, results: Shapes) -> None:
     """JAX makes the same rule of the same text, but for calling it custom."""
@@ -120,7 +161,8 @@ def test_names_of_kinds_may_be_one_text() -> None:
         ("i .. -> i", {}, "rule-syntax", 2),
         ("i 2 -> i", {}, "rule-syntax", 2),
         ("i _ -> i", {}, "rule-syntax", 2),
-        ("i ... -> i", {}, "rule-syntax", 2),
+        ("... i ... -> i", {}, "rule-syntax", 6),
+        ("i (j ...) -> i", {}, "rule-syntax", 5),
         ("(i) j -> i", {}, "rule-syntax", 0),
         ("i (j k -> i", {}, "rule-syntax", 2),
         ("i j) -> i", {}, "rule-syntax", 3),
@@ -187,6 +229,8 @@ def _shown(shapes: Sequence[tuple[int, ...]]) -> str:
         ("... i -> ... i", {}, [(2, 8)], [(3, 8)]),
         ("... i -> ... i", {}, [(2, 8)], [(8,)]),
         ("... i j -> ...", {}, [(8,)], [()]),
+        ("i ... j -> ... i", {}, [(8, 2, 4)], [(3, 8)]),
+        ("i ... j -> i", {}, [(8,)], [(8,)]),
     ],
 )
 def test_compounds_and_ellipses_have_to_fit(

@@ -41,3 +41,9 @@ def test_what_a_part_has_does_not_move() -> None:
 def test_neighbors_send_in_one_round_where_they_can() -> None:
     """Two parts that need an element of each other swap them at once."""
     assert sent_elements(plan_rounds(own_runs(4, 2, 2), [-1, 1], 4)) == 1
+
+
+def test_the_parts_that_send_most_often_send_first() -> None:
+    """Parts of 2 become parts of 7: rounds by distance alone would bring each part 13 elements."""
+    held, starts = own_runs(14, 8, 2), [part // 4 * 7 for part in range(8)]
+    assert sent_elements(plan_rounds(held, starts, 7)) == 11

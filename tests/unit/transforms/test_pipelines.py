@@ -86,3 +86,11 @@ def test_propagation_parts_a_pipeline_in_two():
     before, after = pipeline.before_propagation(registry), pipeline.after_propagation(registry)
     assert (*before, engine, *after) == pipeline.passes
     assert before[0].name == "inline-calls"
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_engine_takes_the_place_of_propagation(shared):
+    """A pipeline with a pass in the place of its own propagation has the passes of one that was made with it."""
+    engine = PropagatePass(PropagationOptions(), lambda stage: None)
+    made_with = PropagationPipeline(dedup_functions_fully=shared, engine=engine).passes
+    assert PropagationPipeline(dedup_functions_fully=shared).passes_with(engine) == made_with

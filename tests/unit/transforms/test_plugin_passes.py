@@ -12,7 +12,9 @@ import shardy_py as sdy
 from shardy_py.analysis.session import Session
 from shardy_py.cli.opt import parse_arguments, transform
 from shardy_py.errors import PluginError
+from shardy_py.frontends.mlir import load, parse_module
 from shardy_py.ir.graph import Op
+from shardy_py.ir.types import tensor
 from shardy_py.plugins import Registry
 from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
@@ -54,6 +56,31 @@ class LostPass(ConstantsPass):
 @frozen
 class OnDemandPass(ConstantsPass):
     """Runs in pipelines that name it only."""
+
+    runs_before: ClassVar[None] = None
+
+
+@frozen
+class FalseTypePass:
+    """Give additions results of another element type than their operands, and convert these back."""
+
+    name: ClassVar[str] = "toy-false-type"
+    runs_before: ClassVar[str | None] = "sdy-close-shardings"
+
+    def run(self, program, context):
+        """Replace in place."""
+        for op in [op for op in program.walk() if op.name == "stablehlo.add"]:
+            false = Op(program, op.name, op.operands, [tensor(8, 4, dtype="i32")])
+            back = Op(program, "stablehlo.convert", false.results, [op.result.type])
+            op.parent.insert_before(op, false)
+            op.parent.insert_before(op, back)
+            op.result.replace_all_uses_with(back.result)
+            op.erase()
+
+
+@frozen
+class FalseTypeOnDemandPass(FalseTypePass):
+    """The same in pipelines that name it only."""
 
     runs_before: ClassVar[None] = None
 
@@ -151,3 +178,19 @@ def test_a_pass_that_names_an_unknown_one_is_an_error() -> None:
         PluginError, match=r"to run before 'sdy-constant-splitter'.*\n.*sdy-constant-or-scalar-splitter"
     ):
         sdy.propagate(TEXT, plugins=[plugin(LostPass)])
+
+
+def test_what_a_pass_of_a_plugin_leaves_is_verified_by_mlir() -> None:
+    """A result that breaks an invariant of one of its ops is an error, as is none of a pass that does not run."""
+    with pytest.raises(sdy.VerificationError, match="requires the same element type"):
+        sdy.propagate(TEXT, plugins=[plugin(FalseTypePass)])
+    assert sdy.propagate(TEXT, plugins=[plugin(FalseTypeOnDemandPass)]).text
+
+
+def test_a_program_that_no_plugin_changes_is_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLIR's verifiers look at what comes in; passes of plugins that do not run are no reason to look again."""
+    looks = []
+    monkeypatch.setattr(load, "verify", lambda module, name="-": looks.append(name))
+    module = parse_module(TEXT)
+    sdy.propagate(module, plugins=[plugin(FalseTypeOnDemandPass)])
+    assert len(looks) == 1

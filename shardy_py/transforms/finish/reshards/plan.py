@@ -32,7 +32,7 @@ class Mode(Enum):
     ``FULL`` whatever the op needs, ``RESHAPE`` the same for an op that keeps the row-major order of its elements,
     ``MINIMAL`` nothing, ``CONTRACTION`` the result of a contraction where that is cheaper than resharding an operand.
     ``PARTITIONER`` is ``FULL`` with the choices of XLA's partitioner, for estimates of what it will do, and ``JOINED``
-    the same for a concatenation.
+    the same for a concatenation or a sort.
     """
 
     FULL = "full"

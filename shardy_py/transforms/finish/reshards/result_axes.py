@@ -35,6 +35,11 @@ def find_result_axes(
     if compatible:
         return compatible
     found = _choose_axes(projection, operands, is_result_open=is_result_open, sizes=sizes)
+    scattered = _scattered(projection, operands, found)
+    if scattered and all(sizes):
+        parts = _choose_axes(projection, operands, is_result_open=is_result_open, sizes=sizes, gathered=scattered)
+        by_memory = (_memory(projection, axes, sizes, range(operands)) for axes in (parts, found))
+        return parts if next(by_memory) < next(by_memory) else found
     looked_up = _looked_up(projection, operands, found)
     if not looked_up or not all(sizes) or len(sizes) <= operands:
         return found
@@ -64,11 +69,27 @@ def _is_smaller(
 
     As in gather_scatter_handler.cc::GatherPartitionMethodsOrderedByCost; results and indices are masked.
     """
+    masked = _memory(projection, summed, sizes, range(1, operands + 1))
+    return _memory(projection, whole, sizes, (0, operands)) < _MASKED * masked
 
-    def memory(axes: Sequence[Axes], tensors: Sequence[int]) -> float:
-        return sum(sizes[number] / _parts(projection, number, axes) for number in tensors)
 
-    return memory(whole, (0, operands)) < _MASKED * memory(summed, range(1, operands + 1))
+def _memory(projection: OpProjection, axes: Sequence[Axes], sizes: Sequence[int], tensors: Sequence[int]) -> float:
+    """Return the number of elements that one device has of some tensors."""
+    return sum(sizes[number] / _parts(projection, number, axes) for number in tensors)
+
+
+def _scattered(projection: OpProjection, operands: int, axes: Sequence[Axes]) -> list[int]:
+    """Return the sharded factors of the updates of a scatter that are scattered: those that its operand lacks.
+
+    Devices scatter all updates into their parts of the operand where that takes less memory than parts of the updates
+    into the whole one, as gather_scatter_handler.cc::ScatterPartitionMethodsOrderedByCost chooses.
+    """
+    rule = projection.rule
+    tensors = [number for number in non_scalar_tensors(rule) if number < operands]
+    if len(tensors) != 3 or tensors[0] != 0 or rule.operand_mappings[0] != rule.result_mappings[0]:
+        return []
+    own = {factor for dim in rule.operand_mappings[0] for factor in dim}
+    return [factor for factor in rule.reduction_factors if axes[factor] and factor not in own]
 
 
 def _choose_axes(
@@ -114,23 +135,33 @@ def _choose_axes(
 
 
 def move_to_other_dimension(projection: OpProjection, axes: list[Axes]) -> None:
-    """Put the axes of the dimension that a concatenation joins on the first dimension that they divide, in place.
+    """Put the axes of the dimension that is joined or sorted on the first dimension that they divide, in place.
 
-    Its operands and its result go there and back by all-to-alls, as XLA's partitioner sends them.
+    Operands and results go there and back by all-to-alls, as XLA's spmd_partitioner.cc::HandleSort sends them.
     """
     rule, mesh = projection.rule, projection.mesh
     result = len(projection.tensors) - 1
-    for joined in rule.need_replication_factors:
-        freed = truncate_without_overlap(projection.axes(result, joined) or (), sum(axes, ()))
+    kept = {factor for dim in rule.mappings[result] for factor in dim}
+    of_operands = {factor for dim in rule.mappings[0] for factor in dim if factor not in kept}
+    of_operands -= set(rule.reduction_factors)
+    for joined in (*rule.need_replication_factors, *sorted(of_operands)):
+        holder = 0 if joined in of_operands else result
+        freed = truncate_without_overlap(projection.axes(holder, joined) or (), _all_but(axes, joined))
         if not freed:
             continue
-        others = (dim[0] for dim in rule.mappings[result] if len(dim) == 1 and dim[0] != joined)
         parts = axes_size(freed, mesh)
-        chosen = next(
-            (one for one in others if rule.factor_sizes[one] % (axes_size(axes[one], mesh) * parts) == 0), None
-        )
+        others = (dim[0] for dim in rule.mappings[result] if len(dim) == 1)
+        free = (one for one in others if one != joined and one not in rule.need_replication_factors)
+        chosen = next((one for one in free if rule.factor_sizes[one] % (axes_size(axes[one], mesh) * parts) == 0), None)
+        if joined in of_operands:
+            axes[joined] = ()
         if chosen is not None:
             axes[chosen] = (*axes[chosen], *freed)
+
+
+def _all_but(axes: Sequence[Axes], factor: int) -> Axes:
+    """Return the axes of all factors but one."""
+    return tuple(axis for number, item in enumerate(axes) for axis in item if number != factor)
 
 
 def _divide_otherwise(
@@ -154,6 +185,13 @@ def _divide_otherwise(
             continue
         size = axes_size(wanted, mesh)
         used = tuple(axis for item in axes for axis in item)
+        own = next(
+            (found for number in range(results[0]) if (found := _free_axes(projection, number, factor, used))), ()
+        )
+        if own:
+            # An operand that is divided along other axes stays as it is.
+            axes[factor] = own
+            continue
         free = [AxisRef(axis.name) for axis in mesh.axes if not any_overlap((AxisRef(axis.name),), used)]
         fitting = next((axis for axis in free if axis.size(mesh) % size == 0), None)
         if fitting is not None:

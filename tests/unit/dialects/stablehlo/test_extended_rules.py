@@ -116,7 +116,7 @@ CASES = [
         [(4, 8), ()],
         [(4, 8)],
         {"dimension": 1},
-        "<([i, j], [])->([i, j]) {i=4, j=8} need_replication={j}>",
+        "<([i, j], [])->([i, j]) {i=4, j=8} need_replication={i, j}>",
     ),
     ("get_dimension_size", [(4, 8)], [()], {"dimension": 1}, "<([i, j])->([]) {i=4, j=8}>"),
     ("uniform_quantize", [(4, 8)], [(4, 8)], {}, "<([i, j])->([i, j]) {i=4, j=8}>"),

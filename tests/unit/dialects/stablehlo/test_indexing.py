@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shardy_py import tensor
 from shardy_py.indexing import IndexingMap, OpIndexing
 from shardy_py.ir.attributes import DenseElements
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
@@ -26,6 +27,8 @@ CASES: list[tuple[str, list[Any], list[Any], dict[str, Any]]] = [
     ("reduce", [(2, 3, 4), ()], [(3,)], {"dimensions": (0, 2)}),
     ("mhlo.bitcast", [(4, 6)], [(6, 4)], {"source_layout": COLUMNS}),
     ("bitcast_convert", [(2, 3)], [(2, 3)], {}),
+    ("bitcast_convert", [(2, 3)], [tensor(2, 3, 4, dtype="i8")], {}),
+    ("bitcast_convert", [tensor(2, 3, 2, dtype="bf16")], [(2, 3)], {}),
 ]
 
 

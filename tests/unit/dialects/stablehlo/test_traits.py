@@ -22,8 +22,11 @@ from shardy_py.plugins import (
     RecursiveMemoryEffects,
     Reduction,
     Reshape,
+    Sort,
     Sum,
     UnitedByMlir,
+    Unpartitioned,
+    UpstreamDataFlow,
 )
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
 
@@ -58,10 +61,11 @@ TRAITS = {
     "stablehlo.reshape": {Pure, PassThrough, ConstantFoldable, Reshape},
     "stablehlo.return": {Pure, IsTerminator},
     "stablehlo.rng": set(),
-    "stablehlo.rng_bit_generator": {Pure},
+    "stablehlo.rng_bit_generator": {Pure, Unpartitioned},
     "stablehlo.slice": {Pure, ConstantFoldable},
+    "stablehlo.sort": {RecursiveMemoryEffects, Sort},
     "stablehlo.transpose": {Pure, PassThrough},
-    "stablehlo.while": {RecursiveMemoryEffects},
+    "stablehlo.while": {RecursiveMemoryEffects, UpstreamDataFlow},
 }
 
 

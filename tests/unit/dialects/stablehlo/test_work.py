@@ -86,3 +86,15 @@ func.func @main(%x: tensor<1x16x8x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{
 }
 """)
     assert [(item.kind, item.bytes) for item in cost.transfers] == [("collective_permute", 32)] * 2
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "per_part"),
+    [("16xf32", "16x4xui8", 6), ("16x4xui8", "16xf32", 5), ("64xf32", "64xi32", 0)],
+)
+def test_words_are_shifted_into_parts_and_parts_into_words(given, made, per_part):
+    """XLA says 6 for each of 64 bytes of words, 5 for each byte that is joined, and nothing for the same width."""
+    text = f"""
+  %0 = stablehlo.bitcast_convert %x : (tensor<{given}>) -> tensor<{made}>
+  return %0 : tensor<{made}>"""
+    assert _of(f"%x: tensor<{given}>) -> (tensor<{made}>", text).flops.value == per_part * 64

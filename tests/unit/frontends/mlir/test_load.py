@@ -61,6 +61,18 @@ def test_malformed_text_is_an_error_with_its_place(text, location, message):
     assert message in diagnostic.message
 
 
+def test_a_call_out_of_the_region_of_an_unknown_op_has_a_hint():
+    """MLIR takes such an op for a table of symbols of its own; the hint is given if the function exists."""
+    region = '"toy.loop"() ({\n    func.call @%s() : () -> ()\n  }) : () -> ()'
+    text = f"func.func private @f()\nfunc.func @main() {{\n  {region}\n  return\n}}"
+    with pytest.raises(ParseError) as caught:
+        parse_module(text % "f")
+    assert caught.value.diagnostics[0].hint.startswith("the region of an op that MLIR does not know can call")
+    with pytest.raises(ParseError) as caught:
+        parse_module(text % "g")
+    assert "region" not in caught.value.diagnostics[0].hint
+
+
 def test_an_unknown_axis_is_an_error_that_names_the_op():
     """A sharding that does not fit its mesh is found while parsing."""
     text = (

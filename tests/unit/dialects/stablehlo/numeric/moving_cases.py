@@ -113,6 +113,14 @@ CASES = [
     Case("dynamic_slice", [(4, 6), np.array(0), np.array(3)], dynamic_slice),
     Case("real_dynamic_slice", [(4, 6), *map(np.array, ([0, 1], [4, 4], [1, 1]))], real_dynamic_slice),
     Case("dynamic_update_slice", [(4, 6), (4, 2), np.array(0), np.array(3)], update, [(4, 6)]),
-    Case("set_dimension_size", [(4, 6), np.array(4)], lambda x, size: x[:, :size], attributes={"dimension": 1}),
+    Case(
+        "set_dimension_size",
+        [(4, 6), np.array(4)],
+        lambda x, size: x[:, :size],
+        attributes={"dimension": 1},
+        missing={
+            "operand 0 dim 0, result 0 dim 0": "no collective of XLA takes a result whose size is known at run time"
+        },
+    ),
     Case("get_dimension_size", [(4, 6)], lambda x, local: np.array(local.operands[0].whole[1]), [()], {"dimension": 1}),
 ]

@@ -1,0 +1,32 @@
+"""Constants that are one number in all places."""
+
+from __future__ import annotations
+
+from shardy_py.ir.attributes import OpaqueElements
+from shardy_py.ir.graph import Value
+
+_WORDS = {"false": 0, "true": 1}
+_RESHAPING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
+
+
+def splat_of(value: Value) -> float | None:
+    """Return the number that a constant scalar holds, in whatever shape it is written, or None."""
+    text = splat_text(value)
+    try:
+        return None if text is None else _WORDS[text] if text in _WORDS else float(text)
+    except ValueError:
+        return None
+
+
+def splat_text(value: Value) -> str | None:
+    """Return the text of the number that a constant scalar holds, or None."""
+    made = value.defining_op
+    while made is not None and made.name in _RESHAPING:
+        made = made.operands[0].defining_op
+    if made is None or not made.name.endswith(".constant") or "value" not in made.attributes:
+        return None
+    elements = made.attributes["value"]
+    if isinstance(elements, OpaqueElements) and not getattr(elements.native, "is_splat", True):
+        # Its text may be very long.
+        return None
+    return str(elements).removeprefix("dense<").partition("> :")[0]

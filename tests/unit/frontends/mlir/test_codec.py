@@ -1,0 +1,90 @@
+"""Attributes between MLIR and the op graph."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib")
+
+from jaxlib.mlir import ir
+
+from shardy_py.errors import VerificationError
+from shardy_py.frontends.mlir import codec as codec_module
+from shardy_py.frontends.mlir.attributes import AttributeSets
+from shardy_py.frontends.mlir.codec import Codec
+from shardy_py.frontends.mlir.context import make_context
+from shardy_py.sharding.parse import parse_tensor_sharding
+from shardy_py.sharding.tensor import TensorShardingPerValue
+
+ROW, COLUMN = (parse_tensor_sharding(f"<@mesh, [{text}]>") for text in ('{"x"}, {}', '{}, {"x", ?}'))
+
+
+def test_what_is_parsed_together_is_what_is_parsed_alone() -> None:
+    """Shardings, those of several values and those in the dictionaries of arguments become the same attributes."""
+    context = make_context()
+    values = [TensorShardingPerValue((ROW, COLUMN)), ({"sdy.sharding": COLUMN}, {}), "no sharding", ROW]
+    together, alone = Codec(context), Codec(context)
+    together.parse_together(values)
+    assert set(together._shardy) == {values[0], COLUMN, ROW}
+    assert [together.encode(value) for value in values] == [alone.encode(value) for value in values]
+
+
+def test_a_bad_sharding_is_an_error_where_it_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLIR's message is about the sharding that it does not accept, whatever was parsed with it."""
+    texts = {ROW: f"#sdy.sharding{ROW}", COLUMN: "#sdy.sharding<no mesh>"}
+    monkeypatch.setattr(codec_module, "_text_of", texts.__getitem__)
+    codec = Codec(make_context())
+    codec.parse_together([ROW, COLUMN])
+    assert str(codec.encode(ROW)) == texts[ROW]
+    with pytest.raises(VerificationError, match="does not accept #sdy"):
+        codec.encode(COLUMN)
+
+
+@pytest.mark.parametrize("name", ["array<i64>", "array<i64: 3, 1, 4>", "array<i1: true, false>", "array<f32: 1.5>"])
+def test_dense_arrays_are_tuples(name: str) -> None:
+    """The elements of a dense array come in order, of whatever type."""
+    native = ir.Attribute.parse(name, make_context())
+    assert Codec(native.context).decode(native) == tuple(native)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('{a = "@no_symbol", b = [1]}', []),
+        ('{a = "x", b = {c = @f}}', ["f"]),
+        ('[{a = @g}, @h, "@x"]', ["g", "h"]),
+        ("@f", ["f"]),
+    ],
+)
+def test_symbols_in_dictionaries_are_found(text: str, names: list[str]) -> None:
+    """An attribute refers to the symbols in its parts; strings that look like some are none."""
+    context = make_context()
+    module = ir.Module.parse(f"module attributes {{toy.held = {text}}} {{}}", context)
+    sets = AttributeSets(Codec(context))
+    assert sets.of(module.operation).symbols == names
+
+
+def look_of(text: str) -> object:
+    """Return the look of an attribute, in a module and a context of its own."""
+    context = make_context()
+    module = ir.Module.parse(f"module attributes {{toy.held = {text}}} {{}}", context)
+    return AttributeSets(Codec(context)).of(module.operation).look
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 : i64", "true", '"@f"', "array<i64: 1, 0>", "[dense<[1, 0]> : tensor<2xindex>]", "#stablehlo<precision HIGH>"],
+)
+def test_equal_attributes_look_the_same_in_all_modules(text: str) -> None:
+    """The look is a value that does not depend on the context, and another one for any other attribute."""
+    assert look_of(text) is not None
+    assert look_of(text) == look_of(text) != look_of("1.0 : f32")
+    assert (look_of(text) == look_of("true")) is (text == "true")
+
+
+@pytest.mark.parametrize(
+    "text", ["@f", "{a = [@f]}", "dense<1.5> : tensor<2xf32>", "dense_resource<r> : tensor<2xf32>"]
+)
+def test_what_is_of_one_module_has_no_look(text: str) -> None:
+    """Symbols and resources mean something in their module only; constants are not looked at."""
+    assert look_of(text) is None
