@@ -11,7 +11,7 @@ import attrs
 
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
 from shardy_py.ir.constant_copies import CopyLog
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import LocalValue
 
@@ -34,6 +34,8 @@ class PassContext:
         copies: Where passes take down the copies of constants that they make and merge; None where nobody asks.
         local_values: Where the conversion to a local program takes down what each value became, by the id of the value;
             None where nobody asks.
+        local_collectives: Where it takes down the collectives that each op became, by the id of the op, in order; None
+            where nobody asks.
     """
 
     semantics: OpSemantics
@@ -41,6 +43,7 @@ class PassContext:
     dump: Callable[[Program, Path], None] | None = None
     copies: CopyLog | None = None
     local_values: dict[int, LocalValue] | None = None
+    local_collectives: dict[int, list[Op]] | None = None
 
     def write_snapshot(self, program: Program, directory: str, name: str, *, index: int | None = None) -> None:
         """Write a program to ``directory/NN.name.mlir``, or ``directory/name.mlir`` without an index.

@@ -59,7 +59,7 @@ def _positions(groups: Groups) -> dict[int, int]:
 
 
 def _is_or(tensor: Any, combiner: str) -> bool:
-    return str(tensor.dtype) == "torch.bool" and combiner == "add"
+    return _is_bool(tensor) and combiner == "add"
 
 
 @frozen
@@ -157,14 +157,11 @@ class ProcessDevices(Devices):
         import torch.distributed as dist
 
         value = values[0]
-        is_bool = str(value.dtype) == "torch.bool"
-        if combiner in ("and", "or"):
-            return [_combine(self.gather(values, groups)[0], combiner)]
         _, process_group = self._process_group(self._own(groups))
         self._count("all_reduce")
-        reduced = value.byte() if is_bool else value.clone()
-        dist.all_reduce(reduced, op=_reduce_op(combiner), group=process_group)
-        return [reduced.bool() if is_bool else reduced]
+        reduced = _as_numbers(value).clone()
+        dist.all_reduce(reduced, op=_reduce_op(combiner, value), group=process_group)
+        return [reduced.to(value.dtype)]
 
     def exchange(self, values: Sequence[Any], groups: Groups, dim: int) -> list[list[Any]]:
         """Return this device's part of the tensors of its group, in the group's order."""
@@ -182,15 +179,14 @@ class ProcessDevices(Devices):
         import torch
         import torch.distributed as dist
 
-        own, process_group, parts = self._parts(values[0], groups, dim)
-        if combiner in ("and", "or") or str(parts.dtype) == "torch.bool":
-            return [self.reduce(values, groups, combiner)[0].chunk(len(own), dim)[own.index(self.device)]]
+        _, process_group, parts = self._parts(values[0], groups, dim)
         self._count("reduce_scatter")
-        found = torch.empty_like(parts[0])
+        numbers = _as_numbers(parts)
+        found = torch.empty_like(numbers[0])
         # Releases before 2.13 know the older name only.
         scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
-        scatter(found, parts, op=_reduce_op(combiner), group=process_group)
-        return [found]
+        scatter(found, numbers, op=_reduce_op(combiner, parts), group=process_group)
+        return [found.to(parts.dtype)]
 
     def _parts(self, value: Any, groups: Groups, dim: int) -> tuple[Sequence[int], Any, Any]:
         """Return the group of this device, its process group, and the parts of a tensor in the order of the ranks."""
@@ -238,9 +234,21 @@ class ProcessDevices(Devices):
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
 
-def _reduce_op(combiner: str) -> Any:
+def _as_numbers(tensor: Any) -> Any:
+    """Return a tensor as collectives take it: truth values as bytes."""
+    return tensor.byte() if _is_bool(tensor) else tensor
+
+
+def _is_bool(tensor: Any) -> bool:
+    return str(tensor.dtype) == "torch.bool"
+
+
+def _reduce_op(combiner: str, tensor: Any) -> Any:
+    """Return the operation that combines tensors; that of truth values is a limit of bytes."""
     import torch.distributed as dist
 
+    if _is_bool(tensor) or combiner in ("and", "or"):
+        return dist.ReduceOp.MAX if combiner in ("add", "or", "max") else dist.ReduceOp.MIN
     ops = {"add": dist.ReduceOp.SUM, "mul": dist.ReduceOp.PRODUCT, "max": dist.ReduceOp.MAX}
     return (ops | {"min": dist.ReduceOp.MIN})[combiner]
 

@@ -10,18 +10,15 @@ from attrs import field
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.frontends.torch.origin import TorchOrigin
 from shardy_py.ir.graph import Program, Value
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.program_copy import copy_program
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.torch.collectives import Devices, ProcessDevices, SimulatedDevices
 from shardy_py.targets.torch.distribute import check_device_mesh
 from shardy_py.targets.torch.draws import check_random_states, draws_numbers, random_state
+from shardy_py.targets.torch.localized import localized
 from shardy_py.targets.torch.runner import Runner
 from shardy_py.targets.torch.shards import Port
-from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
-from shardy_py.transforms.run import run
 from shardy_py.values import define
 
 
@@ -94,16 +91,12 @@ def make_local_torch_program(explicit: Program, registry: Registry, *, strict: b
     Raises:
         ShardyError: an op has no local form.
     """
-    program = copy_program(explicit)
-    main = program.functions["main"]
-    mesh = next(iter(program.meshes.values()), Mesh())
-    arguments = _ports(program, main.regions[0].blocks[0].arguments, mesh)
-    results = _ports(program, main.function_results, mesh)
-    context = PassContext(registry)
-    # The redistributions that were told are those that run.
-    convert = ConvertGlobalToLocalPass(trust_shardings=False, gather_unsupported_ops=not strict, early_gathers=False)
-    run(program, [convert], context)
-    return LocalTorchProgram(program, explicit.origin, arguments, results, mesh, tuple(context.warnings))
+    main = explicit.functions["main"]
+    mesh = next(iter(explicit.meshes.values()), Mesh())
+    arguments = _ports(explicit, main.regions[0].blocks[0].arguments, mesh)
+    results = _ports(explicit, main.function_results, mesh)
+    made = localized(explicit, registry, strict=strict)
+    return LocalTorchProgram(made.program, explicit.origin, arguments, results, mesh, made.warnings)
 
 
 def _ports(program: Program, values: Sequence[Value], mesh: Mesh) -> tuple[Port, ...]:

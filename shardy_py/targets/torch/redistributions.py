@@ -14,11 +14,12 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.shard_positions import devices_of
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.targets.torch.explicit import explicit_program
+from shardy_py.targets.torch.localized import Localized, localized
 from shardy_py.targets.torch.placements import Placement
-from shardy_py.targets.torch.run_collectives import kinds_run
 from shardy_py.targets.torch.split_meshes import SplitMesh, split_mesh
 from shardy_py.values import frozen
 
@@ -31,7 +32,7 @@ class Redistribution:
 
     Args:
         kind: The collective: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all`` and so on. Where sizes
-            do not divide, an exchange may be a gather or several.
+            do not divide, an exchange may be a gather or several. An op that cannot run on shards has gathers, too.
         node: The node whose tensor is moved.
         module: The path of the module that the node belongs to, or "".
         location: The line of the source, or "".
@@ -58,49 +59,53 @@ class Redistribution:
 
 
 def list_redistributions(program: Program, registry: Registry, *, is_explicit: bool) -> tuple[Redistribution, ...]:
-    """Return all communication of a propagated program, in program order.
+    """Return all communication of a propagated program, in program order: the collectives that its devices run.
 
     Args:
         program: The program.
         registry: What is known about ops.
         is_explicit: Whether it has its collectives already.
+
+    Raises:
+        ShardyError: an op has no local form.
     """
     explicit = program if is_explicit else explicit_program(program, registry)
-    return tuple(_found(explicit))
+    return tuple(_found(explicit, localized(explicit, registry)))
 
 
-def _found(program: Program) -> Iterator[Redistribution]:
+def _found(program: Program, local: Localized) -> Iterator[Redistribution]:
     mesh = next(iter(program.meshes.values()), Mesh())
-    moves = [op for op in program.walk() if op.name in RESHARDS and op.results]
-    values = [value for op in moves for value in (op.operands[0], op.results[0])]
+    moves = [op for op in program.walk() if op.id in local.collectives]
+    values = [value for op in moves for value in (*op.operands, *op.results)]
     shardings = [program.shardings[value.id] for value in values if value.id in program.shardings]
     split = split_mesh(mesh, [axis for op in moves for axis in _reduced_axes(op)] + _all_axes(shardings))
     for op in moves:
-        for kind in kinds_run(op, *_shardings(program, op), mesh):
-            yield _redistribution(program, op, kind, split)
-
-
-def _shardings(program: Program, op: Op) -> tuple[TensorSharding | None, TensorSharding | None]:
-    return program.shardings.get(op.operands[0].id), program.shardings.get(op.results[0].id)
+        for collective in local.collectives[op.id]:
+            yield _redistribution(program, op, collective, local.source(op, collective), split)
 
 
 def _all_axes(shardings: Sequence[TensorSharding]) -> list[AxisRef]:
     return [axis for sharding in shardings for item in sharding.dim_shardings for axis in item.axes]
 
 
-def _redistribution(program: Program, op: Op, kind: str, split: SplitMesh) -> Redistribution:
-    source = _source(op.operands[0])
+def _redistribution(program: Program, op: Op, collective: Op, moved: Value, split: SplitMesh) -> Redistribution:
+    source = _source(moved)
     origin = program.origin
     maker = source.defining_op
-    before, after = _shardings(program, op)
+    before = program.shardings.get(moved.id)
+    placements = _placements(before, split)
+    if op.name in RESHARDS:
+        after = _placements(program.shardings.get(op.results[0].id), split)
+    else:
+        after = _gathered(placements, collective, split.mesh)
     return Redistribution(
-        kind,
+        collective.name.rpartition(".")[2],
         origin.node_names.get(source.id, "").partition("/")[0],
         origin.module_paths.get(maker.id, "") if maker is not None else "",
         maker.location if maker is not None else "",
-        _with_partial(_placements(before, split), op, split),
-        _placements(after, split),
-        _shard_bytes(op.operands[0], before, split.whole),
+        _with_partial(placements, op, split),
+        after,
+        _shard_bytes(moved, before, split.whole),
         split.mesh,
     )
 
@@ -121,6 +126,18 @@ def _placements(sharding: TensorSharding | None, split: SplitMesh) -> tuple[Plac
         partial = Placement("partial", reduction="sum")
         found.update((part, partial) for axis in sharding.unreduced_axes for part in split.parts(axis))
     return tuple(found.values())
+
+
+def _gathered(before: tuple[Placement, ...], collective: Op, mesh: Mesh) -> tuple[Placement, ...]:
+    """Return placements without the axes along which the devices of a group of a collective differ."""
+    devices = devices_of(mesh)
+    places = [devices.index(device) for device in collective.attributes["groups"][0]]
+    found, count = [], mesh.total_size
+    for axis, item in zip(mesh.axes, before, strict=True):
+        count //= axis.size
+        is_moved = len({place // count % axis.size for place in places}) > 1
+        found.append(Placement() if is_moved else item)
+    return tuple(found)
 
 
 def _with_partial(found: tuple[Placement, ...], op: Op, split: SplitMesh) -> tuple[Placement, ...]:

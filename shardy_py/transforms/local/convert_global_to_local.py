@@ -76,5 +76,5 @@ class ConvertGlobalToLocalPass:
         if self.enable_rgv3:
             ops = ops.for_mesh_axes()
         channels = count(last_channel(program) + 1).__next__
-        values = context.local_values
-        Converter(program, semantics, ops, options, fallback, channels, self.padding, values).run()
+        taken_down = context.local_values, context.local_collectives
+        Converter(program, semantics, ops, options, fallback, channels, self.padding, *taken_down).run()

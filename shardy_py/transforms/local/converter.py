@@ -59,6 +59,7 @@ class Converter:
         next_channel: Gives the number of the next channel.
         padding: A number for the padding of all values; None leaves there what ops make of it.
         local_values: Where to take down what each value became, or None.
+        local_collectives: Where to take down the collectives that each op became, or None.
     """
 
     program: Program
@@ -69,6 +70,7 @@ class Converter:
     next_channel: Callable[[], int]
     padding: float | None = None
     local_values: dict[int, LocalValue] | None = None
+    local_collectives: dict[int, list[Op]] | None = None
     _meshes: Mapping[str, Mesh] = field(init=False)
     _local: dict[int, Value] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
@@ -124,8 +126,17 @@ class Converter:
             if block.parent_op is not None:
                 self._fill_padding(block.arguments, self._emitting_shard(block.parent_op, emit))
             for op in block.ops:
+                last = new_block.last
                 self._convert(op, emit)
+                self._take_down_collectives(op, new_block.first if last is None else last.next)
         return made
+
+    def _take_down_collectives(self, op: Op, first: Op | None) -> None:
+        """Take down the collectives from an op on to the end of its block, as those that another op became."""
+        while self.local_collectives is not None and first is not None:
+            if self.ops.read_collective(first) is not None:
+                self.local_collectives.setdefault(op.id, []).append(first)
+            first = first.next
 
     def _block_header(self, block: Block) -> Block:
         op = block.parent_op

@@ -1,0 +1,71 @@
+"""Redistributions are the collectives that run, those of ops that cannot run on shards among them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+import shardy_py as sdy
+from shardy_py.targets.torch import collectives, make_local_torch_program, runner
+from tests.torch.models import export
+
+pytestmark = pytest.mark.torch
+
+
+class _Model(torch.nn.Module):
+    def __init__(self, call: Callable[..., Any]) -> None:
+        super().__init__()
+        self.call = call
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.call(torch.tanh(x))
+
+
+def _ran(result: sdy.Result, x: torch.Tensor, want: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Return how often each kind of collective runs, and check the numbers."""
+    counts: Counter[str] = Counter()
+
+    def counting(devices: Any, kind: str, *given: Any) -> Any:
+        counts[kind] += 1
+        return collectives.collective(devices, kind, *given)
+
+    monkeypatch.setattr(runner, "collective", counting)
+    local = make_local_torch_program(result._explicit, result.registry)
+    torch.testing.assert_close(local.simulate(x)[0], want, rtol=1e-5, atol=1e-5)
+    return counts
+
+
+CASES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], tuple[int, ...], tuple[Any, ...]]] = {
+    "a reshape whose factors are cut by other axes": (lambda x: x.view(5, 6, 4).sum(1), (5, 24), ("a", ("b", "a2"))),
+    "windows": (lambda x: functional.unfold(x, 3), (5, 4, 6, 7), ("a", "b")),
+    "windows put back": (lambda x: functional.fold(x, (6, 8), 2, stride=2), (5, 16, 12), (None, ("b", "a"), "a2")),
+    "matrices of a batch": (lambda x: torch.linalg.inv(x + 4 * torch.eye(4)), (5, 4, 4), ("a",)),
+    "truth values": (lambda x: (x > 0.9).all(0), (6, 8), ("a", "b")),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_collectives_that_run_are_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many run as are told, of the same kinds."""
+    call, shape, sharding = CASES[name]
+    x = torch.randn(shape)
+    result = sdy.propagate(export(_Model(call), x), {"a": 2, "b": 2, "a2": 2}, in_shardings={"x": sharding})
+    told = Counter(item.kind for item in result.redistributions)
+    assert told == _ran(result, x, call(torch.tanh(x)), monkeypatch)
+    assert told
+
+
+def test_a_gather_inside_an_op_names_what_is_gathered() -> None:
+    """It has the node whose tensor moves, and the placements before and behind."""
+    x = torch.randn(5, 4, 4)
+    result = sdy.propagate(export(_Model(torch.linalg.inv), x), {"a": 2, "b": 2}, in_shardings={"x": ("b",)})
+    (found,) = (item for item in result.redistributions if item.node == "tanh")
+    assert found.kind == "all_gather"
+    assert [str(item) for item in found.before] == ["R", "S(0)"]
+    assert [str(item) for item in found.after] == ["R", "R"]
+    assert found.bytes == 3 * 4 * 4 * 4
