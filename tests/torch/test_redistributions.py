@@ -66,6 +66,6 @@ def test_a_gather_inside_an_op_names_what_is_gathered() -> None:
     result = sdy.propagate(export(_Model(torch.linalg.inv), x), {"a": 2, "b": 2}, in_shardings={"x": ("b",)})
     (found,) = (item for item in result.redistributions if item.node == "tanh")
     assert found.kind == "all_gather"
-    assert [str(item) for item in found.before] == ["R", "S(0)"]
-    assert [str(item) for item in found.after] == ["R", "R"]
+    assert [str(item) for item in found.before] == ["Replicate()", "Shard(0)"]
+    assert [str(item) for item in found.after] == ["Replicate()", "Replicate()"]
     assert found.bytes == 3 * 4 * 4 * 4
