@@ -6,10 +6,10 @@ Device ``mesh.device_ids[q]`` has the place q in row-major order; the first axis
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
-from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -30,6 +30,38 @@ def shard_positions(mesh: Mesh, axes: Sequence[AxisRef]) -> list[int]:
     for place, device in enumerate(devices):
         result[device] = _index(place, mesh, axes)
     return result
+
+
+def axes_of_parts(mesh: Mesh, positions: Sequence[int]) -> tuple[AxisRef, ...] | None:
+    """Return the axes along which each device has the part that a list says; None where no axes do that.
+
+    Args:
+        mesh: The mesh.
+        positions: The number of the part of each device, by device number.
+
+    >>> print(*axes_of_parts(Mesh.of(x=2, y=4), [0, 0, 1, 1, 0, 0, 1, 1]))
+    "y":(1)2
+    """
+    count = max(positions, default=0) + 1
+    axes: tuple[AxisRef, ...] = ()
+    size = 1
+    while size < count:
+        longer = next(
+            (
+                (*axes, axis)
+                for axis in _parts_of_axes(mesh)
+                if count % (size * axis.size(mesh)) == 0
+                and not any(axis.overlaps(other) for other in axes)
+                and shard_positions(mesh, (*axes, axis))
+                == [number * size * axis.size(mesh) // count for number in positions]
+            ),
+            None,
+        )
+        if longer is None:
+            return None
+        size *= longer[-1].size(mesh)
+        axes = longer
+    return axes
 
 
 def replica_groups(mesh: Mesh, axes: Sequence[AxisRef]) -> tuple[tuple[int, ...], ...]:
@@ -59,6 +91,19 @@ def permutation_pairs(
     for place, device in enumerate(devices_of(source_mesh)):
         pairs.append((device, targets[_indices(place, source_mesh, source)].pop(0)))
     return sorted(pairs)
+
+
+def _parts_of_axes(mesh: Mesh) -> Iterator[AxisRef]:
+    """Yield each axis and then the sub-axes of it, the largest first."""
+    for axis in mesh.axes:
+        if axis.size > 1:
+            yield AxisRef(axis.name)
+    for axis in mesh.axes:
+        divisors = [number for number in range(axis.size, 0, -1) if axis.size % number == 0]
+        for size in divisors[1:-1]:
+            for before in divisors:
+                if axis.size % (before * size) == 0:
+                    yield AxisRef(axis.name, SubAxis(before, size))
 
 
 def _indices(place: int, mesh: Mesh, sharding: TensorSharding) -> tuple[int, ...]:

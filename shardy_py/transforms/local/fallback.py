@@ -21,7 +21,7 @@ from shardy_py.transforms.local.agreement import disagreeing_factors, is_on_one_
 from shardy_py.transforms.local.collectives import CollectiveOptions
 from shardy_py.transforms.local.masks import without_padding
 from shardy_py.transforms.local.regrid import Change, gather, slice_shard
-from shardy_py.transforms.local.several_meshes import combined, on_operand_mesh
+from shardy_py.transforms.local.several_meshes import combined, moved_dims, on_operand_mesh, parts_of, without_dims
 from shardy_py.transforms.local.sizes import mentions_sizes
 from shardy_py.values import define, frozen
 
@@ -90,7 +90,7 @@ class Fallback:
             CannotLocalize: the shardings differ, and nothing may be gathered.
         """
         value, before = shard.operands[number], shard.operand_shardings[number]
-        if _same_parts(shard, before, after) or (self.trust_shardings and not self.gathers):
+        if not moved_dims(shard, before, after) or (self.trust_shardings and not self.gathers):
             return value
         if not self.gathers:
             raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
@@ -177,26 +177,53 @@ class Fallback:
         return Outcome(self._sliced(shard, whole, whole.copy()), tuple(partial))
 
     def _between_meshes(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Sequence[Value] | None:
-        """Return the results of an op that runs on the shards of operands that are on another mesh than they, or None.
+        """Return the results of an op that runs on the shards of one of its operands, on their mesh, or None.
 
-        Partial results are combined, and results that are sharded gathered, as elements of one mesh go to another.
+        The other operands get shards of that mesh, partial results are combined, and results go to their own meshes.
         """
         part, last = on_operand_mesh(shard, rule), shard.emit.block.last
         if part is None:
             return None
         try:
+            operands = [self._moved(shard, number, after) for number, after in enumerate(part.operand_shardings)]
+            part = evolve(part, operands=operands)
             found = self._local(op, part, rule, form)
-            results = list(found.results) if found.complete else combined(part, rule, found.results)
+            values = list(found.results) if found.complete else combined(part, rule, found.results)
         except CannotLocalize:
             shard.emit.erase_after(last)
             return None
-        for number, (value, given) in enumerate(zip(results, part.result_shardings, strict=True)):
-            if given is not None:
-                self._warn(op, f"result {number} goes from {given} to another mesh", "along the dimensions concerned")
-                change = Change.between(shard, op.results[number].shape, given, None)
-                one_by_one = self.options.per_dim_all_gather
-                results[number] = gather(shard, value, change, _lost(given, None), one_by_one=one_by_one)
-        return self._sliced(shard, evolve(part, result_shardings=[None] * len(results)), results)
+        results = []
+        for value, result, before, after in zip(
+            values, op.results, part.result_shardings, shard.result_shardings, strict=True
+        ):
+            dims, one_by_one = moved_dims(shard, before, after), self.options.per_dim_all_gather
+            kept = without_dims(before, dims)
+            if before is not None and kept is not None:
+                change = Change.between(shard, result.shape, before, kept)
+                value = gather(shard, value, change, _lost(before, kept), one_by_one=one_by_one)
+            results.append(_cut(shard, value, result.shape, dims, after))
+        self._warn_of_moves(shard, part)
+        return results
+
+    def _moved(self, shard: Shard, number: int, after: TensorSharding | None) -> Value:
+        """Return the part that a device has of an operand under a sharding on another mesh."""
+        before = shard.operand_shardings[number]
+        dims = moved_dims(shard, before, after)
+        value = self._gather(shard, number, without_dims(before, dims)) if dims else shard.operands[number]
+        return _cut(shard, value, shard.op.operands[number].shape, dims, after) if dims else value
+
+    def _warn_of_moves(self, shard: Shard, part: Shard) -> None:
+        """Name an op between meshes of whose tensors parts are gathered."""
+        ends = [
+            *zip(shard.operand_shardings, part.operand_shardings, strict=True),
+            *zip(part.result_shardings, shard.result_shardings, strict=True),
+        ]
+        count = len(shard.operands)
+        for number, (before, after) in enumerate(ends):
+            if any(shard.parts(before, dim) > 1 for dim in moved_dims(shard, before, after)):
+                name = f"operand {number}" if number < count else f"result {number - count}"
+                self._warn(shard.op, f"{name} goes from {before} to another mesh", "along the dimensions concerned")
+                return
 
     def _gathered_in_part(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Outcome | None:
         """Return the results of an op that runs on shards once the dimensions that disagree are whole, or None."""
@@ -250,10 +277,12 @@ class Fallback:
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
 
 
-def _same_parts(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> bool:
-    """Return whether each device has the same part of a tensor under two shardings."""
-    rank = max(0 if item is None else item.rank for item in (before, after))
-    return all(_parts(shard, before, dim) == _parts(shard, after, dim) for dim in range(rank))
+def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], after: TensorSharding | None) -> Value:
+    """Return the part of the device of a tensor of which some dimensions are whole and the others cut already."""
+    if after is None:
+        return value
+    given = without_dims(after, dims)
+    return slice_shard(shard, value, Change.between(shard, shape, given, after), _lost(after, given))
 
 
 def _before_slice(shard: Shard, value: Value, kept: TensorSharding | None) -> Value | None:
@@ -263,17 +292,12 @@ def _before_slice(shard: Shard, value: Value, kept: TensorSharding | None) -> Va
     if made is None or known is None:
         return None
     wider, sharding = known
-    columns = [(_parts(shard, sharding, dim), _parts(shard, kept, dim)) for dim in range(len(value.shape))]
+    columns = [(parts_of(shard, sharding, dim), parts_of(shard, kept, dim)) for dim in range(len(value.shape))]
     if any(own is not None and own != wanted for own, wanted in columns):
         return _before_slice(shard, made.operands[0], kept)
     if kept is None or all(own == wanted for own, wanted in columns):
         return wider
     return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, kept), _lost(kept, sharding))
-
-
-def _parts(shard: Shard, sharding: TensorSharding | None, dim: int) -> list[int] | None:
-    """Return the part of a dimension that each device has, None where it is not cut."""
-    return None if sharding is None or shard.parts(sharding, dim) == 1 else shard.positions(sharding, dim)
 
 
 def _common(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.parse import parse_tensor_sharding
-from shardy_py.sharding.shard_positions import permutation_pairs, replica_groups, shard_positions
+from shardy_py.sharding.shard_positions import axes_of_parts, permutation_pairs, replica_groups, shard_positions
 
 X2Y4 = Mesh.of(x=2, y=4)
 
@@ -46,3 +48,14 @@ def test_a_permutation_brings_each_part_to_the_device_that_wants_it() -> None:
     after = parse_tensor_sharding('<@mesh, [{"y":(2)2}, {"x"}]>')
     pairs = permutation_pairs(before, X2Y4, after, X2Y4)
     assert pairs == [(0, 0), (1, 4), (2, 2), (3, 6), (4, 1), (5, 5), (6, 3), (7, 7)]
+
+
+@pytest.mark.parametrize("devices", [(), (7, 2, 4, 1, 0, 6, 3, 5)])
+def test_axes_are_found_by_the_parts_of_devices(devices: tuple[int, ...]) -> None:
+    """Axes and sub-axes in any order are found again; parts that no axes make are not."""
+    mesh = Mesh((MeshAxis("x", 2), MeshAxis("y", 4)), devices)
+    low, high = AxisRef("y", SubAxis(2, 2)), AxisRef("y", SubAxis(1, 2))
+    for axes in [(), (AxisRef("y"),), (AxisRef("y"), AxisRef("x")), (low, AxisRef("x")), (low, high), (high,)]:
+        assert axes_of_parts(mesh, shard_positions(mesh, axes)) == axes
+    assert axes_of_parts(X2Y4, [0, 1, 1, 0, 0, 1, 1, 0]) is None
+    assert axes_of_parts(X2Y4, [0, 0, 1, 1, 2, 2, 2, 2]) is None

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="programs are MLIR text")
 
-import shardy_py as sdy
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir.passes import PassContext
@@ -292,81 +291,6 @@ def test_generic_ops_make_no_parts_of_results() -> None:
     written = convert(text.removeprefix(MESH), trust_shardings=False, gather_unsupported_ops=True)
     assert "(tensor<4x8xf32>) -> tensor<4x8xf32>" in written
     assert "tensor<4x2xf32>" in written
-
-
-TWO_MESHES = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\nsdy.mesh @turned = <["y"=4, "x"=2]>\n'
-
-
-@pytest.mark.parametrize("combine", ["maximum", "add"])
-def test_a_reduction_between_meshes_is_complete(combine: str) -> None:
-    """A reduction of shards to a result on another mesh is combined along the axes of its operand, on its mesh."""
-    text = (
-        TWO_MESHES
-        + f"""func.func @main(%a: tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"y"}}]>}})
-        -> (tensor<8xf32> {{sdy.sharding = #sdy.sharding<@turned, [{{"y"}}]>}}) {{
-      %i = stablehlo.constant dense<0.0> : tensor<f32>
-      %0 = stablehlo.reduce(%a init: %i) applies stablehlo.{combine} across dimensions = [1]
-          {{sdy.sharding = #sdy.sharding_per_value<[<@turned, [{{"y"}}]>]>}}
-          : (tensor<8x16xf32>, tensor<f32>) -> tensor<8xf32>
-      return %0 : tensor<8xf32>
-    }}"""
-    )
-    assert compare(text, numbers(8, 16)) == []
-    kinds = [item.kind for item in sdy.propagate(text, explicit_collectives=True).local().collectives]
-    assert kinds == ["all_reduce"]
-
-
-def test_what_goes_to_another_mesh_is_the_smaller_side() -> None:
-    """A product goes to the other mesh where it is smaller than its operands; else these are gathered."""
-    text = (
-        TWO_MESHES
-        + """func.func @main(%a: tensor<6x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
-          %b: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
-          -> (tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@turned, [{}, {"y"}]>},
-              tensor<6x8x5xf32> {sdy.sharding = #sdy.sharding<@turned, [{"x"}, {}, {"y"}]>}) {
-      %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
-          {sdy.sharding = #sdy.sharding_per_value<[<@turned, [{}, {"y"}]>]>}
-          : (tensor<6x8xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
-      %1 = stablehlo.broadcast_in_dim %a, dims = [0, 1]
-          {sdy.sharding = #sdy.sharding_per_value<[<@turned, [{"x"}, {}, {"y"}]>]>}
-          : (tensor<6x8xf32>) -> tensor<6x8x5xf32>
-      return %0, %1 : tensor<6x4xf32>, tensor<6x8x5xf32>
-    }"""
-    )
-    assert compare(text, numbers(6, 8), numbers(8, 4)) == ["stablehlo.dot_general", "stablehlo.broadcast_in_dim"]
-    found = sdy.propagate(text, explicit_collectives=True).local().collectives
-    assert [(item.kind, str(item.type)) for item in found if item.kind == "all_reduce"] == [
-        ("all_reduce", "tensor<3x4xf32>")
-    ]
-
-
-def test_axes_of_one_name_differ_between_meshes() -> None:
-    """An axis cuts a tensor as its own mesh says, though an axis of the other mesh has its name and its size."""
-    text = (
-        TWO_MESHES
-        + """func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>},
-          %b: tensor<8xf32> {sdy.sharding = #sdy.sharding<@turned, [{"y"}]>})
-          -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}) {
-      %0 = stablehlo.add %a, %b : tensor<8xf32>
-      return %0 : tensor<8xf32>
-    }"""
-    )
-    assert compare(text, numbers(8), numbers(8)[::-1].copy()) == ["stablehlo.add"]
-
-
-def test_values_move_between_meshes() -> None:
-    """A value that goes on to another mesh is gathered, and each device takes its part by the order of that mesh."""
-    text = (
-        TWO_MESHES
-        + 'sdy.mesh @moved = <["x"=4, "y"=2], device_ids=[7, 1, 5, 4, 3, 2, 6, 0]>\n'
-        + """func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>})
-        -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@moved, [{"x"}, {"y"}]>}) {
-      %0 = stablehlo.sine %a : tensor<8x16xf32>
-      %1 = sdy.sharding_constraint %0 <@turned, [{"y"}, {"x"}]> : tensor<8x16xf32>
-      return %1 : tensor<8x16xf32>
-    }"""
-    )
-    assert "sdy.reshard" in compare(text, numbers(8, 16))
 
 
 def test_reshards_between_meshes_need_gathering() -> None:
