@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from shardy_py.analysis.communications import Communication, list_communications
-from shardy_py.analysis.proposals import Laboratory, Trial, by_use, propose
+from shardy_py.analysis.proposals import Laboratory, Proposal, Trial, by_use, propose
 from shardy_py.analysis.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
@@ -28,6 +28,9 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
+
+TrialCallback = Callable[[int, int], None]
+"""Receiver of the number of trials that are done, and of how many there are."""
 
 
 @frozen
@@ -132,12 +135,13 @@ class ReshardExplainer:
         """Return all communication, in program order."""
         return [self._line(one) for one in self.communications]
 
-    def explain(self, number: int, *, limit: int = 12) -> ReshardExplanation:
+    def explain(self, number: int, *, limit: int = 12, on_trial: TrialCallback | None = None) -> ReshardExplanation:
         """Explain one communication.
 
         Args:
             number: Its number.
             limit: The most proposals to try.
+            on_trial: Called before the first trial and after each one with how many are done, and of how many.
 
         Raises:
             OptionError: there is none of that number.
@@ -153,9 +157,9 @@ class ReshardExplainer:
         slot_dims = dict.fromkeys(survey.slot_dims)
         wanted = one.after if differences else None
         proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=one.slot, wanted=wanted)
-        trials = sorted((laboratory.try_out(item, one) for item in islice(proposals, limit)), key=by_use)
+        trials = _tried(laboratory, one, list(islice(proposals, limit)), on_trial)
         combiners = tuple(survey.combiners()) if reduced else ()
-        return ReshardExplanation(self._line(one), differences, reduced, tuple(trials), combiners)
+        return ReshardExplanation(self._line(one), differences, reduced, tuple(sorted(trials, key=by_use)), combiners)
 
     def _line(self, one: Communication) -> CommunicationLine:
         return CommunicationLine(
@@ -168,6 +172,18 @@ class ReshardExplainer:
             one.location,
             one.combiner,
         )
+
+
+def _tried(
+    laboratory: Laboratory, one: Communication, proposals: Sequence[Proposal], on_trial: TrialCallback | None
+) -> Iterator[Trial]:
+    """Yield the trials of proposals."""
+    for done, item in enumerate(proposals):
+        if on_trial is not None:
+            on_trial(done, len(proposals))
+        yield laboratory.try_out(item, one)
+    if on_trial is not None:
+        on_trial(len(proposals), len(proposals))
 
 
 def _dims(sharding: TensorSharding | None) -> str:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.result import Result
-from shardy_py.api.running import RunReport, given_arrays, read_native, result_lines
+from shardy_py.api.running import RunReport, StepCallback, given_arrays, read_native, result_lines, tell_nothing
 from shardy_py.api.xla_ops import foreign_ops_named
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.select import frontend_of
@@ -25,6 +25,7 @@ def run_local(
     inputs: Path | Sequence[Any] | None = None,
     seed: int = 0,
     tolerance: float | None = None,
+    on_step: StepCallback | None = None,
 ) -> RunReport:
     """Run a local program on host devices, each in the role of one of its devices.
 
@@ -35,6 +36,7 @@ def run_local(
         inputs: The arrays for the arguments, or the ``.npz`` file with them; by default random ones.
         seed: The seed of random inputs.
         tolerance: The largest relative difference of floats; by default it depends on the dtype.
+        on_step: Called as each run starts: one, and with a comparison another one.
 
     Raises:
         UnsupportedError: inputs cannot be made up for the program, or it comes from PyTorch.
@@ -49,6 +51,8 @@ def run_local(
     from shardy_py.targets.local.child import run_whole
 
     given = given_arrays(result, [port.type for port in local.arguments], inputs, seed=seed)
+    step = on_step or tell_nothing
+    step("Running")
     start = perf_counter()
     with foreign_ops_named(result.program):
         arrays = local.run(*given)
@@ -61,6 +65,7 @@ def run_local(
         if has_manual_computations(program):
             notes = ("the program has manual computations, which one device cannot run: it is not compared",)
         else:
+            step("Running without shardings")
             wanted, compared_with = run_whole(native, given), "one device, without shardings"
     shown = [(str(port.type), str(port.sharding or "")) for port in local.results]
     lines = result_lines(result, shown, arrays, wanted, tolerance=tolerance)

@@ -16,6 +16,7 @@ from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.api.given_shardings import InShardings, OutShardings
+    from shardy_py.api.progress import ProgressCallback
     from shardy_py.ir.graph import Op, Program
     from shardy_py.plugins import Registry
     from shardy_py.propagation.engine import StageCallback
@@ -100,6 +101,8 @@ class Options(ProgramOptions):
             is given changes with every one of them, otherwise once, at the end.
         on_pass: Called after every pass with its name and the program.
         on_stage: Called as each stage starts, for a progress display: import, prepare, compile, solve, finish, write.
+        on_progress: Called as each stage starts and after each step with how many steps are done, of how many, and
+            the stage; the steps are to read the module, each pass, and to write it.
         registry: The definitions of ops; by default those of the installed plugins.
     """
 
@@ -114,6 +117,7 @@ class Options(ProgramOptions):
     dump_directory: str | Path | None = None
     on_pass: AfterPass | None = None
     on_stage: StageCallback | None = None
+    on_progress: ProgressCallback | None = None
     registry: Registry | None = None
 
 

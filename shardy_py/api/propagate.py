@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import TYPE_CHECKING
 
 from shardy_py.api.coverage import require_coverage, survey_rules
@@ -11,6 +12,7 @@ from shardy_py.api.given_run import keep_given
 from shardy_py.api.keywords import takes
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Options, PropagateArguments
+from shardy_py.api.progress import RunProgress
 from shardy_py.api.result import Result
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input
 from shardy_py.api.schedule_names import unknown_op_names
@@ -19,12 +21,11 @@ from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.ir.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions
-from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.solve import Solution
 from shardy_py.propagation.trace import VisitLog
 from shardy_py.transforms.pipelines import PropagationPipeline
@@ -50,14 +51,17 @@ def propagate(given: PropagateArguments) -> Result:
     Raises:
         ShardyError: the input or an option is not valid, or a plugin is broken; it carries the diagnostics.
     """
-    stage = given.on_stage or _no_display
     registry = make_semantics(given, given.registry)
     engine = engine_options(given, registry, schedule=given.schedule, op_priorities=given.op_priorities)
-    stage("import")
+    progress = RunProgress(given.on_stage, given.on_progress)
+    if given.on_progress is not None:
+        progress.total = _step_count(_passes(given, PropagatePass(engine), registry))
+    progress.stage("import")
     again = keep_given(given, registry) if given.trace else None
     read = read_input(given, registry)
     program, main, registry = read.program, read.main, read.registry
-    stage("prepare")
+    progress.finish_step()
+    progress.stage("prepare")
     left_out = give_shardings(read, given)
     verify_manual_axes(program)
     if given.strict:
@@ -76,14 +80,15 @@ def propagate(given: PropagateArguments) -> Result:
     context = PassContext(registry, warnings, copies=copies)
     recording = _Recording.of(program, main, context, engine) if given.trace else None
     log, keep = (None, None) if recording is None else (recording.log, recording.keep)
-    propagation = PropagatePass(engine, stage, log, keep)
-    passes = with_plugin_passes(_pipeline(given).passes_with(propagation), registry)
+    passes = _passes(given, PropagatePass(engine, progress.stage, log, keep), registry)
+    progress.total = _step_count(passes)
     with refuse_deep_nesting(main):
-        run(program, passes, context, _after_pass(given, registry, stage))
+        run(program, passes, context, _after_pass(given, registry, progress))
         verify_shardings(program)
         store_shardings(program, registry)
-        stage("write")
+        progress.stage("write")
         native = write_verified(program, passes, read.source_name)
+    progress.finish_step()
     result = Result(
         module=native,
         program=program,
@@ -112,7 +117,17 @@ def _pipeline(options: Options) -> PropagationPipeline:
     )
 
 
-def _after_pass(options: Options, registry: Registry, stage: StageCallback) -> AfterPass:
+def _passes(options: Options, propagation: PropagatePass, registry: Registry) -> tuple[Pass, ...]:
+    """Return the passes of a run, with those of plugins."""
+    return with_plugin_passes(_pipeline(options).passes_with(propagation), registry)
+
+
+def _step_count(passes: Sized) -> int:
+    """Return the number of steps of a run: its passes, and besides them to read the module and to write it."""
+    return len(passes) + 2
+
+
+def _after_pass(options: Options, registry: Registry, progress: RunProgress) -> AfterPass:
     """Return the function that is called after each pass: it writes snapshots and tells the caller."""
     directory = options.dump_directory
     observers = [] if directory is None else [snapshot_after_each(directory, registry)]
@@ -121,8 +136,9 @@ def _after_pass(options: Options, registry: Registry, stage: StageCallback) -> A
     def after_pass(name: str, program: Program) -> None:
         for observer in observers:
             observer(name, program)
+        progress.finish_step()
         if name == PropagatePass.name:
-            stage("finish")
+            progress.stage("finish")
 
     return after_pass
 
@@ -152,7 +168,3 @@ class _Recording:
         self.trace = self.recording.finish(
             self.program, solution, self.engine.schedule, context.copies, context.semantics
         )
-
-
-def _no_display(stage: str) -> None:
-    """Show nothing."""

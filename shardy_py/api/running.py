@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,9 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from shardy_py.targets.jax.compiled import CompiledModule
     from shardy_py.targets.jax.deviations import Deviation
+
+StepCallback = Callable[[str], None]
+"""Receiver of what a run does next."""
 
 _RESULT_INFO = "jax.result_info"
 _WITHOUT_KEY = "stablehlo.rng"
@@ -78,6 +81,7 @@ def run_result(
     inputs: Path | Sequence[Any] | None = None,
     seed: int = 0,
     tolerance: float | None = None,
+    on_step: StepCallback | None = None,
 ) -> RunReport:
     """Run a propagated program on the devices of JAX, and compare with the program without shardings.
 
@@ -93,6 +97,7 @@ def run_result(
         seed: The seed of random inputs.
         tolerance: The largest relative difference of floats; by default it depends on the dtype, see
             `shardy_py.targets.jax.deviations`.
+        on_step: Called as each of the `run_steps` starts.
 
     Raises:
         UnsupportedError: XLA refuses the module, or inputs cannot be made up for it.
@@ -102,13 +107,18 @@ def run_result(
         from shardy_py.api.torch_running import run_torch
 
         return run_torch(result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance)
+    step = on_step or tell_nothing
+    step("Compiling in XLA")
     with foreign_ops_named(result.program):
         compiled = result.to_jax()
     given = given_arrays(result, compiled.in_types, inputs, seed=seed)
+    step("Running")
     arrays, seconds = _run(compiled, given)
     wanted, compared_with = None, ""
     if source is not None:
+        step("Compiling without shardings")
         whole, compared_with = _compile_unsharded(source, result)
+        step("Running without shardings")
         wanted = _run(whole, given)[0]
     devices = sorted(_devices(compiled), key=lambda device: device.id)
     return RunReport(
@@ -126,6 +136,15 @@ def run_result(
         arrays=tuple(arrays),
         notes=tuple(_notes(result)) if compared_with else (),
     )
+
+
+def run_steps(*, compare: bool) -> int:
+    """Return the number of steps of a run: it compiles and runs, and with a comparison it does so once more."""
+    return 4 if compare else 2
+
+
+def tell_nothing(step: str) -> None:
+    """Show nothing."""
 
 
 def is_simulated(result: Result) -> bool:

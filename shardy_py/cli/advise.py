@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from shardy_py.analysis.advice.advise import advise
 from shardy_py.analysis.advice.advise_inputs import advise_inputs
-from shardy_py.analysis.advice.arguments import AdviceProgress, AdviseArguments, no_progress
+from shardy_py.analysis.advice.arguments import AdviseArguments
 from shardy_py.analysis.advice.written import write_advised
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.api.keywords import keywords
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -49,7 +48,7 @@ def run_advise(
     if inputs and output is not None:
         message = "--inputs and -o exclude each other"
         raise OptionError(Diagnostic("option-conflict", message, hint="give a layout by --in-sharding to propagate"))
-    with _progress("Advising") as progress:
+    with progress_bar("Advising", total=trials) as progress:
         given = AdviseArguments(
             **keywords(program.input),
             machine=known,
@@ -93,22 +92,3 @@ def parse_size(text: str) -> float:
     unit = match[2] or ""
     base = 1024.0 if unit.endswith("i") else 1000.0
     return float(match[1]) * base ** _POWERS[unit.removesuffix("i")]
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[AdviceProgress]:
-    """Show a bar of trials; on a terminal only."""
-    if not sys.stderr.isatty():
-        yield no_progress
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield show

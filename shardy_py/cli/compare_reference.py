@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from shardy_py.cli.files import read_input
+from shardy_py.cli.progress import step_bar
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.frontends.mlir import print_module, to_module
 from shardy_py.frontends.select import bundled_frontend
@@ -28,21 +29,35 @@ def run_compare_reference(
         message = "a program of PyTorch is no MLIR module, which is all that the reference reads"
         hint = "give a module of StableHLO; `shardy run FILE --compare` compares with the exported program"
         raise UnsupportedError(Diagnostic("not-mlir", message, file, hint=hint))
-    text = print_module(to_module(read_input(file, untrusted=untrusted)))
-    if inline_calls:
-        text = run(text, InlineCallsPass.name)
-    with Reference(timeout=timeout) as reference:
-        theirs = reference.run(text, pipeline)
-    try:
-        ours = run(text, pipeline)
-    except ShardyError as error:
-        sys.exit(_report_refusal(theirs, error))
-    if not theirs.ok:
+    with step_bar(4) as steps:
+        steps.start("Reading the module")
+        text = print_module(to_module(read_input(file, untrusted=untrusted)))
+        if inline_calls:
+            text = run(text, InlineCallsPass.name)
+        steps.start("Running the passes of the reference")
+        with Reference(timeout=timeout) as reference:
+            theirs = reference.run(text, pipeline)
+        steps.start("Running the passes here")
+        ours = _run_here(text, pipeline)
+        comparison = None
+        if isinstance(ours, str) and theirs.ok:
+            steps.start("Comparing")
+            comparison = compare(theirs.text, ours, limit=limit)
+    if isinstance(ours, ShardyError):
+        sys.exit(_report_refusal(theirs, ours))
+    if comparison is None:
         click.echo(f"different: the reference gives no result ({theirs.kind}), here there is one\n{theirs.text}")
         sys.exit(1)
-    comparison = compare(theirs.text, ours, limit=limit)
     click.echo(str(comparison))
     sys.exit(0 if comparison.equal else 1)
+
+
+def _run_here(text: str, pipeline: str) -> str | ShardyError:
+    """Return the module after the passes, or why there is none."""
+    try:
+        return run(text, pipeline)
+    except ShardyError as error:
+        return error
 
 
 def _report_refusal(theirs: Outcome, error: ShardyError) -> int:

@@ -9,11 +9,13 @@ from typing import Any
 import click
 
 from shardy_py.analysis.against_xla import XlaComparison
+from shardy_py.analysis.cost import Cost
 from shardy_py.analysis.local_cost import estimate_local
 from shardy_py.analysis.machine.toml import get_machine, machine_names
 from shardy_py.analysis.named_transfers import name_transfers
 from shardy_py.cli.against_xla import xla_figures
 from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -52,19 +54,14 @@ def run_cost(
     links = parse_axis_links(axes)
     program = GivenProgram.of(**session_options)
     chosen = None if schedule is None else schedule_argument(schedule)
-    if as_local:
-        result = program.propagate(schedule=chosen, local=True)
-        local = result.local()
-        print_warnings((*result.warnings, *local.warnings))
-        cost = estimate_local(local, result.registry, found, axes=links, layout=layout, profile=profile)
-    else:
-        session = program.open(keep_names=True)
-        print_warnings(session.warnings)
-        print_warnings(() if chosen is None else session.unknown_op_names(chosen))
-        evaluation = session.evaluate(chosen, found, axes=links, layout=layout, profile=profile)
-        cost = name_transfers(session, evaluation)
+    setting = {"axes": links, "layout": layout, "profile": profile}
+    estimated = _local_cost if as_local else _cost
+    cost, warnings = estimated(program, chosen, found, setting)
+    print_warnings(warnings)
     if against_xla:
-        compared = XlaComparison(cost, xla_figures(program, chosen, timeout=timeout))
+        with progress_bar("") as show:
+            figures = xla_figures(program, chosen, timeout=timeout, show=show)
+        compared = XlaComparison(cost, figures)
         if as_json:
             click.echo(against_xla_json(compared, transfers=transfers))
         else:
@@ -73,6 +70,31 @@ def run_cost(
         click.echo(cost_json(cost, transfers=transfers, ops=ops))
     else:
         print_cost(cost, top=top, file=sys.stdout)
+
+
+def _cost(program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any]) -> tuple[Cost, list[Diagnostic]]:
+    """Return the cost of a program under a schedule, and what it warns of."""
+    with step_bar(3) as steps:
+        steps.start("Reading the module, and preparing")
+        session = program.open(keep_names=True)
+        warnings = [*session.warnings, *(() if schedule is None else session.unknown_op_names(schedule))]
+        steps.start("Propagating, and estimating")
+        evaluation = session.evaluate(schedule, machine, **setting)
+        steps.start("Naming transfers")
+        return name_transfers(session, evaluation), warnings
+
+
+def _local_cost(
+    program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any]
+) -> tuple[Cost, list[Diagnostic]]:
+    """Return the cost of the program that a device runs, and what it warns of."""
+    with step_bar(2) as steps:
+        result = program.propagate(schedule=schedule, local=True, on_progress=steps.on_progress)
+        steps.start("Writing the program of a device")
+        local = result.local()
+        steps.start("Estimating")
+        cost = estimate_local(local, result.registry, machine, **setting)
+        return cost, [*result.warnings, *local.warnings]
 
 
 def parse_axis_links(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ import click
 from shardy_py.analysis.diff import diff_schedules
 from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -21,9 +22,13 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
     if len(given) != 2:
         message = f"{len(given)} schedules are given"
         raise OptionError(Diagnostic("two-schedules", message, hint="give two, or one to compare with the default"))
-    session = GivenProgram.of(**session_options).open(keep_names=True)
-    chosen = [schedule_argument(item) for item in given]
-    first, second = choose_schedules(session, chosen)
+    program = GivenProgram.of(**session_options)
+    with step_bar(2) as steps:
+        steps.start("Reading the module, and preparing")
+        session = program.open(keep_names=True)
+        chosen = [schedule_argument(item) for item in given]
+        first, second = choose_schedules(session, chosen)
+        steps.start("Propagating under both schedules")
+        diff = diff_schedules(session, first, second)
     print_warnings(session.unknown_op_names(*chosen))
-    diff = diff_schedules(session, first, second)
     click.echo(diff_json(diff) if as_json else format_diff(diff, limit=limit))

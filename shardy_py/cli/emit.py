@@ -11,6 +11,7 @@ import click
 from shardy_py.api.propagate import propagate
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import read_input, write_atomically
+from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, kernel_coverage, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
@@ -74,7 +75,12 @@ def run_emit(
         _print(coverage_json(coverage) if as_json else format_coverage(coverage), output)
         return
     if as_list:
-        kernels = [emit(item, device=device) for item in read_fusions(source, registry=registry)]
+        fusions = read_fusions(source, registry=registry)
+        kernels = []
+        with progress_bar("Choosing emitters", total=len(fusions)) as show:
+            for number, item in enumerate(fusions, start=1):
+                kernels.append(emit(item, device=device))
+                show(number, len(fusions), kernels[-1].name)
         _print(kernels_json(kernels) if as_json else format_kernels(kernels), output)
         return
     if fusion is None:

@@ -10,6 +10,7 @@ from shardy_py.analysis.explain_reshard import ReshardExplainer
 from shardy_py.api.keywords import keywords
 from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
@@ -56,12 +57,16 @@ def run_explain(
     if names != "input":
         message = "reshards are explained in the names of the given module"
         raise OptionError(Diagnostic("option-conflict", message, hint="leave --names away"))
-    explainer = _explainer(program, order)
+    with step_bar(1) as steps:
+        steps.start("Propagating")
+        explainer = _explainer(program, order)
+    print_warnings(() if order is None else explainer.session.unknown_op_names(order))
     if reshard is None:
         lines = explainer.lines()
         click.echo(explanations_json(lines) if as_json else "\n".join(map(str, lines)) or "no reshards")
         return
-    why = explainer.explain(reshard, limit=limit)
+    with progress_bar("Trying annotations") as show:
+        why = explainer.explain(reshard, limit=limit, on_trial=show)
     if as_json:
         click.echo(explanation_json(why))
     else:
@@ -69,13 +74,12 @@ def run_explain(
 
 
 def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:
-    explainer = ReshardExplainer(**keywords(program.input), **program.options.run_options(), schedule=schedule)
-    print_warnings(() if schedule is None else explainer.session.unknown_op_names(schedule))
-    return explainer
+    return ReshardExplainer(**keywords(program.input), **program.options.run_options(), schedule=schedule)
 
 
 def _run(program: GivenProgram, schedule: Any) -> Result:
-    result = program.propagate(schedule=schedule, trace=True)
+    with step_bar(0) as steps:
+        result = program.propagate(schedule=schedule, trace=True, on_progress=steps.on_progress)
     print_warnings(result.warnings)
     return result
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from attrs import evolve
 
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.compare import compare_schedules
@@ -13,6 +14,7 @@ from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import sweep_progress
@@ -52,9 +54,11 @@ def run_explore(
         sweep=_sweep(program, known, random) if sweep else None,
         title="stdin" if file == "-" else Path(file).name,
     )
-    page = explore(given, options)
+    with step_bar(options.step_count) as steps:
+        page = explore(given, evolve(options, on_step=steps.start))
+        html = page.html if output is not None else ""
     if output is not None:
-        write_atomically(output, page.html)
+        write_atomically(output, html)
         click.echo(f"wrote {output}: {Path(output).stat().st_size // 1024} KiB")
     if model_explorer is not None:
         graph, node_data = model_explorer_files(page.data)

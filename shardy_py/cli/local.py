@@ -12,6 +12,7 @@ from shardy_py.api.memory import report_memory
 from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.progress import step_bar
 from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -46,12 +47,14 @@ def run_local_command(
     own = {item.name: options.pop(item.name) for item in attrs.fields(LocalOptions)}
     given = GivenProgram.of(file=file, **options)
     order = None if schedule is None else schedule_argument(schedule)
-    result = given.propagate(schedule=order, explicit_collectives=True)
-    local = result.local(**own)
+    with step_bar(1, enabled=not quiet) as steps:
+        result = given.propagate(schedule=order, explicit_collectives=True, on_progress=steps.on_progress)
+        steps.start("Writing the program of a device")
+        local = result.local(**own)
     print_warnings((*result.warnings, *local.warnings))
     if as_run:
         source = given.input.module if compare else None
-        sys.exit(_run(result, local, source, inputs, seed, tolerance, outputs, as_json=as_json))
+        sys.exit(_run(result, local, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
     text = local.text if device is None else str(local.per_device(device))
     if output is not None:
         write_atomically(output, text)
@@ -76,12 +79,15 @@ def _run(
     outputs: str | None,
     *,
     as_json: bool,
+    quiet: bool,
 ) -> int:
     """Run a local program, print its results, and return the exit code."""
     from shardy_py.api.local_running import run_local
     from shardy_py.targets.jax.npz import outputs_file
 
-    report = run_local(result, local, source, inputs=inputs_path(inputs), seed=seed, tolerance=tolerance)
+    path = inputs_path(inputs)
+    with step_bar(1 if source is None else 2, enabled=not quiet) as steps:
+        report = run_local(result, local, source, inputs=path, seed=seed, tolerance=tolerance, on_step=steps.start)
     if outputs is not None:
         write_atomically(outputs, outputs_file(report.arrays))
     return show_report(report, as_json=as_json)

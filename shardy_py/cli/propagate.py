@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,21 +11,13 @@ from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.forms import form_text
+from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
 from shardy_py.report.summary import print_report
 
 if TYPE_CHECKING:
     from shardy_py.api.memory import MemoryReport
-
-LABELS = {
-    "import": "Reading the module",
-    "prepare": "Preparing",
-    "compile": "Compiling",
-    "solve": "Propagating",
-    "finish": "Finishing",
-    "write": "Writing shardings back",
-}
 
 
 def run_propagate(
@@ -50,9 +40,9 @@ def run_propagate(
         graph_suffix(graph)
     more = take_options(options)
     program = GivenProgram.of(**options)
-    with _progress(enabled=not quiet) as on_stage:
+    with step_bar(0, enabled=not quiet) as steps:
         order = None if schedule is None else schedule_argument(schedule)
-        result = program.propagate(schedule=order, on_stage=on_stage, **more)
+        result = program.propagate(schedule=order, on_progress=steps.on_progress, **more)
         text = form_text(result, target)
     print_warnings(result.warnings)
     memory = None if layout is None else result.memory(layout)
@@ -92,15 +82,3 @@ def _write(
         click.echo(report_json(result, memory=memory))
     elif not output:
         click.echo(text, nl=not text.endswith("\n"))
-
-
-@contextmanager
-def _progress(*, enabled: bool) -> Iterator[Callable[[str], None]]:
-    """Show the stage that runs, on a terminal only."""
-    if not enabled or not sys.stderr.isatty():
-        yield lambda stage: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("") as status:
-        yield lambda stage: status.update(LABELS.get(stage, stage))

@@ -10,6 +10,7 @@ from shardy_py.api.running import RunReport
 from shardy_py.cli.child import ask_child
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.progress import ShowProgress, progress_bar, show_nothing
 from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -88,7 +89,8 @@ def run_run(
         tolerance,
         outputs is not None,
     )
-    answer = run_in_child(request, timeout=timeout)
+    with progress_bar("") as show:
+        answer = run_in_child(request, timeout=timeout, show=show)
     if answer.error is not None:
         raise answer.error
     report = answer.report
@@ -99,11 +101,11 @@ def run_run(
     sys.exit(show_report(report, as_json=as_json))
 
 
-def run_in_child(request: RunRequest, *, timeout: float) -> RunAnswer:
+def run_in_child(request: RunRequest, *, timeout: float, show: ShowProgress = show_nothing) -> RunAnswer:
     """Return the answer of another process to a request.
 
     Raises:
         UnsupportedError: the process ended without an answer, or took too long.
     """
-    answer: RunAnswer = ask_child("shardy_py.cli.run_worker", request, timeout=timeout)
+    answer: RunAnswer = ask_child("shardy_py.cli.run_worker", request, timeout=timeout, show=show)
     return answer

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.api.running import is_simulated, run_result
+from shardy_py.api.running import is_simulated, run_result, run_steps
 from shardy_py.cli.child import answer_parent
+from shardy_py.cli.progress import ShowProgress, Steps
 from shardy_py.cli.run import RunAnswer, RunRequest
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 
 
-def answer(request: RunRequest) -> RunAnswer:
+def answer(request: RunRequest, show: ShowProgress) -> RunAnswer:
     """Propagate the program and run it; an error is part of the answer."""
     try:
-        return _run(request)
+        return _run(request, show)
     except ShardyError as error:
         return RunAnswer(error=error)
 
 
-def _run(request: RunRequest) -> RunAnswer:
-    result = request.program.propagate(schedule=request.schedule)
+def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
+    steps = Steps(show, run_steps(compare=request.compare))
+    result = request.program.propagate(schedule=request.schedule, on_progress=steps.on_progress)
     if is_simulated(result):
         _check_simulated(request)
     # JAX counts its devices when it starts, and nothing above has started it.
@@ -34,6 +36,7 @@ def _run(request: RunRequest) -> RunAnswer:
         inputs=request.inputs,
         seed=request.seed,
         tolerance=request.tolerance,
+        on_step=steps.start,
     )
     outputs = outputs_file(report.arrays) if request.outputs else b""
     return RunAnswer(evolve(report, arrays=()), outputs=outputs, warnings=result.warnings)

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 
 import click
 
-from shardy_py.analysis.sweep.outcomes import Outcome
-from shardy_py.analysis.sweep.sweep import Progress, no_progress
+from shardy_py.analysis.sweep.sweep import Progress
 from shardy_py.analysis.sweep.workers import require_joblib
+from shardy_py.cli.progress import progress_bar
 from shardy_py.errors import Diagnostic, OptionError
 
 _STOPPED = 130
@@ -71,20 +71,8 @@ def sweep_progress(label: str, *, total: int | None = None) -> Iterator[Progress
         label: What is done.
         total: How many outcomes there will be, where that is known before the first.
     """
-    if not sys.stderr.isatty():
-        yield no_progress
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=total)
-
-        def show(done: int, total: int, outcome: Outcome) -> None:
-            bar.update(task, completed=done, total=total, description=f"{label}: {outcome.name}")
-
-        yield show
+    with progress_bar(label, total=total) as show:
+        yield lambda done, total, outcome: show(done, total, outcome.name)
 
 
 @contextmanager

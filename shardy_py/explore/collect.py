@@ -17,6 +17,7 @@ from shardy_py.explore.program_rows import Naming, ProgramRows
 from shardy_py.explore.proposals import find_proposals
 from shardy_py.explore.replay import Replay, reason_texts
 from shardy_py.explore.runs import RunRows
+from shardy_py.explore.steps import StepCallback, tell_nothing
 from shardy_py.propagation.trace import VisitLog
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.rule import OpShardingRule
@@ -45,6 +46,7 @@ def collect(
     title: str,
     machine: MachineLike | None = None,
     proposals: int = 0,
+    step: StepCallback = tell_nothing,
 ) -> dict[str, Any]:
     """Return the data of a page.
 
@@ -54,11 +56,13 @@ def collect(
         title: The title.
         machine: What the program runs on; without one there are no times.
         proposals: For how many transfers proposals are tried.
+        step: Called as each order but the first, each transfer, and the data of the page start.
     """
     session = explainer.session
     found = [session.price(explainer.solution, machine)]
     traces = [explainer.trace]
     for order in orders[1:]:
+        step(f"Propagating under {order.name}")
         traces.append(_trace(explainer, order.schedule))
         found.append(session.price(traces[-1].solution, machine))
     names = session.names or GivenNames.of(session.program, session.main)
@@ -68,6 +72,8 @@ def collect(
     shown = set(rows.values["slot"])
     runs = []
     costs = [name_transfers(session, one) for one in found]
+    tried = find_proposals(explainer, costs[0], most=proposals, machine=machine, step=step)
+    step("Writing the page")
     for order, trace, one, main, cost in zip(orders, traces, found, mains, costs, strict=True):
         run = RunRows(rows, one, main, cost, session.registry).to_json()
         replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
@@ -83,7 +89,7 @@ def collect(
         "groups": rows.groups.to_json(),
         "slots": [rows.strings(name) for name in slots],
         "reasons": reason_texts(),
-        "proposals": find_proposals(explainer, costs[0], most=proposals, machine=machine),
+        "proposals": tried,
         "runs": runs,
         **rows.tables.to_json(),
         "strings": list(rows.strings.numbers),

@@ -15,6 +15,7 @@ from shardy_py.api.keywords import keywords
 from shardy_py.api.options import ProgramInput, SessionArguments
 from shardy_py.explore.collect import Order, collect
 from shardy_py.explore.page import Page
+from shardy_py.explore.steps import StepCallback, tell_nothing
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.values import frozen
 
@@ -31,6 +32,7 @@ class ExploreOptions:
             as long as propagating.
         sweep: Orders to show by bytes and memory, as `compare_schedules` compares them.
         title: The title; by default the name of the file.
+        on_step: Called with what is done next, as each of the `step_count` steps starts.
     """
 
     schedule: ScheduleLike | None = None
@@ -39,6 +41,12 @@ class ExploreOptions:
     proposals: int = 3
     sweep: Comparison | None = None
     title: str = ""
+    on_step: StepCallback | None = None
+
+    @property
+    def step_count(self) -> int:
+        """The number of steps of a page: each order, the proposals for each transfer, and to write the page."""
+        return 1 + (self.against is not None) + self.proposals + 1
 
 
 def explore(given: SessionArguments, options: ExploreOptions | None = None) -> Page:
@@ -54,9 +62,17 @@ def explore(given: SessionArguments, options: ExploreOptions | None = None) -> P
     chosen = options or ExploreOptions()
     arguments = {**keywords(given), "keep_names": True}
     del arguments["on_given"]
+    step = chosen.on_step or tell_nothing
+    step("Propagating")
     explainer = ReshardExplainer(**arguments, schedule=chosen.schedule)
-    title = chosen.title or _title(given)
-    data = collect(explainer, _orders(chosen), title=title, machine=chosen.machine, proposals=chosen.proposals)
+    data = collect(
+        explainer,
+        _orders(chosen),
+        title=chosen.title or _title(given),
+        machine=chosen.machine,
+        proposals=chosen.proposals,
+        step=step,
+    )
     return Page(data if chosen.sweep is None else {**data, "sweep": _sweep_data(chosen.sweep)})
 
 

@@ -15,13 +15,19 @@ from shardy_py.analysis.session import Session
 from shardy_py.errors import ShardyError
 from shardy_py.explain.record.chains import find_chains
 from shardy_py.explain.record.slot_dims import SlotDim, axes_of
+from shardy_py.explore.steps import StepCallback, tell_nothing
 from shardy_py.sharding.tensor import TensorSharding
 
 _TRIALS = 2
 
 
 def find_proposals(
-    explainer: ReshardExplainer, cost: Cost, *, most: int, machine: MachineLike | None = None
+    explainer: ReshardExplainer,
+    cost: Cost,
+    *,
+    most: int,
+    machine: MachineLike | None = None,
+    step: StepCallback = tell_nothing,
 ) -> list[dict[str, Any]]:
     """Return proposals as plain data, those that leave fewest bytes to send first.
 
@@ -30,6 +36,7 @@ def find_proposals(
         cost: Its cost, whose transfers have numbers.
         most: How many transfers to look at, those that send most first; two proposals are tried for each.
         machine: What the program runs on.
+        step: Called as each transfer starts.
     """
     sent: dict[int, float] = {}
     for one in cost.transfers:
@@ -39,6 +46,7 @@ def find_proposals(
     found: list[dict[str, Any]] = []
     tried = set[str]()
     for number in largest:
+        step(f"Trying annotations for transfer {number}")
         for proposal in islice(_proposals(explainer, explainer.communications[number]), _TRIALS):
             if proposal.text not in tried:
                 tried.add(proposal.text)

@@ -113,7 +113,7 @@ def test_the_exit_code_tells_whether_results_differ(
     relative: float, code: int, words: str, program: str, shardy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the tolerance the command ends with 1, and marks the result."""
-    monkeypatch.setattr(command, "run_in_child", lambda request, timeout: _answer(relative))
+    monkeypatch.setattr(command, "run_in_child", lambda request, timeout, show: _answer(relative))
     done = shardy("run", program, "--compare")
     assert done.exit_code == code
     assert f"compared with one device, without shardings: {words}" in done.stdout
