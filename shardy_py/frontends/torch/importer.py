@@ -8,6 +8,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.calls import Call, schema_arguments
+from shardy_py.frontends.torch.functional import functional
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
 from shardy_py.frontends.torch.places import location_of, module_path_of
@@ -47,7 +48,7 @@ class Importer:
 
     def __init__(self, native: Any, frontend: Frontend) -> None:
         import_torch("-")
-        self.signature: Signature = read_signature(native)
+        self.signature: Signature = read_signature(functional(native))
         self.builder = Builder()
         self.values: dict[Any, Any] = {}
         self._frontend = frontend

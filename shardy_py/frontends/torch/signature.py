@@ -85,11 +85,6 @@ def _of_exported(native: Any) -> Signature:
     return Signature(native, module, tuple(arguments), tuple(nodes), constants, outputs)
 
 
-def _written(spec: Any) -> str:
-    """Return the name of the buffer or input that an output is written to, or ""."""
-    return (spec.target or "") if "MUTATION" in spec.kind.name else ""
-
-
 def _of_graph_module(module: Any) -> Signature:
     arguments: list[tuple[Argument, Any]] = []
     nodes: list[tuple[Any, ...]] = []
