@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from shardy_py.cli.files import read_input
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.progress import step_bar
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.frontends.mlir import print_module, to_module
@@ -48,7 +49,7 @@ def run_compare_reference(
     if comparison is None:
         click.echo(f"different: the reference gives no result ({theirs.kind}), here there is one\n{theirs.text}")
         sys.exit(1)
-    click.echo(str(comparison))
+    echo_report(str(comparison))
     sys.exit(0 if comparison.equal else 1)
 
 

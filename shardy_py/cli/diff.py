@@ -9,6 +9,7 @@ import click
 from shardy_py.analysis.diff import diff_schedules
 from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -31,4 +32,7 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
         steps.start("Propagating under both schedules")
         diff = diff_schedules(session, first, second)
     print_warnings(session.unknown_op_names(*chosen))
-    click.echo(diff_json(diff) if as_json else format_diff(diff, limit=limit))
+    if as_json:
+        click.echo(diff_json(diff))
+    else:
+        echo_report(format_diff(diff, limit=limit))

@@ -11,6 +11,7 @@ import click
 from shardy_py.api.propagate import propagate
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import read_input, write_atomically
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, kernel_coverage, read_fusion, read_fusions
@@ -27,6 +28,8 @@ from shardy_py.report.kernels import (
     kernel_json,
     kernels_json,
 )
+from shardy_py.report.styles import text_width
+from shardy_py.report.words import wrap_line
 
 RANDOM = "random"
 
@@ -72,7 +75,7 @@ def run_emit(
         source = local_text(source, shard_device, registry)
     if as_coverage:
         coverage = kernel_coverage(source, registry=registry)
-        _print(coverage_json(coverage) if as_json else format_coverage(coverage), output)
+        _print_report(format_coverage(coverage), coverage_json(coverage) if as_json else None, output)
         return
     if as_list:
         fusions = read_fusions(source, registry=registry)
@@ -81,7 +84,7 @@ def run_emit(
             for number, item in enumerate(fusions, start=1):
                 kernels.append(emit(item, device=device))
                 show(number, len(fusions), kernels[-1].name)
-        _print(kernels_json(kernels) if as_json else format_kernels(kernels), output)
+        _print_report(format_kernels(kernels), kernels_json(kernels) if as_json else None, output)
         return
     if fusion is None:
         chosen = read_fusion(source, registry=registry)
@@ -91,7 +94,7 @@ def run_emit(
     if stages_dir is not None:
         write_stages(kernel, Path(stages_dir))
     if as_explanation:
-        _print("\n".join(explain(kernel)), output)
+        _print_report("\n".join(explain(kernel)), None, output)
     elif draw is not None:
         _print(_drawn(kernel, draw, block, warp), output)
     elif as_time:
@@ -212,6 +215,15 @@ def _given(kernel: Kernel, path: Path) -> list[Any]:
 
     values = kernel.fusion.parameters
     return read_inputs(path, [ArrayType(shape_of(value), numpy_dtype(element_type_of(value))) for value in values])
+
+
+def _print_report(text: str, data: str | None, output: str | None) -> None:
+    """Print a report, or the data in its place; the lines of a report are no longer than those of a terminal."""
+    if data is not None or output is not None:
+        _print(text if data is None else data, output)
+        return
+    width = text_width()
+    echo_report("\n".join(line for long in text.rstrip().split("\n") for line in wrap_line(long, width)))
 
 
 def _print(text: str, output: str | None) -> None:

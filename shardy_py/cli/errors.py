@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.lines import echo_diagnostic
 from shardy_py.errors import ShardyError
 
 _PACKAGE = Path(__file__).parents[1]
@@ -43,7 +44,7 @@ class ErrorsAsMessages(click.Group):
 
 def _report(message: str) -> None:
     try:
-        click.echo(message, err=True)
+        echo_diagnostic(message)
     except OSError:
         # Nobody reads messages; the exit code has to do.
         sys.stderr = None

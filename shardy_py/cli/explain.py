@@ -10,6 +10,7 @@ from shardy_py.analysis.explain_reshard import ReshardExplainer
 from shardy_py.api.keywords import keywords
 from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -48,11 +49,11 @@ def run_explain(
     if unsettled:
         places = _run(program, order).explainer.unsettled(names=names)
         lines_of_places = "\n".join(map(str, places)) or "everything is settled"
-        click.echo(explanations_json(places) if as_json else lines_of_places)
+        _print(lines_of_places, explanations_json(places) if as_json else None)
         return
     if reshard is None and not list_reshards:
         found = _explain_run(program, order, value=value, dim=dim, op=op, names=names)
-        click.echo(explanation_json(found) if as_json else str(found))
+        _print(str(found), explanation_json(found) if as_json else None)
         return
     if names != "input":
         message = "reshards are explained in the names of the given module"
@@ -63,7 +64,7 @@ def run_explain(
     print_warnings(() if order is None else explainer.session.unknown_op_names(order))
     if reshard is None:
         lines = explainer.lines()
-        click.echo(explanations_json(lines) if as_json else "\n".join(map(str, lines)) or "no reshards")
+        _print("\n".join(map(str, lines)) or "no reshards", explanations_json(lines) if as_json else None)
         return
     with progress_bar("Trying annotations") as show:
         why = explainer.explain(reshard, limit=limit, on_trial=show)
@@ -71,6 +72,14 @@ def run_explain(
         click.echo(explanation_json(why))
     else:
         print_reshard(why)
+
+
+def _print(text: str, data: str | None) -> None:
+    """Print a report, or the data in its place."""
+    if data is None:
+        echo_report(text)
+    else:
+        click.echo(data)
 
 
 def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:

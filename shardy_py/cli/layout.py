@@ -7,6 +7,7 @@ import json
 import click
 
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.lines import echo_report
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.layout.drawing import draw_svg, draw_text
 from shardy_py.layout.index import linear_index
@@ -51,7 +52,7 @@ def run_layout(
     elif policy is not None:
         click.echo(found)
     elif svg is None:
-        click.echo(_anatomy(found, instruction))
+        echo_report(_anatomy(found, instruction))
 
 
 def _anatomy(shape: AnyShape, instruction: HloInstruction | None) -> str:

@@ -22,28 +22,38 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.report.words import fold
 from shardy_py.transforms.pass_names import bundled_passes, find_pass, parse_pass, parse_pipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.run import run_on_attributes
 from shardy_py.values import define, frozen
 
 USAGE = """\
-usage: shardy-opt [-PASS[=OPTIONS]]... [--pass-pipeline=PIPELINE] [-split-input-file] [-o FILE] [FILE]
+usage: shardy-opt [-PASS[=OPTIONS]]... [--pass-pipeline=PIPELINE]
+                  [-split-input-file] [-o FILE] [FILE]
 
-Run passes over an MLIR module, given as text or bytecode in FILE or on standard input, and print the result.
+Run passes over an MLIR module, given as text or bytecode in FILE or on
+standard input, and print the result.
 
-  -PASS[=OPTIONS]           run a pass, in the order given; OPTIONS are like 'keep-sharding-rules=true'
-  --pass-pipeline=PIPELINE  run the passes of a pipeline, for example 'builtin.module(sdy-basic-propagate)'
-  -split-input-file         split the input at lines '// -----' and run each part on its own
+  -PASS[=OPTIONS]           run a pass, in the order given; OPTIONS are like
+                            'keep-sharding-rules=true'
+  --pass-pipeline=PIPELINE  run the passes of a pipeline, for example
+                            'builtin.module(sdy-basic-propagate)'
+  -split-input-file         split the input at lines '// -----' and run each
+                            part on its own
   --mlir-print-op-generic   print every op in MLIR's generic form
-  --untrusted               parse the input in a process of its own, which a broken file may crash
+  --untrusted               parse the input in a process of its own, which a
+                            broken file may crash
   -o FILE                   write to a file instead of standard output
   -verify-diagnostics, -allow-unregistered-dialect
-                            accepted for upstream's test files; parts with errors make the command fail in any case
+                            accepted for upstream's test files; parts with
+                            errors make the command fail in any case
   -h, --help                print this and the known passes
 
-Exit code: 0, or 1 where a part fails, or 2 where the command line is wrong or a file cannot be read or written.
+Exit code: 0, or 1 where a part fails, or 2 where the command line is wrong or a
+file cannot be read or written.
 """
+_WIDTH = 80
 _SEPARATOR = re.compile(r"^// -----.*$", re.MULTILINE)
 _IGNORED = frozenset(("verify-diagnostics", "allow-unregistered-dialect", ""))
 _SWITCHES = {
@@ -203,7 +213,7 @@ def run(command: Command) -> int:
         ShardyError: nothing could be read, written or set up.
     """
     if command.help:
-        _write("-", USAGE + "\npasses: " + ", ".join(bundled_passes()) + "\n")
+        _write("-", "\n".join([USAGE, *fold(f"passes: {', '.join(bundled_passes())}", _WIDTH), ""]))
         return 0
     name = "<stdin>" if command.file == "-" else command.file
     data = _read(command.file)

@@ -61,7 +61,7 @@ def run_options(inputs: str, compare: str, when: str = "") -> Callable[[Command]
             default=RANDOM_INPUTS,
             show_default=True,
             metavar="random|FILE.npz",
-            help=f"{when}{inputs}: made up, or arg0, arg1, ... of a file of numpy.",
+            help=f"{when}{inputs}: made up, or arg0, arg1 and so on of a file of numpy.",
         ),
         click.option(
             "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs."
@@ -170,7 +170,9 @@ def sweep_options(command: Command) -> Command:
     command = _add(
         command,
         click.option("--dask-address", metavar="URL", help="The scheduler of a dask cluster; with --backend dask."),
-        click.option("--backend", metavar="NAME", help="Another backend of joblib than processes: dask, ray, ..."),
+        click.option(
+            "--backend", metavar="NAME", help="A backend of joblib instead of processes: dask, ray or another."
+        ),
         click.option("--store", metavar="FILE", type=click.Path(), help="Save what is done here; go on from it."),
         click.option("--layout", metavar="POLICY", help="Count bytes with these layouts: tpu-v5e or row-major."),
         axis_option(),

@@ -8,6 +8,7 @@ import click
 
 from shardy_py.api.rules import list_rules
 from shardy_py.cli.files import read_input
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.report.data import rules_json
 from shardy_py.report.text import format_rule
@@ -20,4 +21,4 @@ def run_rules(*, file: str, untrusted: bool, as_json: bool, **registry_options: 
     if as_json:
         click.echo(rules_json(rules))
         return
-    click.echo("\n".join(format_rule(rule) for rule in rules))
+    echo_report("\n".join(format_rule(rule) for rule in rules))

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.schedule.builtin import NAMED
@@ -22,7 +23,10 @@ def run_schedule(*, file: str | None, builtin: str | None, as_toml: bool, **regi
     registry = plugin_registry(**registry_options)
     given = schedule_argument(file) if file is not None else builtin
     schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
-    click.echo(format_schedule(schedule) if as_toml else str(schedule), nl=not as_toml)
+    if as_toml:
+        click.echo(format_schedule(schedule), nl=False)
+    else:
+        echo_report(str(schedule))
 
 
 def schedule_argument(text: str) -> ScheduleLike:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from rich.console import Console
@@ -12,7 +12,7 @@ from rich.text import Text
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint
 from shardy_py.analysis.advice.judge import Figures
 from shardy_py.analysis.advice.layouts import InputAdvice
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import HEADING, open_console, print_lines, print_table
 from shardy_py.report.text import format_bytes, format_seconds
 
 _HEADINGS = ("program", "bytes sent", "time", "peak memory")
@@ -33,16 +33,16 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
     rows = [("as it is", *_figures(advice.before))]
     for number, one in enumerate(advice.constraints, start=1):
         rows.append((f"with {number}" if number == 1 else f"with 1 to {number}", *_figures(one.together)))
-    console.print(Text(title))
-    console.print(make_table(console, "", _HEADINGS, [rows], words=_WORDS))
+    print_lines(console, [title], HEADING)
+    print_table(console, "", _HEADINGS, [rows], words=_WORDS)
     for number, one in enumerate(advice.constraints, start=1):
-        _print(console, [f"{number}. {_place(one)}", *_lines(one)])
+        _print(console, f"{number}. {_place(one)}", _code(one), f"alone: {_alone(one.alone)}")
     if not advice.constraints:
-        _print(console, [f"no constraint saves enough; {advice.tried} outcomes were tried"])
+        print_lines(console, [f"no constraint saves enough; {advice.tried} outcomes were tried"])
     if advice.others:
-        _print(console, ["", "Alone these would help, too:"])
+        print_lines(console, ["", "Alone these would help, too:"])
     for one in advice.others:
-        _print(console, [f"- {_place(one)}", f"    {one.constraint.jax}", f"    {_alone(one.alone)}"])
+        _print(console, f"- {_place(one)}", [one.constraint.jax], _alone(one.alone))
 
 
 def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
@@ -54,13 +54,13 @@ def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
     """
     console = open_console(file)
     where = "" if advice.machine is None else f", {advice.machine}"
-    console.print(Text(f"Layouts for {_measure(advice)} on one of {advice.devices} devices{where}"))
+    print_lines(console, [f"Layouts for {_measure(advice)} on one of {advice.devices} devices{where}"], HEADING)
     rows = [(f"{number}. {one.name}", *_figures(one.figures)) for number, one in enumerate(advice.layouts, start=1)]
-    console.print(make_table(console, "", ("layout", *_HEADINGS[1:]), [rows], words=("layout",)))
+    print_table(console, "", ("layout", *_HEADINGS[1:]), [rows], words=("layout",))
     for number, one in enumerate(advice.layouts, start=1):
         note = "" if not advice.goal.excess(one.figures) else ", which does not fit"
-        specs = [f"    {name}: {spec}" for name, spec in one.specs.items()]
-        _print(console, [f"{number}. {one.name}{note}", *specs])
+        specs = [f"{name}: {spec}" for name, spec in one.specs.items()]
+        _print(console, f"{number}. {one.name}{note}", specs)
 
 
 def advice_json(advice: Advice | InputAdvice) -> str:
@@ -76,14 +76,12 @@ def _place(one: AdvisedConstraint) -> str:
     return str(one.constraint.place)
 
 
-def _lines(one: AdvisedConstraint) -> Iterator[str]:
-    line = f"   # behind {one.constraint.line}" if one.constraint.line else ""
-    yield f"    {one.constraint.jax}{line}"
+def _code(one: AdvisedConstraint) -> Iterator[str]:
+    yield f"{one.constraint.jax}   # behind {one.constraint.line}" if one.constraint.line else one.constraint.jax
     ops = one.constraint.mlir
-    yield from (f"    {op}" for op in ops[:_MLIR])
+    yield from ops[:_MLIR]
     if len(ops) > _MLIR:
-        yield f"    ... and {len(ops) - _MLIR} more"
-    yield f"    alone: {_alone(one.alone)}"
+        yield f"... and {len(ops) - _MLIR} more"
 
 
 def _alone(figures: Figures) -> str:
@@ -96,6 +94,10 @@ def _figures(figures: Figures) -> Sequence[str]:
     return format_bytes(round(figures.bytes)), seconds, format_bytes(round(figures.peak_bytes))
 
 
-def _print(console: Console, lines: Sequence[str]) -> None:
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
+def _print(console: Console, title: str, code: Iterable[str] = (), note: str = "") -> None:
+    """Print an item: lines of code stay whole, so that they can be copied."""
+    print_lines(console, [title], "bold")
+    for line in code:
+        console.print(Text(f"    {line}"), soft_wrap=True)
+    if note:
+        print_lines(console, [f"    {note}"])

@@ -6,13 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import IO
 
-from rich.text import Text
-
 from shardy_py.analysis.against_xla import Comparison, XlaComparison
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 from shardy_py.report.text import format_bytes, format_count
 
-_PIPE_WIDTH = 100
 _WORDS = ("what", "kind")
 _LABELS = {
     "flops": "operations",
@@ -32,15 +29,16 @@ def print_against_xla(found: XlaComparison, *, file: IO[str] | None = None) -> N
         found: The comparison.
         file: Where to; stdout by default.
     """
-    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    console = open_console(file)
     title = f"Against XLA for host devices, on one of {found.cost.devices}; profile {found.cost.profile}"
-    console.print(make_table(console, title, ("what", "estimate", "XLA", "ratio"), [_rows(found)], words=_WORDS))
+    print_table(console, title, ("what", "estimate", "XLA", "ratio"), [_rows(found)], words=_WORDS)
     headings = ("kind", "count", "XLA's", "runs", "XLA's runs", "bytes sent", "XLA's bytes")
-    console.print(make_table(console, "Collectives, loops counted", headings, [_kind_rows(found)], words=_WORDS))
+    print_table(console, "Collectives, loops counted", headings, [_kind_rows(found)], words=_WORDS)
     for note in found.cost.notes:
-        console.print(Text(f"note: {note}"))
+        print_lines(console, [f"note: {note}"], NOTE)
     if found.figures.unknown_loops:
-        console.print(Text(f"note: XLA does not know how often {found.figures.unknown_loops} loops run: counted once"))
+        note = f"note: XLA does not know how often {found.figures.unknown_loops} loops run: counted once"
+        print_lines(console, [note], NOTE)
 
 
 def against_xla_json(found: XlaComparison, *, transfers: bool = False) -> str:

@@ -9,14 +9,12 @@ from typing import IO, Any
 from attrs import evolve
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.analysis.sweep.outcomes import Row, outcome_data
-from shardy_py.report.terminal import fits, make_table, open_console
+from shardy_py.report.terminal import BAD, make_tables, open_console, print_lines
 from shardy_py.report.text import format_bytes, format_seconds
 
-_PIPE_WIDTH = 200
 _HEADINGS = ("schedule", "time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
 _CHANGED = "tensors\nchanged"
 _WORDS = ("schedule",)
@@ -33,7 +31,7 @@ def print_comparison(comparison: Comparison, *, limit: int | None = None, file: 
         limit: The most different lines; the first schedule always has one.
         file: Where to print, by default stdout.
     """
-    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    console = open_console(file)
     groups = group_alike(comparison)
     shown = _shown(groups, comparison.first, limit)
     if shown:
@@ -43,9 +41,9 @@ def print_comparison(comparison: Comparison, *, limit: int | None = None, file: 
             console.print(table)
     if len(shown) < len(groups):
         rest = sum(map(len, groups)) - sum(map(len, shown))
-        console.print(f"{rest} schedules more, with {len(groups) - len(shown)} other results", highlight=False)
+        print_lines(console, [f"{rest} schedules more, with {len(groups) - len(shown)} other results"])
     for refusal in comparison.refused:
-        console.print(Text(f"{refusal.name}: {'; '.join(refusal.problems)}"))
+        print_lines(console, [f"{refusal.name}: {'; '.join(refusal.problems)}"], BAD)
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
@@ -91,14 +89,14 @@ def _tables(console: Console, comparison: Comparison, groups: Sequence[Sequence[
     first = [group[0] for group in groups]
     pairs = list(zip(names, first, strict=True))
     rows = [(name, *_numbers(row), *_counts(row, kinds), _changed(row)) for name, row in pairs]
-    whole = make_table(console, title, (*_HEADINGS, *counts, _CHANGED), [rows], words=_WORDS)
-    if not kinds or fits(whole, console):
-        return [whole]
+    whole = make_tables(console, title, (*_HEADINGS, *counts, _CHANGED), [rows], words=_WORDS)
+    if not kinds or len(whole) == 1:
+        return whole
     numbers = [(name, *_numbers(row), _changed(row)) for name, row in pairs]
     collectives = [(name, *_counts(row, kinds)) for name, row in pairs]
     return [
-        make_table(console, title, (*_HEADINGS, _CHANGED), [numbers], words=_WORDS),
-        make_table(console, "collectives in the program", ("schedule", *counts), [collectives], words=_WORDS),
+        *make_tables(console, title, (*_HEADINGS, _CHANGED), [numbers], words=_WORDS),
+        *make_tables(console, "collectives in the program", ("schedule", *counts), [collectives], words=_WORDS),
     ]
 
 

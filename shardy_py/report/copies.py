@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import IO, Any
 
 from shardy_py.ir.constant_copies import ConstantCopy
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import open_console, print_table
 
 
 def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def print_copies(copies: Sequence[ConstantCopy], *, file: IO[str] | None = None)
         left = sum(item.outcome == "kept" for item in own)
         head = (f"{own[0].op} {own[0].type}", own[0].location, own[0].reason.value, f"{left} of {len(own)} kept")
         rows.extend((head, *map(_row, own)))
-    console.print(make_table(console, "Copies per use", headings, [rows], words=headings))
+    print_table(console, "Copies per use", headings, [rows], words=headings)
 
 
 def _row(item: ConstantCopy) -> tuple[str, str, str, str]:

@@ -6,14 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import IO
 
-from rich.text import Text
-
 from shardy_py.analysis.cost import Cost, LineCost, Quantity, Transfer
 from shardy_py.explain.answer.places import at_place
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 from shardy_py.report.text import format_bytes, format_count, format_seconds
 
-_PIPE_WIDTH = 160
 _WORDS = ("what", "kind", "tensor", "axes", "how", "line")
 _LABELS = {
     "seconds": "estimated time",
@@ -39,26 +36,25 @@ def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> Non
         top: How many of the longest transfers to print.
         file: Where to; stdout by default.
     """
-    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    console = open_console(file)
     where = cost.machine or "no machine"
     title = f"Cost on one of {cost.devices} devices, {where}"
-    console.print(make_table(console, title, ("what", "value", "how"), [_quantity_rows(cost)], words=_WORDS))
+    print_table(console, title, ("what", "value", "how"), [_quantity_rows(cost)], words=_WORDS)
     if cost.transfers:
         headings: tuple[str, ...] = ("kind", "in the program", "runs", "bytes", "time")
-        console.print(make_table(console, "Transfers by kind", headings, [_kind_rows(cost)], words=_WORDS))
+        print_table(console, "Transfers by kind", headings, [_kind_rows(cost)], words=_WORDS)
     if cost.transfers and top:
         headings = ("number", "kind", "tensor", "axes", "devices", "runs", "bytes each", "time in all")
         rows = _transfer_rows(cost, top)
-        console.print(make_table(console, "Transfers that take longest", headings, [rows], words=_WORDS))
-        for line in _purposes(cost, top):
-            console.print(Text(f"  {line}"), soft_wrap=True)
+        print_table(console, "Transfers that take longest", headings, [rows], words=_WORDS)
+        print_lines(console, (f"  {line}" for line in _purposes(cost, top)))
     lines = [line for line in cost.lines if line.location][:top]
     if lines:
         headings = ("line", "ops", "computing", "communicating", "bytes sent")
         rows = [_line_row(line) for line in lines]
-        console.print(make_table(console, "Lines of the source that take longest", headings, [rows], words=_WORDS))
+        print_table(console, "Lines of the source that take longest", headings, [rows], words=_WORDS)
     for note in cost.notes:
-        console.print(Text(f"note: {note}"))
+        print_lines(console, [f"note: {note}"], NOTE)
 
 
 def cost_json(cost: Cost, *, transfers: bool = False, ops: bool = False) -> str:

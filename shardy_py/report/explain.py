@@ -16,6 +16,7 @@ from shardy_py.explain.answer.refusals import refusal_lines
 from shardy_py.explain.answer.unsettled import NotSettled
 from shardy_py.explain.answer.value_explanation import ValueExplanation
 from shardy_py.ir.op_names import RESHARD
+from shardy_py.report.styles import terminal_lines
 
 Explanation = ValueExplanation | OpExplanation | ReshardExplanation | CommunicationLine | NotSettled
 
@@ -84,16 +85,14 @@ def _moved_lines(value: str, moved: MovedDimension) -> Iterator[str]:
 
 def print_reshard(explanation: ReshardExplanation, *, file: IO[str] | None = None) -> None:
     """Print the explanation of a communication, and a table of trials that would remove it."""
-    from rich.text import Text
-
-    from shardy_py.report.terminal import make_table, open_console
+    from shardy_py.report.terminal import open_console, print_table
 
     console = open_console(file)
-    console.print(Text(format_reshard(explanation)), soft_wrap=True)
+    print(terminal_lines(format_reshard(explanation), console.file), file=console.file)
     headings = ("annotation", "removes it", "communication", "tensors changed")
     if explanation.trials:
         rows = map(_cells, explanation.trials)
-        console.print(make_table(console, "What another annotation would change", headings, [rows], words=headings))
+        print_table(console, "What another annotation would change", headings, [rows], words=headings)
 
 
 def _cells(trial: Trial) -> tuple[str, str, str, str]:

@@ -7,26 +7,24 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from rich.text import Text
-
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import open_console, print_lines, print_table
 
 if TYPE_CHECKING:
     from shardy_py.targets.local import LocalProgram
     from shardy_py.targets.local.port import Port
 
-_PIPE_WIDTH = 160
 _HEADINGS = ("tensor", "type", "shard", "sharding")
 
 
 def print_local(local: LocalProgram, *, file: IO[str] | None = None) -> None:
     """Print what each device has of the arguments and results, and how often devices communicate."""
-    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    console = open_console(file)
     sections = [_rows("arg", local.arguments), _rows("result", local.results)]
     title = f"Local program for {local.device_count} devices"
-    console.print(make_table(console, title, _HEADINGS, sections, words=_HEADINGS))
+    print_table(console, title, _HEADINGS, sections, words=_HEADINGS)
     counts = Counter(item.kind for item in local.collectives)
-    console.print(Text("collectives: " + (", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none")))
+    text = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    print_lines(console, [f"collectives: {text or 'none'}"])
 
 
 def local_data(local: LocalProgram) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import IO
 import attrs
 
 from shardy_py.analysis.machine.machine import Link, Machine
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import open_console, print_table
 
 _HEADINGS = ("machine", "devices", "memory", "memory bytes/s", "bf16 FLOP/s", "links")
 _WORDS = ("machine", "links")
@@ -35,7 +35,7 @@ def print_machines(machines: Mapping[str, Machine], *, file: IO[str] | None = No
         )
         for name, machine in machines.items()
     ]
-    console.print(make_table(console, "Machines, numbers of one device", _HEADINGS, [rows], words=_WORDS))
+    print_table(console, "Machines, numbers of one device", _HEADINGS, [rows], words=_WORDS)
 
 
 def machines_json(machines: Mapping[str, Machine]) -> str:

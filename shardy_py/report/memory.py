@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from shardy_py.api.memory import MemoryReport, TensorMemory
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import open_console, print_lines, print_table
 from shardy_py.report.text import format_bytes
 
 _SHOWN = 10
-_PIPE_WIDTH = 120
 _HEADINGS = ("tensor", "shard", "logical", "shard bytes", "padded bytes", "waste", "memory")
 _WORDS = ("tensor", "shard", "memory")
 
@@ -23,13 +22,13 @@ def print_memory(report: MemoryReport, *, file: IO[str] | None = None) -> None:
         rest = tensors[_SHOWN:]
         rows.append((*_cells(f"{len(rest)} others", "", rest), ""))
     sums = [(*_cells("arguments", "", report.arguments), ""), (*_cells("results", "", report.results), "")]
-    console = open_console(file, pipe_width=_PIPE_WIDTH)
+    console = open_console(file)
     title = f"Memory on one device, layout {report.policy}"
-    console.print(make_table(console, title, _HEADINGS, [rows, sums], words=_WORDS))
+    print_table(console, title, _HEADINGS, [rows, sums], words=_WORDS)
     arguments, results = (sum(item.padded_bytes for item in group) for group in (report.arguments, report.results))
-    console.print(f"padded bytes per device: arguments {arguments}, results {results}", highlight=False)
+    print_lines(console, [f"padded bytes per device: arguments {arguments}, results {results}"])
     if report.unknown:
-        console.print(f"of unknown size: {', '.join(report.unknown)}", highlight=False)
+        print_lines(console, [f"of unknown size: {', '.join(report.unknown)}"])
 
 
 def memory_data(report: MemoryReport) -> dict[str, Any]:

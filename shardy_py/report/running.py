@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from attrs import asdict
-from rich.text import Text
+from rich.console import Console
+from rich.table import Table
 
 from shardy_py.api.running import ResultLine, RunReport
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import BAD, GOOD, NOTE, make_tables, open_console, print_lines
 
-_PIPE_WIDTH = 160
 _HEADINGS = ("result", "type", "sharding", "largest", "not finite")
 _COMPARED = ("difference", "relative", "tolerance", "other NaNs", "")
 _WORDS = ("result", "type", "sharding")
@@ -21,12 +21,29 @@ _WORDS = ("result", "type", "sharding")
 
 def print_run(report: RunReport, *, file: IO[str] | None = None) -> None:
     """Print the results of a run, with their differences where there was a comparison."""
-    console = open_console(file, pipe_width=_PIPE_WIDTH)
-    headings = (*_HEADINGS, *(_COMPARED if report.compared_with else ()))
-    console.print(make_table(console, _title(report), headings, [map(_cells, report.results)], words=_WORDS))
-    console.print(Text(_verdict(report)))
-    for note in report.notes:
-        console.print(Text(f"note: {note}"))
+    console = open_console(file)
+    for table in _tables(console, report):
+        console.print(table)
+    print_lines(console, [_verdict(report)], ("" if not report.compared_with else GOOD) if report.is_within else BAD)
+    print_lines(console, (f"note: {note}" for note in report.notes), NOTE)
+
+
+def _tables(console: Console, report: RunReport) -> list[Table]:
+    """Return one table, and where the console is too narrow for it, the differences in a second one."""
+    rows = [_cells(line) for line in report.results]
+    differences = [_difference_cells(line) for line in report.results]
+    title = _title(report)
+    if not report.compared_with:
+        return make_tables(console, title, _HEADINGS, [rows], words=_WORDS)
+    whole = [(*row, *difference) for row, difference in zip(rows, differences, strict=True)]
+    tables = make_tables(console, title, (*_HEADINGS, *_COMPARED), [whole], words=_WORDS)
+    if len(tables) == 1:
+        return tables
+    compared = [(line.name, *cells) for line, cells in zip(report.results, differences, strict=True)]
+    return [
+        *make_tables(console, title, _HEADINGS, [rows], words=_WORDS),
+        *make_tables(console, "differences", ("result", *_COMPARED), [compared], words=_WORDS),
+    ]
 
 
 def run_json(report: RunReport) -> str:
@@ -54,12 +71,15 @@ def _title(report: RunReport) -> str:
 
 
 def _cells(line: ResultLine) -> Sequence[str]:
-    cells = (line.name, line.type, line.sharding or "replicated", f"{line.largest:.4g}", f"{line.not_finite}")
+    return line.name, line.type, line.sharding or "replicated", f"{line.largest:.4g}", f"{line.not_finite}"
+
+
+def _difference_cells(line: ResultLine) -> Sequence[str]:
     item = line.difference
     if item is None:
-        return cells
+        return [""] * len(_COMPARED)
     verdict = "" if item.is_within else "differs"
-    return (*cells, f"{item.absolute:.2e}", f"{item.relative:.2e}", f"{item.tolerance:g}", f"{item.nans}", verdict)
+    return (f"{item.absolute:.2e}", f"{item.relative:.2e}", f"{item.tolerance:g}", f"{item.nans}", verdict)
 
 
 def _verdict(report: RunReport) -> str:

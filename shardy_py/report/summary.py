@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from typing import IO
 
 from shardy_py.api.result import Result
+from shardy_py.report.styles import terminal_lines
 from shardy_py.report.text import format_bytes
 
 
 def print_report(result: Result, *, file: IO[str] | None = None) -> None:
     """Print the summary, and the ops without a rule where there are any."""
     # Written by hand: rich takes longer to import than a small program to propagate.
-    print(summary_text(result), file=file)
+    stream = file or sys.stdout
+    print(terminal_lines(summary_text(result), stream), file=stream)
     if not result.coverage.is_complete:
         from shardy_py.report.tables import print_missing
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import IO
 
-from rich.text import Text
-
 from shardy_py.api.coverage import Coverage
 from shardy_py.plugins import Registry
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import BAD, NOTE, open_console, print_lines, print_table
 
 
 def print_missing(coverage: Coverage, *, file: IO[str] | None = None) -> None:
@@ -17,7 +15,7 @@ def print_missing(coverage: Coverage, *, file: IO[str] | None = None) -> None:
     rows = [(item.name, str(item.count), str(item.unsharded), item.location) for item in coverage.missing]
     headings = ("op", "times", "tensors left unsharded", "first at")
     words = ("op", "first at")
-    console.print(make_table(console, "Ops without a sharding rule", headings, [rows], words=words))
+    print_table(console, "Ops without a sharding rule", headings, [rows], words=words)
 
 
 def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
@@ -28,7 +26,7 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
         (plugin.name, plugin.origin or plugin.source, plugin.status, ", ".join(plugin.dialects), str(plugin.ops))
         for plugin in registry.plugins
     ]
-    console.print(make_table(console, "", headings, [rows], words=headings))
+    print_table(console, "", headings, [rows], words=headings)
     for plugin in registry.plugins:
         given = {
             "traits": plugin.traits,
@@ -39,6 +37,8 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
         }
         for what, items in given.items():
             if items:
-                console.print(Text(f"{plugin.name} {what}: {', '.join(map(str, items))}"))
+                print_lines(console, [f"{plugin.name} {what}: {', '.join(map(str, items))}"])
     for problem in registry.problems:
-        console.print(Text(problem.show("warning" if problem in registry.notices else "error")))
+        is_notice = problem in registry.notices
+        text = problem.show("warning" if is_notice else "error")
+        print_lines(console, text.split("\n"), NOTE if is_notice else BAD)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import IO
 
 from rich import box
@@ -11,30 +12,62 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from shardy_py.report.styles import text_width
+from shardy_py.report.words import fold, least_width, wrap_line
+
 Sections = Iterable[Iterable[Sequence[str]]]
 """The rows of a table, in sections with a line between them."""
+HEADING, GOOD, BAD, NOTE = "bold cyan", "green", "bold red", "yellow"
 _UNLIMITED = 100_000
 _LEAST = 12
-"""The least width of a column that is folded."""
+"""The least width of a column of words whose parts are longer than all of the table may be."""
+_GAP = 2
+"""The space between the columns of a narrow table, and of both its edges."""
 
 
-def open_console(file: IO[str] | None = None, *, pipe_width: int = 0) -> Console:
+def open_console(file: IO[str] | None = None) -> Console:
     """Return a console that prints to a file, by default stdout.
 
-    Args:
-        file: The file.
-        pipe_width: The least width where the file is no terminal.
+    A terminal has colours unless ``NO_COLOR`` is set; a file that is none is 80 columns wide, or as ``COLUMNS`` says.
     """
-    console = Console(file=file)
+    console = Console(file=file, highlight=False)
+    if os.environ.get("NO_COLOR"):
+        console = Console(file=file, highlight=False, color_system=None)
     if not console.is_terminal:
-        console.width = max(console.width, pipe_width)
+        console.width = text_width()
     return console
 
 
-def make_table(
+def print_table(
+    console: Console,
+    title: str,
+    headings: Sequence[str],
+    sections: Sections,
+    *,
+    words: Collection[str],
+    caption: str = "",
+) -> None:
+    """Print the tables of `make_tables`, with a line below the last one."""
+    tables = make_tables(console, title, headings, sections, words=words)
+    tables[-1].caption = caption or None
+    for table in tables:
+        console.print(table)
+
+
+def print_lines(console: Console, lines: Iterable[str], style: str = "") -> None:
+    """Print lines of text in lines that are as wide as the console at most."""
+    for line in lines:
+        for part in wrap_line(line, console.width):
+            console.print(Text(part, style), soft_wrap=True)
+
+
+def make_tables(
     console: Console, title: str, headings: Sequence[str], sections: Sections, *, words: Collection[str]
-) -> Table:
+) -> list[Table]:
     """Return a table for a console; where it is too wide, headings are stacked and columns of words are folded.
+
+    Where the words of all columns cannot stand beside each other either, there are several tables, each with the
+    first column.
 
     Args:
         console: The console.
@@ -43,18 +76,21 @@ def make_table(
         sections: The cells.
         words: The headings of the columns with words, which stand left; the others are numbers.
     """
-    known = [list(rows) for rows in sections]
-    table = _table(title, headings, known, words)
+    known = [[list(row) for row in rows] for rows in sections]
+    are_words = [heading in words for heading in headings]
+    table = _table(title, headings, known, are_words)
     if fits(table, console):
-        return table
-    stacked = [heading.replace(" ", "\n") for heading in headings]
-    folded = _folded(
-        stacked, known, [heading in words for heading in headings], console.width, gap=2 if console.is_terminal else 3
-    )
-    narrow = _table(title, stacked, known, [word.replace(" ", "\n") for word in words], folded)
-    if console.is_terminal:
-        narrow.collapse_padding, narrow.pad_edge = True, False
-    return narrow
+        return [table]
+    columns = [
+        _Column(heading.replace(" ", "\n"), [row[number] for rows in known for row in rows], is_words)
+        for number, (heading, is_words) in enumerate(zip(headings, are_words, strict=True))
+    ]
+    groups = list(_groups(columns, console.width))
+    titles = [title, *([""] * (len(groups) - 1))]
+    return [
+        _narrow_table(own_title, columns, group, known, console.width)
+        for own_title, group in zip(titles, groups, strict=True)
+    ]
 
 
 def fits(table: Table, console: Console) -> bool:
@@ -63,41 +99,84 @@ def fits(table: Table, console: Console) -> bool:
     return Measurement.get(console, options, table).maximum <= console.width
 
 
-def _table(
+class _Column:
+    """A column of a narrow table: its heading, and how wide it is and has to be."""
+
+    def __init__(self, heading: str, cells: Sequence[str], is_words: bool) -> None:
+        self.heading, self.is_words = heading, is_words
+        self.width = max(map(_width, [heading, *cells]))
+        self.least = max(map(least_width, [heading, *cells])) if is_words else self.width
+
+
+def _groups(columns: Sequence[_Column], width: int) -> Iterator[list[int]]:
+    """Yield the columns of each table: as many as stand beside each other, the first one in all of them."""
+    first = columns[0].least
+    if first + max((column.least for column in columns[1:]), default=0) + _GAP * 3 > width:
+        first = min(first, width // 2)
+    group, used = [0], first
+    for number, column in enumerate(columns[1:], start=1):
+        if len(group) > 1 and used + column.least + _GAP * (len(group) + 1) > width:
+            yield group
+            group, used = [0], first
+        group.append(number)
+        used += column.least
+    yield group
+
+
+def _narrow_table(
     title: str,
-    headings: Sequence[str],
+    columns: Sequence[_Column],
+    group: Sequence[int],
     sections: Sequence[Sequence[Sequence[str]]],
-    words: Collection[str],
-    folded: Collection[int] = (),
+    width: int,
 ) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", caption_justify="left")
-    for number, heading in enumerate(headings):
-        justify: JustifyMethod = "left" if heading in words else "right"
-        table.add_column(heading, justify=justify, overflow="fold", no_wrap=number not in folded)
+    """Return a table of some of the columns, with the cells of words folded."""
+    own = [columns[number] for number in group]
+    widths = _widths(own, width - _GAP * len(own))
+    folded = [
+        [["\n".join(fold(row[number], size)) for number, size in zip(group, widths, strict=True)] for row in rows]
+        for rows in sections
+    ]
+    headings = ["\n".join(fold(column.heading, size)) for column, size in zip(own, widths, strict=True)]
+    table = _table(title, headings, folded, [column.is_words for column in own])
+    table.collapse_padding, table.pad_edge = True, False
+    return table
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """Return the widths of columns that are to have a width together; those that need least get all they need."""
+    limit = max(_LEAST, width // len(columns))
+    widths = [column.least for column in columns]
+    if sum(widths) > width:
+        widths = [min(size, limit) if column.is_words else size for column, size in zip(columns, widths, strict=True)]
+    left = max(0, width - sum(widths))
+    growing = sorted(range(len(columns)), key=lambda number: columns[number].width - widths[number])
+    for place, number in enumerate(growing):
+        more = min(columns[number].width - widths[number], left // (len(growing) - place))
+        widths[number] += more
+        left -= more
+    return widths
+
+
+def _table(
+    title: str, headings: Sequence[str], sections: Sequence[Sequence[Sequence[str]]], are_words: Sequence[bool]
+) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=title,
+        title_style=HEADING,
+        title_justify="left",
+        caption_justify="left",
+        caption_style="",
+    )
+    for heading, is_words in zip(headings, are_words, strict=True):
+        justify: JustifyMethod = "left" if is_words else "right"
+        table.add_column(Text(heading), justify=justify, overflow="fold", no_wrap=True)
     for rows in sections:
         for row in rows:
             table.add_row(*map(Text, row))
         table.add_section()
     return table
-
-
-def _folded(
-    headings: Sequence[str],
-    sections: Sequence[Sequence[Sequence[str]]],
-    are_words: Sequence[bool],
-    width: int,
-    *,
-    gap: int,
-) -> frozenset[int]:
-    """Return the columns of words that have to be folded, the widest ones, so that a table gets no wider than that."""
-    rows = [row for section in sections for row in section]
-    widths = [max(map(_width, [heading, *(row[i] for row in rows)])) for i, heading in enumerate(headings)]
-    left = width - gap * len(headings) - 2
-    left -= sum(own for own, is_words in zip(widths, are_words, strict=True) if not is_words)
-    open_columns = sorted((number for number, is_words in enumerate(are_words) if is_words), key=widths.__getitem__)
-    while open_columns and widths[open_columns[0]] <= left - _LEAST * (len(open_columns) - 1):
-        left -= widths[open_columns.pop(0)]
-    return frozenset(open_columns)
 
 
 def _width(text: str) -> int:

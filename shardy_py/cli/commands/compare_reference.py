@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import module_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option(
     "--pipeline",

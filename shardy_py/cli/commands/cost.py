@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import axis_option, schedule_option, session_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--machine", metavar="NAME|FILE", help="What the program runs on: a name, or a TOML file.")
 @click.option("--profile", metavar="NAME", help="The compiler's rules: xla-cpu, xla-gpu or none; else the machine's.")

@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import module_options, plugin_choice
 
 TARGETS = ("mlir", "llvm", "ptx")
 SPELLINGS = ("xla_gpu", "xla")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--list", "as_list", is_flag=True, help="List the pieces of the program that can be kernels.")
 @click.option("--coverage", "as_coverage", is_flag=True, help="Say which ops no kernel has, and why.")
@@ -42,7 +43,7 @@ SPELLINGS = ("xla_gpu", "xla")
     default="random",
     show_default=True,
     metavar="random|FILE.npz",
-    help="With --run and --time, the arguments: made up, or arg0, arg1, ... of a file of numpy.",
+    help="With --run and --time, the arguments: made up, or arg0, arg1 and so on of a file of numpy.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
 @click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="With --run, write the results to this file.")

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import schedule_option, session_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--value", metavar="NAME", help="Why this tensor is sharded as it is: %5, %5#1, %arg0, result0, @f:%2.")
 @click.option("--dim", type=int, metavar="N", help="Only this dimension of it.")

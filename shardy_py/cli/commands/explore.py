@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import schedule_option, session_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="The page, one HTML file.")
 @click.option("--model-explorer", metavar="DIR", type=click.Path(), help="Write files for Model Explorer.")

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import LAYOUTS
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("shape")
 @click.option("--index", metavar="I,J,..", help="Print only the position of this element in memory.")
 @click.option("--bytes", "only_bytes", is_flag=True, help="Print only the exact bytes in memory.")

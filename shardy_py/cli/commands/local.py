@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import LAYOUTS, local_options, run_options, schedule_option, session_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
 @click.option("--device", metavar="N", type=click.IntRange(min=0), help="The program of this device, its number in it.")

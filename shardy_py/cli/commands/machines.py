@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from shardy_py.cli.help import Command
 
-@click.command()
+
+@click.command(cls=Command)
 @click.argument("file", nargs=-1, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def machines(file: tuple[str, ...], as_json: bool) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import plugin_choice
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @plugin_choice
 def plugins(**options: Any) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from shardy_py.cli.forms import FORMS
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import LAYOUTS, propagate_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the module here, not to stdout.")
 @click.option("--for", "target", type=click.Choice(FORMS), help="Write the module in the form a compiler takes.")

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import run_options, schedule_option, session_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--devices", type=click.IntRange(min=1), help="Host devices; by default as many as the mesh has.")
 @run_options("The arguments", "Run the program without shardings, too")

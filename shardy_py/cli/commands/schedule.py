@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import plugin_choice
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", required=False, type=click.Path())
 @click.option("--builtin", metavar="NAME", help="A built-in schedule, by its name.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print a TOML file that propagate --schedule takes.")

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.help import Command
 from shardy_py.cli.options import MEASURES, sweep_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--minimise", type=click.Choice(MEASURES), help="By default time, or bytes without a machine.")
 @click.option("--budget", default=100, show_default=True, type=click.IntRange(min=1), help="Schedules to try.")

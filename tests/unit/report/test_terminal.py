@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("rich")
 
-from shardy_py.report.terminal import make_table, open_console
+from shardy_py.report.terminal import make_tables, open_console, print_table
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 HEADINGS = ("kind", "tensor", "devices", "bytes each")
@@ -32,7 +32,7 @@ def printed(stream: io.StringIO, width: int, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     console = open_console(stream)
-    console.print(make_table(console, "Transfers", HEADINGS, [ROWS], words=("kind", "tensor")))
+    print_table(console, "Transfers", HEADINGS, [ROWS], words=("kind", "tensor"))
     return _STYLE.sub("", stream.getvalue()).splitlines()
 
 
@@ -56,8 +56,25 @@ def test_a_wide_console_needs_no_folding(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sum("KiB" in line or "7 B" in line for line in lines) == 2
 
 
-def test_a_pipe_has_a_least_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody looks at a terminal, lines may be longer."""
-    monkeypatch.setenv("COLUMNS", "40")
-    assert open_console(io.StringIO(), pipe_width=160).width == 160
-    assert open_console(Terminal(), pipe_width=160).width == 40
+def test_a_pipe_has_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody looks at a terminal, the width is the usual one, or the one that is asked for."""
+    monkeypatch.setenv("COLUMNS", "")
+    assert open_console(io.StringIO()).width == 80
+    monkeypatch.setenv("COLUMNS", "120")
+    assert open_console(io.StringIO()).width == 120
+
+
+def test_words_that_cannot_stand_beside_each_other_stand_in_two_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each table has the first column, so that no word has to be broken."""
+    monkeypatch.setenv("COLUMNS", "60")
+    row = ("a.name_of_some_characters", "another_of_as_many_more_x", "a_third")
+    console = open_console(io.StringIO())
+    headings = ("first", "second", "third")
+    tables = make_tables(console, "Words", headings, [[row]], words=headings)
+    assert [len(table.columns) for table in tables] == [2, 2]
+    print_table(console, "Words", headings, [[row]], words=headings, caption="the end")
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, text.splitlines())) <= 60
+    assert text.count(row[0]) == 2
+    assert text.count(row[1]) == 1
+    assert text.count("the end") == 1

@@ -1,0 +1,26 @@
+"""Reports as lines on stdout, and diagnostics on stderr: whole lines in a pipe, lines of its width on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO
+
+import click
+
+from shardy_py.report.styles import terminal_lines, terminal_message
+
+
+def echo_report(text: str) -> None:
+    """Print a report on stdout."""
+    _echo(terminal_lines(text, sys.stdout), sys.stdout)
+
+
+def echo_diagnostic(text: str) -> None:
+    """Print the text of a diagnostic on stderr."""
+    if sys.stderr is not None:
+        _echo(terminal_message(text, sys.stderr), sys.stderr)
+
+
+def _echo(text: str, file: IO[str]) -> None:
+    # The text has colours only where the file shows them.
+    click.echo(text, file=file, color=True)
