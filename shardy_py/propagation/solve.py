@@ -103,6 +103,8 @@ class _Solver:
         self.settles = schedule is not None and schedule.settles
         self.removal = Removal(problem.removal) if problem.removal else None
         self._coupled = frozenset((*problem.siblings, *problem.tied))
+        self._returned = [slot for _, slot, _ in problem.function_results]
+        self._function_results = [slot for _, _, slot in problem.function_results]
         self._alive = bytearray(b"\x01") * problem.num_steps
         self._active = bytearray(problem.num_steps)
         self._again: list[int] = []
@@ -183,6 +185,9 @@ class _Solver:
         Mirrors basic_propagation.cc::propagateFuncResults.
         """
         problem, current, again = self.problem, self.current, self._again
+        operands, results = self._returned, self._function_results
+        if self.recorder is None and [current[slot] for slot in operands] == [current[slot] for slot in results]:
+            return
         memos: dict[int, dict[tuple[int, ...], Outcome]] = {}
         for number, (rule, operand, result) in enumerate(problem.function_results):
             ids = (current[operand], current[result])

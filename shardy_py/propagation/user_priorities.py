@@ -34,17 +34,17 @@ def start_priorities(problem: Problem, current: list[int]) -> list[PriorityRound
         current: Slot to sharding id; changed in place.
     """
     table = problem.table
+    # Slots have few distinct shardings, in the order in which they are met first.
+    entries = {number: _enter(table, number) for number in dict.fromkeys(current) if number != NO_SHARDING}
+    first = {number: entered for number, (entered, _) in entries.items() if entered != number}
+    rounds = {number: later for number, (_, later) in entries.items() if later}
     pending: dict[int, list[tuple[int, Callable[[TensorSharding], TensorSharding]]]] = {}
-    entries: dict[int, tuple[int, list[tuple[int, Callable[[TensorSharding], TensorSharding]]]]] = {}
-    for slot, sharding_id in enumerate(current):
-        if sharding_id == NO_SHARDING:
-            continue
-        entry = entries.get(sharding_id)
-        if entry is None:
-            entry = entries[sharding_id] = _enter(table, sharding_id)
-        current[slot], later = entry
-        for priority, update in later:
-            pending.setdefault(priority, []).append((slot, update))
+    if rounds:
+        for slot, number in enumerate(current):
+            for priority, update in rounds.get(number, ()):
+                pending.setdefault(priority, []).append((slot, update))
+    if first:
+        current[:] = [first.get(number, number) for number in current]
     return [PriorityRound(priority, tuple(pending[priority])) for priority in sorted(pending)]
 
 
