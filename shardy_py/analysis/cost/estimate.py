@@ -23,7 +23,6 @@ from shardy_py.analysis.machine.placement import AxisLinks, Placement
 from shardy_py.analysis.machine.profile import Profile, choose_profile
 from shardy_py.api.memory import policy_of
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import Broadcast, ConstantLike, Elementwise, PassThrough
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.values import define
@@ -75,9 +74,6 @@ def estimate(
     return _cost(estimator, memory, devices, policy, notes)
 
 
-_FOLDED = frozenset((Elementwise, Broadcast, PassThrough))
-
-
 @define(eq=False)
 class _Estimator:
     """Sum of the costs of kernels and transfers."""
@@ -100,26 +96,25 @@ class _Estimator:
 
     def run(self) -> None:
         """Count the work, divide it into kernels and price them."""
-        registry = self.flattener.registry
-        counter = WorkCounter(self.sizes, registry)
-        works: dict[int, Work] = {}
+        counter = WorkCounter(self.sizes, masks=self.profile.follows_results)
         moving: dict[int, list[Priced]] = {}
         for node in walk(self.section):
-            priced = [] if node.sections else self.pricer.price(node)
-            moving.setdefault(id(node.section), []).extend(priced)
-            self.priced += priced
-            if any(item.transfer.bytes and not item.is_halo for item in priced):
-                self.sending.add(id(node))
-            works[id(node)] = self._work(node, counter, priced)
+            priced = [] if node.sections or not node.kind.may_send else self.pricer.price(node)
+            if priced:
+                moving.setdefault(id(node.section), []).extend(priced)
+                self.priced += priced
+                if any(item.transfer.bytes and not item.is_halo for item in priced):
+                    self.sending.add(id(node))
+            node.work = self._work(node, counter, priced)
         for found in moving.values():
             self.pricer.combine(found)
-        self.fusion = Fusion(registry, works, self._halo_slices())
+        self.fusion = Fusion(self._halo_slices())
         halos = {
             id(node): sum(item.transfer.bytes for item in self.priced if item.node is node)
             for node in {id(item.node): item.node for item in self.priced if item.is_halo}.values()
             if not self.fusion.is_fusible(node)
         }
-        self.traffic = Traffic(self.sizes, self.fusion, works, self.profile, halos, self.flattener.rule_of)
+        self.traffic = Traffic(self.sizes, self.fusion, self.profile, halos, self.flattener.rule_of)
         self.fusion.add(self.section)
         for kernel in self.fusion:
             self._add(kernel)
@@ -133,25 +128,23 @@ class _Estimator:
             for item in self.priced:
                 if item.is_halo:
                     node, tensor = item.node, item.node.inputs[item.operand]
-                    slice_ = Node(node.op, node.section, [tensor], runs=node.runs, position=node.position)
+                    slice_ = Node(node.op, node.kind, node.section, [tensor], runs=node.runs, position=node.position)
                     found.setdefault(id(tensor), []).append(slice_)
         return found
 
     def _work(self, node: Node, counter: WorkCounter, priced: list[Priced]) -> Work:
-        op = node.op
-        if node.sections or self.flattener.registry.has_trait(op, ConstantLike):
+        op, kind = node.op, node.kind
+        if node.sections or kind.is_constant:
             return NOTHING
-        if op.name.startswith("sdy."):
+        if kind.is_own:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        if any(item.transfer.kind == "all_reduce" for item in priced):
+        if priced and any(item.transfer.kind == "all_reduce" for item in priced):
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
-        work = counter.count(op, rule)
-        if self.profile.follows_results and (masked := counter.masked(op, rule)):
-            work = evolve(work, local=work.local + masked)
-        if self.profile.follows_results and (masked := self.pricer.masked(op)):
+        work = counter.count(op, kind, rule)
+        if kind.has_windows and self.profile.follows_results and (masked := self.pricer.masked(node)):
             work = evolve(work, local=work.local + masked)
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
@@ -161,12 +154,11 @@ class _Estimator:
 
     def _is_folded(self, node: Node) -> bool:
         """Return whether an op computes the same from constants for all elements, as in constant_folding.cc."""
-        registry = self.flattener.registry
-        if not node.inputs or registry.get_traits(node.op).isdisjoint(_FOLDED):
+        if not node.inputs or not node.kind.is_folding:
             return False
         for tensor in node.inputs:
             maker = tensor.maker
-            if maker is None or not (id(maker) in self.folded or registry.has_trait(maker.op, ConstantLike)):
+            if maker is None or not (maker.kind.is_constant or id(maker) in self.folded):
                 return False
         self.folded.add(id(node))
         return True
@@ -182,9 +174,9 @@ class _Estimator:
         root = kernel.root
         if root.carried:
             self._add_copies(root.op, root.runs, self.traffic.carried_bytes(root))
-        if root.sections or self.flattener.registry.has_trait(root.op, ConstantLike):
+        if root.sections or root.kind.is_constant:
             return
-        works = [self.fusion.works[id(node)] for node in kernel.nodes]
+        works = [node.work for node in kernel.nodes]
         moved = self.traffic.read_bytes(kernel) if kernel.is_halo else self.traffic.bytes_of(kernel)
         operations = sum(work.local for work in works) * self.traffic.slices_of(root)
         operations += sum(prod(self.sizes.shape(tensor.value)) for tensor in self.traffic.converted(root))

@@ -10,20 +10,12 @@ from attrs import field
 
 from shardy_py.analysis.cost.equal_ops import OpKeys, axes_key
 from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
+from shardy_py.analysis.cost.op_kinds import OpKind, OpKinds
 from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.interfaces import (
-    ConstantLike,
-    Contraction,
-    Elementwise,
-    IsTerminator,
-    PassThrough,
-    Pure,
-    Reshape,
-)
-from shardy_py.ir.op_names import ALL_REDUCE, MANUAL_COMPUTATION, MESH, REDUCE_SCATTER, RESHARD, RETURN
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, MESH
 from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.rule import OpShardingRule
@@ -35,14 +27,6 @@ RuleOf = Callable[[Op], OpShardingRule | None]
 DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 """Attributes of arguments whose memory the results may take; JAX's names."""
 _SHARDINGS = ("in_shardings", "out_shardings")
-_IGNORED = (MESH,)
-_MOVING = (
-    *(f"sdy.{kind}" for kind in ("all_gather", "all_to_all", "collective_permute")),
-    ALL_REDUCE,
-    REDUCE_SCATTER,
-    RESHARD,
-)
-_MOVABLE = frozenset((Pure, Elementwise, ConstantLike))
 _Names = dict[int, Tensor]
 
 
@@ -56,6 +40,7 @@ class Flattener:
         rule_of: Gives the rule of an op.
         profile: The rules of the backend.
         notes: What was assumed.
+        kinds: The kinds of ops.
     """
 
     program: Program
@@ -63,6 +48,7 @@ class Flattener:
     rule_of: RuleOf
     profile: Profile = NO_PROFILE
     notes: dict[str, None] = field(factory=dict)
+    kinds: OpKinds = field(init=False)
     _runs: list[float] = field(factory=list, init=False)
     _open: list[bool] = field(factory=list, init=False)
     _calls: list[str] = field(factory=list, init=False)
@@ -72,7 +58,12 @@ class Flattener:
     _keys: OpKeys = field(factory=OpKeys, init=False)
     _axes: dict[object, int] = field(factory=dict, init=False)
     _numbers: dict[int, int] = field(factory=dict, init=False)
+    _types: dict[object, int] = field(factory=dict, init=False)
+    _type_numbers: dict[int, int] = field(factory=dict, init=False)
     _seen: dict[tuple[object, ...], Node] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.kinds = OpKinds(self.registry, self.profile)
 
     def flatten(self, main: Op) -> Section:
         """Return the main function.
@@ -101,37 +92,47 @@ class Flattener:
         for node in reversed(section.nodes):
             for inner in node.sections:
                 self._drop_unused(inner)
-            is_used = any(tensor.users or id(tensor) in kept for tensor in node.outputs)
-            if is_used or not node.outputs or node.sections or not self._may_merge(node.op):
+            is_droppable = node.kind.may_merge and node.outputs and not node.sections
+            if not is_droppable or any(tensor.users or id(tensor) in kept for tensor in node.outputs):
                 nodes.append(node)
                 continue
             for tensor in node.inputs:
                 tensor.users.remove(node)
-        section.nodes = nodes[::-1]
-        for position, node in enumerate(section.nodes):
+        nodes.reverse()
+        section.nodes = nodes
+        for position, node in enumerate(nodes):
             node.position = position
 
     def _block(self, block: Block, section: Section, names: _Names, parts: int) -> list[Tensor]:
         """Add the ops of a block to a section; return what the block hands on."""
         results: list[Tensor] = []
+        kind_of = self.kinds.of
         for op in block.ops:
-            traits = self.registry.get_traits(op)
-            if op.name == RETURN or IsTerminator in traits:
+            kind = kind_of(op)
+            if kind.is_ending:
                 results = [names[value.id] for value in op.operands]
-            elif (callee := callee_of(op)) is not None:
-                self._call(op, callee, section, names, parts)
-            elif op.name == MANUAL_COMPUTATION:
-                self._manual(op, section, names, parts)
-            elif Reshape in traits or (PassThrough in traits and self._is_folded(op)):
-                # Another view of the same bytes.
-                names[op.results[0].id] = names[op.operands[0].id]
-            elif self._hands_on(op):
+            elif not kind.is_ordinary and self._is_entered(op, kind, section, names, parts):
+                continue
+            elif kind.has_data_flow and self._hands_on(op):
                 names.update({value.id: names[given.id] for value, given in zip(op.results, op.operands, strict=True)})
-            elif (equal := self._equal_operand(op)) is not None:
+            elif kind.has_equal and (equal := self._equal_operand(op, kind)) is not None:
                 names[op.results[0].id] = names[equal.id]
-            elif op.name not in _IGNORED:
-                self._op(op, section, names, parts)
+            else:
+                self._op(op, kind, section, names, parts)
         return results
+
+    def _is_entered(self, op: Op, kind: OpKind, section: Section, names: _Names, parts: int) -> bool:
+        """Enter what a call, a manual computation or a view is the same as; return whether an op is one of these."""
+        if (callee := callee_of(op)) is not None:
+            self._call(op, callee, section, names, parts)
+        elif op.name == MANUAL_COMPUTATION:
+            self._manual(op, section, names, parts)
+        elif kind.is_view or (kind.is_passing and self._is_folded(op)):
+            # Another view of the same bytes.
+            names[op.results[0].id] = names[op.operands[0].id]
+        else:
+            return op.name == MESH
+        return True
 
     def _is_folded(self, op: Op) -> bool:
         """Return whether an op only rearranges an operand of products, which read it in any order.
@@ -141,7 +142,7 @@ class Flattener:
         if len(op.operands) != 1 or len(op.results) != 1:
             return False
         users = op.results[0].users
-        return bool(users) and all(self.registry.has_trait(user, Contraction) for user in users)
+        return bool(users) and all(self.kinds.of(user).is_contraction for user in users)
 
     def _hands_on(self, op: Op) -> bool:
         """Return whether the results of an op are its operands, as those of a barrier are."""
@@ -151,15 +152,13 @@ class Flattener:
             for result, operand in zip(op.results, op.operands, strict=True)
         )
 
-    def _equal_operand(self, op: Op) -> Value | None:
+    def _equal_operand(self, op: Op, kind: OpKind) -> Value | None:
         """Return the operand that the result of an op equals, as in XLA's algebraic_simplifier.cc."""
-        cost = self.registry.get_cost(op)
-        number = None if cost is None else cost.get_equal_operand(op)
+        number = None if kind.cost is None else kind.cost.get_equal_operand(op)
         if number is None:
             return None
         given, result = op.operands[number], op.results[0]
-        shardings = self.program.shardings
-        is_same = given.type == result.type and axes_key(shardings.get(given.id)) == axes_key(shardings.get(result.id))
+        is_same = given.type == result.type and self._axes_number(given) == self._axes_number(result)
         return given if is_same else None
 
     def _call(self, op: Op, callee: str, section: Section, names: _Names, parts: int) -> None:
@@ -185,23 +184,33 @@ class Flattener:
         results = self._block(block, section, inner, parts * self._manual_groups(op))
         names.update({value.id: tensor for value, tensor in zip(op.results, results, strict=True)})
 
-    def _op(self, op: Op, section: Section, names: _Names, parts: int) -> None:
-        is_control_flow = self.is_control_flow(op)
+    def _op(self, op: Op, kind: OpKind, section: Section, names: _Names, parts: int) -> None:
         inputs = [names[value.id] for value in op.operands]
-        key = None if is_control_flow else self._key(op, section, inputs)
-        is_moving = op.name in _MOVING
-        equal = self._seen.get(key) if key is not None else None
-        if equal is not None and not is_moving:
+        is_control_flow = bool(op.regions) and self.is_control_flow(op)
+        key = self._key(op, kind, section, inputs) if kind.may_merge and not is_control_flow else None
+        equal = None if key is None else self._seen.get(key)
+        if equal is not None and not kind.is_moving:
             names.update({value.id: tensor for value, tensor in zip(op.results, equal.outputs, strict=True)})
             return
-        node = Node(op, section, inputs, parts=parts, position=len(section.nodes))
-        node.depth = section.depth if is_control_flow else self._depth(node, section)
-        node.is_hoisted = node.depth < section.depth
-        node.runs = self._runs[node.depth]
+        depth = section.depth if is_control_flow else self._depth(kind, inputs, section)
+        node = Node(
+            op,
+            kind,
+            section,
+            inputs,
+            runs=self._runs[depth],
+            parts=parts,
+            depth=depth,
+            is_hoisted=depth < section.depth,
+            position=len(section.nodes),
+        )
         for tensor in inputs:
             tensor.users.append(node)
-        node.outputs = [Tensor(value, node, depth=node.depth) for value in op.results]
-        names.update({tensor.value.id: tensor for tensor in node.outputs})
+        outputs = []
+        for value in op.results:
+            tensor = names[value.id] = Tensor(value, node, depth=depth)
+            outputs.append(tensor)
+        node.outputs = outputs
         section.nodes.append(node)
         if is_control_flow:
             self._regions(node, names, parts)
@@ -211,17 +220,28 @@ class Flattener:
         elif key is not None:
             self._seen[key] = node
 
-    def _key(self, op: Op, section: Section, inputs: Sequence[Tensor]) -> tuple[object, ...] | None:
-        """Return the same key for ops that a compiler computes once; None where an op may do more than compute."""
-        key = self._keys.key(op) if self._may_merge(op) else None
+    def _key(self, op: Op, kind: OpKind, section: Section, inputs: Sequence[Tensor]) -> tuple[object, ...] | None:
+        """Return the same key for ops that a compiler computes once; None where an op is equal to no other one."""
+        key = self._keys.key(op)
         if key is None:
             return None
-        shardings = [self._axes_number(value) for value in op.results]
-        types = [value.type for value in op.results]
+        equal = self._equal
+        operands = [equal.get(id(tensor), id(tensor)) for tensor in inputs] if equal else map(id, inputs)
         # Communications have channels of their own and stay apart; what equal ones of one function lead to is equal.
-        place = (id(section), self._frame if op.name in _MOVING else 0)
-        operands = [self._equal.get(id(tensor), id(tensor)) for tensor in inputs]
-        return (key, *place, *operands, *types, *shardings)
+        frame = self._frame if kind.is_moving else 0
+        results = op.results
+        if len(results) == 1:
+            value = results[0]
+            return (key, id(section), frame, self._type_number(value), self._axes_number(value), *operands)
+        numbers = [(self._type_number(value), self._axes_number(value)) for value in results]
+        return (key, id(section), frame, *numbers, *operands)
+
+    def _type_number(self, value: Value) -> int:
+        """Return a number of the type of a value, the same for equal types; identities are looked up faster."""
+        found = self._type_numbers.get(id(value.type))
+        if found is None:
+            found = self._type_numbers[id(value.type)] = self._types.setdefault(value.type, len(self._types))
+        return found
 
     def _axes_number(self, value: Value) -> int:
         """Return a number of the sharding of a value, the same where `axes_key` is."""
@@ -232,30 +252,22 @@ class Flattener:
             self._numbers[id(sharding)] = found
         return found
 
-    def _depth(self, node: Node, section: Section) -> int:
+    def _depth(self, kind: OpKind, inputs: Sequence[Tensor], section: Section) -> int:
         """Return the depth at which a node runs: where its operands change, if it may leave loops around it."""
-        if not self.profile.hoists_invariant_ops or not node.inputs or not self._may_move(node.op):
-            return section.depth
-        wanted = max(tensor.depth for tensor in node.inputs)
         depth = section.depth
+        if not depth or not inputs or not kind.may_move or not self.profile.hoists_invariant_ops:
+            return depth
+        wanted = max([tensor.depth for tensor in inputs])
         while depth > wanted and self._open[depth]:
             depth -= 1
         return depth
-
-    def _may_merge(self, op: Op) -> bool:
-        """Return whether an op becomes one with others like it, and is dropped where nobody uses its results."""
-        if op.name.startswith("sdy."):
-            return self.profile.simplifies_communication
-        return self._may_move(op)
-
-    def _may_move(self, op: Op) -> bool:
-        return op.name.startswith("sdy.") or not self.registry.get_traits(op).isdisjoint(_MOVABLE)
 
     def _regions(self, node: Node, names: _Names, parts: int) -> None:
         op = node.op
         runs = self._region_runs(op)
         is_loop = carries(op, self.registry)
         node.carried = list(self._carried(node, names)) if is_loop else []
+        sections = node.sections = []
         unchanged = {
             id(tensor): item.initial.depth for item in node.carried if item.is_unchanged for tensor in item.parameters
         }
@@ -272,7 +284,7 @@ class Flattener:
                     inner.parameters.append(tensor)
                     local[value.id] = tensor
                 inner.results = self._block(block, inner, local, parts)
-                node.sections.append(inner)
+                sections.append(inner)
                 for item in node.carried:
                     item.yielded += [local[value.id] for value in self._yielded(op, item, block) if value.id in local]
         del self._runs[node.depth + 1 :], self._open[node.depth + 1 :]

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from attrs import Factory
+from attrs import Factory, evolve
 
+from shardy_py.analysis.cost.op_kinds import OpKind
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.api.sizes import local_shape
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import CostOpInterface, OpShapes
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import Contraction, Elementwise, Reduction
 from shardy_py.ir.types import TensorType, static_shape
-from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
@@ -55,7 +54,6 @@ class Work:
     is_known: bool = True
 
 
-_MASKED = frozenset((Contraction, Reduction))
 _MASK_OPS = 3.0
 
 NOTHING = Work()
@@ -65,39 +63,71 @@ UNKNOWN = Work(is_known=False)
 class WorkCounter:
     """Counts operations; ops with the same rule and shardings are counted once."""
 
-    def __init__(self, sizes: LocalSizes, registry: Registry) -> None:
-        self._sizes = sizes
-        self._registry = registry
-        self._memo: dict[tuple[object, ...], Work] = {}
+    def __init__(self, sizes: LocalSizes, *, masks: bool) -> None:
+        """Prepare the counter.
 
-    def count(self, op: Op, rule: OpShardingRule | None) -> Work:
+        Args:
+            sizes: Measures values.
+            masks: Whether to count what keeps padding out, too.
+        """
+        self._sizes = sizes
+        self._masks = masks
+        self._memo: dict[tuple[object, ...], Work] = {}
+        self._known: dict[tuple[int, ...], tuple[Work, object]] = {}
+
+    def count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:
         """Return the operations of an op that is no control flow."""
-        traits = self._registry.get_traits(op)
-        cost = self._registry.get_cost(op)
+        key = self._look(op, kind, rule)
+        known = None if key is None else self._known.get(key)
+        if known is not None:
+            return known[0]
+        work = self._count(op, kind, rule)
+        if self._masks and (masked := self._masked(op, kind, rule)):
+            work = evolve(work, local=work.local + masked)
+        if key is not None:
+            # What the identity is of has to stay alive; the program keeps the others.
+            self._known[key] = work, rule
+        return work
+
+    def _look(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> tuple[int, ...] | None:
+        """Return all that the work of an op follows from, by identity; None where the dialect may look at more."""
+        attributes = shared_key(op.attributes)
+        if attributes is None or op.regions or kind.has_flops:
+            return None
+        sharding = self._sizes.sharding
+        look = [id(kind), id(attributes), id(rule)]
+        for value in op.operands:
+            look += (id(value.type), id(sharding(value)))
+        for value in op.results:
+            look += (id(value.type), id(sharding(value)))
+        return tuple(look)
+
+    def _count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:
+        cost = kind.cost
         if cost is not None:
             found = self._by_shapes(op, cost)
             if found is not None:
                 return found
         given = cost.get_flops(op) if cost is not None else None
-        if given is None and Elementwise in traits:
+        if given is None and kind.is_elementwise:
             return self._elementwise(op.results)
         if rule is None:
             return UNKNOWN if given is None else Work(given, given)
         values = (*op.operands, *op.results)
         shardings = tuple([self._sizes.sharding(value) for value in values])
-        key = (rule, shardings, Contraction in traits, len(op.results), given)
+        key = (rule, shardings, kind.is_contraction, len(op.results), given)
         found = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = self._from_rule(op, rule, shardings, given)
+            found = self._memo[key] = self._from_rule(op, kind, rule, shardings, given)
         return found
 
-    def masked(self, op: Op, rule: OpShardingRule | None) -> float:
+    def _masked(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> float:
         """Return the operations that keep the padding of uneven shards out of a reduction or a product.
 
         As in XLA's spmd_partitioner_util.cc::PadWithValue: of each element the place in the whole tensor is computed,
         compared with the size and selected by.
         """
-        if rule is None or not rule.reduction_factors or self._registry.get_traits(op).isdisjoint(_MASKED):
+        if not (kind.is_contraction or kind.is_reduction) or rule is None or not rule.reduction_factors:
             return 0.0
         masked = 0.0
         for value, mapping in zip(op.operands, rule.operand_mappings, strict=True):
@@ -111,15 +141,15 @@ class WorkCounter:
     def _by_shapes(self, op: Op, cost: CostOpInterface) -> Work | None:
         """Return what the dialect counts for the whole tensors and for the shards."""
         attributes = shared_key(op.attributes)
-        values = (*op.operands, *op.results)
+        shapes = self._shapes(op, is_local=True)
         key = None
         if attributes is not None and not op.regions:
             # The program keeps these objects alive; equal ones are mostly the same, and identities are compared faster.
-            objects = [attributes, *[value.type for value in values], *map(self._sizes.sharding, values)]
-            key = (op.name, *map(id, objects))
+            types = [id(value.type) for value in (*op.operands, *op.results)]
+            key = (op.name, id(attributes), *types, shapes.operands, shapes.results)
             if key in self._memo:
                 return self._memo[key]
-        local = cost.get_work(op, self._shapes(op, is_local=True))
+        local = cost.get_work(op, shapes)
         if local is None:
             return None
         whole = cost.get_work(op, self._shapes(op, is_local=False)) or local
@@ -152,9 +182,14 @@ class WorkCounter:
         return found
 
     def _from_rule(
-        self, op: Op, rule: OpShardingRule, shardings: Sequence[TensorSharding | None], given: float | None
+        self,
+        op: Op,
+        kind: OpKind,
+        rule: OpShardingRule,
+        shardings: Sequence[TensorSharding | None],
+        given: float | None,
     ) -> Work:
-        per_point = 1.0 if given is not None else self._per_point(op, rule)
+        per_point = 1.0 if given is not None else self._per_point(op, kind, rule)
         if not per_point:
             return NOTHING
         shards = self._shards(rule, shardings)
@@ -164,8 +199,8 @@ class WorkCounter:
             return Work(given, given * local / whole if whole else given)
         return Work(per_point * whole, per_point * local)
 
-    def _per_point(self, op: Op, rule: OpShardingRule) -> float:
-        if self._registry.has_trait(op, Contraction):
+    def _per_point(self, op: Op, kind: OpKind, rule: OpShardingRule) -> float:
+        if kind.is_contraction:
             return 2.0
         if not rule.reduction_factors:
             return 0.0

@@ -11,15 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from attrs import Factory, evolve, field
 
-from shardy_py.analysis.cost.flops import Work
 from shardy_py.analysis.cost.graph import Node, Section, Tensor
-from shardy_py.ir.interfaces import Broadcast, ConstantLike, Elementwise, PassThrough, Reduction
 from shardy_py.ir.types import static_shape
-from shardy_py.plugins import Registry
 from shardy_py.values import define
 
-_FUSIBLE = frozenset((Elementwise, Broadcast, ConstantLike, PassThrough))
-_SLICE = "sdy.all_slice"
 _MOST_BETWEEN = 200
 """The number of ops between an op and its user that are looked at; behind more of them, it is taken as stored."""
 
@@ -44,18 +39,12 @@ class Fusion:
     """The kernels of a program.
 
     Args:
-        registry: The definitions of ops.
-        works: The work of each node, by its id.
         slices: For tensors, by id, the nodes that stand for the slices of them that are sent as halos.
         kernels: The kernels, in the order of their roots.
     """
 
-    registry: Registry
-    works: dict[int, Work]
     slices: dict[int, list[Node]] = Factory(dict)
     kernels: list[Kernel] = field(factory=list, init=False)
-    _roots: dict[int, tuple[Node, ...]] = field(factory=dict, init=False)
-    _fusible: dict[int, bool] = field(factory=dict, init=False)
 
     def add(self, section: Section) -> None:
         """Divide the nodes of a section, and of the regions in it, into kernels."""
@@ -64,13 +53,15 @@ class Fusion:
         for node in reversed(section.nodes):
             for inner in node.sections:
                 self.add(inner)
-            roots = self._find_roots(node, escaping)
-            self._roots[id(node)] = roots
+            roots = node.roots = self._find_roots(node, escaping)
             for root in roots:
-                found.setdefault(id(root), Kernel(root)).nodes.append(node)
+                kernel = found.get(id(root))
+                if kernel is None:
+                    kernel = found[id(root)] = Kernel(root)
+                kernel.nodes.append(node)
         for node in section.nodes:
-            kernel = found.pop(id(node), None)
-            if kernel is not None:
+            if id(node) in found:
+                kernel = found.pop(id(node))
                 kernel.nodes.reverse()
                 self.kernels.append(kernel)
         for kernel in found.values():
@@ -79,29 +70,40 @@ class Fusion:
 
     def roots_of(self, node: Node) -> tuple[Node, ...]:
         """Return the roots of the kernels that a node is part of."""
-        return self._roots.get(id(node), (node,))
+        return node.roots or (node,)
 
     def is_stored(self, tensor: Tensor) -> bool:
         """Return whether a value lies in memory."""
         maker = tensor.maker
         if maker is None:
             return True
-        roots = self._roots.get(id(maker))
-        return roots is None or (len(roots) == 1 and roots[0] is maker)
+        roots = maker.roots
+        return not roots or (roots[0] is maker and len(roots) == 1)
 
     def is_fusible(self, node: Node) -> bool:
         """Return whether a node may be computed within the kernel that uses its result."""
-        found = self._fusible.get(id(node))
+        found = node.is_fusible
         if found is None:
-            found = self._fusible[id(node)] = self._may_fuse(node)
+            found = node.is_fusible = self._may_fuse(node)
         return found
 
     def _find_roots(self, node: Node, escaping: set[int]) -> tuple[Node, ...]:
-        if not self.is_fusible(node) or any(id(tensor) in escaping for tensor in node.outputs):
+        if not self.is_fusible(node):
             return (node,)
-        users = [user for tensor in node.outputs for user in tensor.users]
-        if not users or not all(self._takes(user, node) for user in users):
+        users: list[Node] = []
+        for tensor in node.outputs:
+            if id(tensor) in escaping:
+                return (node,)
+            users += tensor.users
+        if not users:
             return (node,)
+        section, depth = node.section, node.depth
+        # A user takes a node into its own kernel.
+        for user in users:
+            if user.section is not section or user.depth != depth:
+                return (node,)
+            if not (user.kind.is_reduction or self.is_fusible(user)):
+                return (node,)
         if len(users) == 1 and not self.slices:
             roots = self.roots_of(users[0])
         else:
@@ -111,28 +113,20 @@ class Fusion:
             return (node,)
         return roots
 
-    def _takes(self, user: Node, node: Node) -> bool:
-        """Return whether a user computes a node in its own kernel."""
-        if user.section is not node.section or user.depth != node.depth:
-            return False
-        return self.is_fusible(user) or self.registry.has_trait(user.op, Reduction)
-
     def _may_fuse(self, node: Node) -> bool:
+        kind = node.kind
         if node.sections or not node.outputs:
             return False
-        if node.op.name == _SLICE:
+        if kind.is_fusible:
             return True
-        if not self.registry.get_traits(node.op).isdisjoint(_FUSIBLE):
-            return True
-        cost = self.registry.get_cost(node.op)
-        return cost is not None and cost.is_fusible(node.op)
+        return kind.has_fusible and kind.cost is not None and kind.cost.is_fusible(node.op)
 
     def _is_computed_again(self, node: Node, users: Sequence[Node]) -> bool:
         """Return whether several kernels compute a node: it is cheap, and either reads little or is stored nowhere.
 
         As in XLA's instruction_fusion.cc::ComputeGloballyUnfusible, EffectivelyAtMostUnary and CanFuseOnAllPaths.
         """
-        if self.works[id(node)].transcendentals:
+        if node.work.transcendentals:
             return False
         if sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1:
             return True

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from attrs import Factory
 
+from shardy_py.analysis.cost.flops import NOTHING, Work
+from shardy_py.analysis.cost.op_kinds import OpKind
 from shardy_py.ir.graph import Op, Value
 from shardy_py.values import define
 
@@ -24,6 +26,7 @@ class Tensor:
         depth: The number of loops and branches around the place where it changes.
         is_result: Whether the main function returns it.
         is_kept: Whether it is an argument whose memory nobody else may take.
+        stored_bytes: The bytes that it takes in memory, once `Traffic` knows.
     """
 
     value: Value
@@ -32,6 +35,7 @@ class Tensor:
     depth: int = 0
     is_result: bool = False
     is_kept: bool = False
+    stored_bytes: int | None = None
 
 
 @define(eq=False)
@@ -59,6 +63,7 @@ class Node:
 
     Args:
         op: The op.
+        kind: Its kind.
         section: The section that it stands in.
         inputs: Its operands.
         outputs: Its results.
@@ -69,19 +74,26 @@ class Node:
         sections: Its regions, where it is control flow.
         carried: The values that it carries, where it is a loop.
         position: Its number in the section.
+        work: Its work, once it is counted.
+        roots: The roots of the kernels that it is part of, once `Fusion` knows; () for itself.
+        is_fusible: Whether it may be computed within the kernel that uses its result, once `Fusion` knows.
     """
 
     op: Op
+    kind: OpKind
     section: Section
     inputs: list[Tensor]
-    outputs: list[Tensor] = Factory(list)
+    outputs: Sequence[Tensor] = ()
     runs: float = 1.0
     parts: int = 1
     depth: int = 0
     is_hoisted: bool = False
-    sections: list[Section] = Factory(list)
-    carried: list[Carried] = Factory(list)
+    sections: Sequence[Section] = ()
+    carried: Sequence[Carried] = ()
     position: int = 0
+    work: Work = NOTHING
+    roots: tuple[Node, ...] = ()
+    is_fusible: bool | None = None
 
     def __repr__(self) -> str:
         return f"Node({self.op.name}, {self.op.id})"

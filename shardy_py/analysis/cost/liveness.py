@@ -13,7 +13,6 @@ from shardy_py.analysis.cost.graph import Node, Section, Tensor, user_in, withou
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import ConstantLike
 from shardy_py.values import define, frozen
 
 HOW = (
@@ -161,7 +160,7 @@ class Liveness:
         return found
 
     def _is_constant(self, tensor: Tensor) -> bool:
-        return tensor.maker is not None and self.fusion.registry.has_trait(tensor.maker.op, ConstantLike)
+        return tensor.maker is not None and tensor.maker.kind.is_constant
 
     def _last_reads(self, section: Section, owned: Iterable[Tensor], kept: set[int]) -> dict[int, list[Tensor]]:
         """Return, by position, the values that the node there is the last to read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from attrs import Factory, field
+from attrs import Factory
 
 from shardy_py.analysis.cost.flatten import RuleOf
 from shardy_py.analysis.cost.flops import Work
@@ -14,7 +14,6 @@ from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
 from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import Contraction, Elementwise
 from shardy_py.ir.op_names import ALL_GATHER
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.rule import OpShardingRule
@@ -38,7 +37,6 @@ class Traffic:
     Args:
         sizes: Measures values.
         fusion: The kernels.
-        works: The work of each node, by its id.
         profile: The rules of the backend.
         halos: The bytes of the halos of each node that gets some and is no part of another kernel, by its id.
         rule_of: Gives the rule of an op.
@@ -46,17 +44,16 @@ class Traffic:
 
     sizes: LocalSizes
     fusion: Fusion
-    works: dict[int, Work]
     profile: Profile
     halos: Mapping[int, int] = Factory(dict)
     rule_of: RuleOf = _no_rule
-    _stored: dict[int, int] = field(factory=dict, init=False, eq=False)
 
-    @property
-    def _has_copies(self) -> bool:
-        """True if some kernel or collective moves more than its operands and results."""
-        rules = self.profile
-        return bool(self.halos) or rules.follows_results or rules.widens_bfloat16
+    def _has_copies(self, node: Node) -> bool:
+        """Return whether a node may move more than its operands and results."""
+        rules, kind = self.profile, node.kind
+        if not (self.halos or rules.follows_results or rules.widens_bfloat16):
+            return False
+        return kind.is_contraction or kind.is_moving or id(node) in self.halos
 
     def bytes_of(self, kernel: Kernel) -> float:
         """Return the bytes that one device reads and writes for a kernel."""
@@ -68,17 +65,22 @@ class Traffic:
         whole: dict[int, Tensor] = {}
         parts: dict[int, float] = {}
         for node in kernel.nodes:
-            work = self.works[id(node)]
+            work = node.work
+            if not work.reads:
+                for tensor in node.inputs:
+                    if id(tensor.maker) not in inside:
+                        whole[id(tensor)] = tensor
+                continue
             for number, tensor in enumerate(node.inputs):
-                if tensor.maker is not None and id(tensor.maker) in inside:
+                if id(tensor.maker) in inside:
                     continue
-                amount = self._read(node, work, number, tensor)
+                amount = self._read(work, number, tensor)
                 if amount is None:
                     whole[id(tensor)] = tensor
                 else:
                     parts[id(tensor)] = parts.get(id(tensor), 0.0) + amount
-        read = 0.0 + sum(self.stored_bytes(tensor) for tensor in whole.values())
-        return read + sum(amount for key, amount in parts.items() if key not in whole)
+        read = 0.0 + sum([self.stored_bytes(tensor) for tensor in whole.values()])
+        return read + sum([amount for key, amount in parts.items() if key not in whole]) if parts else read
 
     def slices_of(self, node: Node) -> int:
         """Return how often a kernel is computed: once for each device that a part of its result is sent to.
@@ -95,7 +97,7 @@ class Traffic:
 
     def added_bytes(self, node: Node) -> float:
         """Return the bytes that the backend moves for a node besides its operands and results."""
-        if not self._has_copies:
+        if not self._has_copies(node):
             return 0.0
         converted = sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node) / 2
         halo = self.halos.get(id(node), 0)
@@ -138,7 +140,7 @@ class Traffic:
 
     def converted(self, node: Node) -> list[Tensor]:
         """Return the operands and results of a product that are converted from, or to, ``bf16`` for it."""
-        if not self.profile.widens_bfloat16 or not self.fusion.registry.has_trait(node.op, Contraction):
+        if not self.profile.widens_bfloat16 or not node.kind.is_contraction:
             return []
         # A kernel of the library takes bf16, and gives f32.
         if not any(map(_is_bfloat16, node.outputs)):
@@ -158,7 +160,7 @@ class Traffic:
         for node in kernel.nodes:
             inputs = [tensor for tensor in node.inputs if _is_bfloat16(tensor)]
             outputs = [tensor for tensor in node.outputs if _is_bfloat16(tensor)]
-            if inputs and outputs and self.fusion.registry.has_trait(node.op, Elementwise):
+            if inputs and outputs and node.kind.is_elementwise:
                 ends = (*(one for one in inputs if one.maker is None), *(one for one in outputs if one.is_result))
                 found |= {id(tensor): tensor for tensor in ends}
         return sum(prod(self.sizes.shape(tensor.value)) for tensor in found.values())
@@ -168,7 +170,7 @@ class Traffic:
 
         As in XLA's dot_decomposer.cc. What a kernel makes for the product alone, it makes in that order.
         """
-        if not self.profile.transposes_operands or not self.fusion.registry.has_trait(node.op, Contraction):
+        if not self.profile.transposes_operands or not node.kind.is_contraction:
             return 0.0
         rule = self.rule_of(node.op)
         if rule is None or len(node.inputs) != 2 or not any(map(rule.is_batching, range(rule.num_factors))):
@@ -265,7 +267,7 @@ class Traffic:
 
     def extra_bytes(self, node: Node) -> float:
         """Return the bytes of such copies that live while the collective runs, or directly behind it."""
-        if not node.inputs or not self._has_copies:
+        if not self._has_copies(node) or not node.inputs:
             return 0
         halo = self.halos.get(id(node), 0)
         joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
@@ -274,10 +276,10 @@ class Traffic:
 
     def stored_bytes(self, tensor: Tensor) -> int:
         """Return the bytes that a value takes in the memory of one device, once all kernels are known."""
-        found = self._stored.get(id(tensor))
+        found = tensor.stored_bytes
         if found is None:
             found = self.sizes.bytes(tensor.value) if self.fusion.is_stored(tensor) else 0
-            self._stored[id(tensor)] = found = 2 * found if self._is_widened(tensor) else found
+            found = tensor.stored_bytes = 2 * found if self._is_widened(tensor) else found
         return found
 
     def _is_widened(self, tensor: Tensor) -> bool:
@@ -285,7 +287,7 @@ class Traffic:
             return False
         return _is_bfloat16(tensor)
 
-    def _read(self, node: Node, work: Work, number: int, tensor: Tensor) -> float | None:
+    def _read(self, work: Work, number: int, tensor: Tensor) -> float | None:
         """Return the bytes that a node reads of an operand; None for all of it."""
         elements = work.reads.get(number)
         if elements is None or (number in work.tables and self.profile.fuses_tables):
@@ -293,8 +295,12 @@ class Traffic:
         return elements * self._width(tensor)
 
     def _written(self, root: Node) -> float:
-        work = self.works[id(root)]
+        work = root.work
         written = 0.0
+        if not work.writes:
+            for tensor in root.outputs:
+                written += self.stored_bytes(tensor)
+            return written
         for number, tensor in enumerate(root.outputs):
             elements = work.writes.get(number)
             is_whole = elements is None or (number in work.tables and self.profile.fuses_tables)

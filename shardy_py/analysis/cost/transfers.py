@@ -42,7 +42,7 @@ WITHOUT_AXES = ("sdy.collective_permute", RESHARD)
 LOCAL = ("sdy.replicated_to_unreduced", "sdy.sharded_to_unreduced")
 """Its ops that change what a device has of a value without asking another one."""
 
-_NAMES = (*AXES_ATTRIBUTES, *WITHOUT_AXES, *LOCAL)
+_NAMES = frozenset((*AXES_ATTRIBUTES, *WITHOUT_AXES, *LOCAL))
 
 _HOW = {
     "all_gather": "ring: each device sends its shard on to all others of its group",
@@ -112,22 +112,22 @@ class TransferPricer:
         op = node.op
         if op.name in _NAMES:
             return [self._priced_sdy(node)]
-        cost = self.registry.get_cost(op)
-        if cost is None:
+        kind = node.kind
+        if kind.cost is None or not (kind.has_collective or kind.has_windows):
             return []
-        own = cost.get_collective(op)
+        own = kind.cost.get_collective(op)
         if own is None:
-            windows = tuple(cost.get_windows(op))
+            windows = tuple(kind.cost.get_windows(op))
             return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
         sent, seconds = self._priced(own.kind, self._own_group(own), op)
         found = self._transfer(node, own.kind, "", len(own.group), sent, seconds, _HOW[own.kind])
         return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
 
-    def masked(self, op: Op) -> float:
+    def masked(self, node: Node) -> float:
         """Return the operations that put padding in its place in what the windows of an op read."""
-        cost = self.registry.get_cost(op)
-        windows = () if cost is None else tuple(cost.get_windows(op))
-        return masked_operations(op, windows, self.sizes) if windows else 0.0
+        kind = node.kind
+        windows = () if kind.cost is None or not kind.has_windows else tuple(kind.cost.get_windows(node.op))
+        return masked_operations(node.op, windows, self.sizes) if windows else 0.0
 
     def combine(self, priced: list[Priced]) -> None:
         """Combine all-reduces of one section as the backend does."""

@@ -27,7 +27,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import names_with_trait, ops_named, place_of
-from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION, RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.ir.shardings import distinct
@@ -40,7 +40,7 @@ from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshar
 from shardy_py.transforms.finish.reshards.captured_tensors import replicate_captures
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
 from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
-from shardy_py.transforms.finish.reshards.sharding_carriers import Visit, visits_named, visits_of
+from shardy_py.transforms.finish.reshards.sharding_carriers import Said, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
 from shardy_py.values import frozen
@@ -125,8 +125,8 @@ def insert_reshards(program: Program, context: PassContext, *, mode: Mode, witho
     else:
         visits = visits_named(program, _names_of_interest(program, semantics), semantics)
     for function in functions:
-        for visit in visits.get(function, ()):
-            run.visit(visit)
+        for op, said in visits.get(function, ()):
+            run.visit(op, said)
         reshard_returns(resharder, function, full=mode.is_full)
 
 
@@ -204,35 +204,68 @@ class _Run:
         self._extended = semantics.with_options(evolve(semantics.options, extended=True))
         self._full = mode.is_full
         self._without_rule = mode.is_full and without_rule
+        self._rules = resharder.program.rules
+        self._quiet: dict[tuple[int, ...], object] = {}
 
-    def visit(self, visit: Visit) -> None:
+    def visit(self, op: Op, said: Said) -> None:
         """Insert what one op needs."""
-        resharder, op = self._resharder, visit.op
-        if IsTerminator in visit.traits:
+        resharder = self._resharder
+        if IsTerminator in said.traits:
             return
-        if visit.data_flow is not None:
-            reshard_data_flow(resharder, op, visit.data_flow, full=self._full)
-        elif op.name == CALL:
+        if said.data_flow is not None:
+            reshard_data_flow(resharder, op, said.data_flow, full=self._full)
+            return
+        if op.name == CALL:
             reshard_call(resharder, op)
-        elif not convert_reshard(resharder, op):
-            self._reshard(op, visit.traits)
+            return
+        look = self._look(op, said)
+        if look is not None and look in self._quiet:
+            return
+        is_quiet = not convert_reshard(resharder, op) and not self._reshard(op, said.traits)
+        if is_quiet and look is not None:
+            values = (*op.operands, *op.results)
+            # What the key identifies has to stay alive.
+            self._quiet[look] = (*map(resharder.sharding, values), *[value.type for value in values])
 
-    def _reshard(self, op: Op, traits: Collection[Trait]) -> None:
+    def _look(self, op: Op, said: Said) -> tuple[int, ...] | None:
+        """Return by identity what says whether an op needs something: name, rule, types and shardings.
+
+        Thousands of ops share them. None for the few kinds of ops where it is more: where something is reduced, or
+        other ops count.
+        """
+        survey, table = self._resharder.survey, self._resharder.program.shardings
+        rule = self._rules.get(op.id)
+        if rule is None or rule.reduction_factors or op.regions or op.name == RESHARD or survey.barriers:
+            return None
+        carriers, operands = survey.carriers, op.operands
+        look = [id(said), id(rule), len(operands)]
+        for value in (*operands, *op.results):
+            number = value.id
+            look.append(id(table.get(carriers.get(number, number) if carriers else number)))
+            look.append(id(value.type))
+        return tuple(look)
+
+    def _reshard(self, op: Op, traits: Collection[Trait]) -> bool:
+        """Insert what an op computes with; return whether that is anything."""
         sharding = self._resharder.sharding
         operands = tuple(map(sharding, op.operands))
         results = tuple(map(sharding, op.results))
         # What mode an op is in depends on its operands as they were, unreduced axes included.
         mode = self._mode(op, traits, results, operands)
-        if reduce_operands(self._resharder, op, operands, results):
+        is_changed = reduce_operands(self._resharder, op, operands, results)
+        if is_changed:
             operands = tuple([sharding(value) for value in op.operands])
         if self._full_mode is Mode.PARTITIONER and Unpartitioned in traits:
             gather_around(self._resharder, op)
-            return
+            return True
         plan = self._plan(op, mode, operands, results)
         if plan is not None and not plan.is_empty:
             self._apply(op, plan)
-        elif plan is None and self._without_rule and computes_on_whole_tensors(op, traits, self._semantics):
+            return True
+        if plan is None and self._without_rule and computes_on_whole_tensors(op, traits, self._semantics):
             gather_around(self._resharder, op)
+            return True
+        return is_changed
 
     def _mode(self, op: Op, traits: Collection[Trait], results: Shardings, operands: Shardings) -> Mode:
         if self._full_mode is Mode.PARTITIONER and (Concatenation in traits or Sort in traits):

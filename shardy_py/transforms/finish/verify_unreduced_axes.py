@@ -61,8 +61,8 @@ class VerifyUnreducedAxesPass:
         """
         checker = _Checker(Resharder.of(program, context.semantics), context.semantics)
         for function in checker.resharder.functions.values():
-            for visit in visits_of(function, context.semantics):
-                checker.check(visit.op, visit.traits)
+            for op, said in visits_of(function, context.semantics):
+                checker.check(op, said.traits)
         if checker.found:
             raise VerificationError(*checker.found)
 

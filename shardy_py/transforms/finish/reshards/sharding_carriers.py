@@ -19,12 +19,15 @@ NOWHERE = -1
 
 
 @define(eq=False)
-class Visit:
-    """One op with what its dialect says about it."""
+class Said:
+    """Traits and data flow of the ops of one name, as their dialect says."""
 
-    op: Op
     traits: frozenset[Trait]
     data_flow: ShardableDataFlowOpInterface | None
+
+
+Visit = tuple[Op, Said]
+"""One op with what its dialect says about it."""
 
 
 @define(eq=False)
@@ -84,25 +87,34 @@ class Survey:
 def visits_named(program: Program, names: Iterable[str], semantics: OpSemantics) -> dict[Op, list[Visit]]:
     """Return function to the ops of some names in it, each after those in its regions."""
     visits: dict[Op, list[Visit]] = {}
+    known: dict[str, Said] = {}
     for op in inner_first(ops_among(program, names)):
-        visit = Visit(op, semantics.get_traits(op), semantics.get_data_flow(op))
-        visits.setdefault(outermost(op), []).append(visit)
+        said = known.get(op.name) or _ask(op, semantics, known)
+        visits.setdefault(outermost(op), []).append((op, said))
     return visits
 
 
 def visits_of(function: Op, semantics: OpSemantics) -> list[Visit]:
     """Return all ops in a function, each after those in its regions."""
     visits: list[Visit] = []
-    _enter(function, semantics, visits)
+    _enter(function, semantics, visits, {})
     return visits
 
 
-def _enter(op: Op, semantics: OpSemantics, visits: list[Visit]) -> None:
+def _ask(op: Op, semantics: OpSemantics, known: dict[str, Said]) -> Said:
+    """Return what the dialect says about an op, and enter it where that holds for all ops of the name."""
+    said = Said(semantics.get_traits(op), semantics.get_data_flow(op))
+    if semantics.traits_of_name(op.name) is not None:
+        known[op.name] = said
+    return said
+
+
+def _enter(op: Op, semantics: OpSemantics, visits: list[Visit], known: dict[str, Said]) -> None:
     for region in op.regions:
         for block in region.blocks:
             inner = block.first
             while inner is not None:
                 if inner.regions:
-                    _enter(inner, semantics, visits)
-                visits.append(Visit(inner, semantics.get_traits(inner), semantics.get_data_flow(inner)))
+                    _enter(inner, semantics, visits, known)
+                visits.append((inner, known.get(inner.name) or _ask(inner, semantics, known)))
                 inner = inner.next
