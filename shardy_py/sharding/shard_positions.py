@@ -51,7 +51,7 @@ def axes_of_parts(mesh: Mesh, positions: Sequence[int]) -> tuple[AxisRef, ...] |
                 (*axes, axis)
                 for axis in _parts_of_axes(mesh)
                 if count % (size * axis.size(mesh)) == 0
-                and not any(axis.overlaps(other) for other in axes)
+                and not any(axis.overlaps(other) or not axis.can_coexist(other) for other in axes)
                 and shard_positions(mesh, (*axes, axis))
                 == [number * size * axis.size(mesh) // count for number in positions]
             ),

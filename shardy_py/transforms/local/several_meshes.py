@@ -105,7 +105,7 @@ def _on_mesh_of(number: int, shard: Shard, rule: OpShardingRule, *, others: bool
         moved = _on_mesh(shard, own, main)
         used = [axis for item in axes.values() for axis in item]
         for factor, found in factor_axes(mapping, moved, rule, shard).items() if moved is not None else ():
-            if not axes.get(factor) and not any(one.overlaps(other) for one in found for other in used):
+            if not axes.get(factor) and all(_fits(axis, used) for axis in found):
                 axes[factor] = found
     operands, results = shard.op.operands, shard.op.results
     tensors = [*zip(operands, rule.operand_mappings, strict=True), *zip(results, rule.result_mappings, strict=True)]
@@ -113,6 +113,11 @@ def _on_mesh_of(number: int, shard: Shard, rule: OpShardingRule, *, others: bool
         return None
     made = [_sharding(value, mapping, axes, main) for value, mapping in tensors]
     return evolve(shard, operand_shardings=made[: len(operands)], result_shardings=made[len(operands) :])
+
+
+def _fits(axis: AxisRef, used: Sequence[AxisRef]) -> bool:
+    """Return whether an axis, or a part of one, can cut a tensor that others cut."""
+    return not any(axis.overlaps(other) or not axis.can_coexist(other) for other in used)
 
 
 def _on_mesh(shard: Shard, sharding: TensorSharding | None, model: TensorSharding) -> TensorSharding | None:

@@ -133,6 +133,19 @@ def test_parts_that_agree_are_not_moved(order: str) -> None:
     assert moved(text) == [("all_reduce", "tensor<2x2x6xf32>")]
 
 
+def test_parts_of_an_axis_that_do_not_fit_together_are_not_combined() -> None:
+    """Halves of an axis of six do not cut further what its second half of three cuts, though they do not overlap."""
+    text = """sdy.mesh @mesh = <["x"=6, "y"=2]>
+    sdy.mesh @other = <["b"=2, "c"=6]>
+    func.func @main(%a: tensor<8x7xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x":(3)2, "y"}, {}]>},
+        %b: tensor<8x7xf32> {sdy.sharding = #sdy.sharding<@other, [{}, {"b"}]>})
+        -> (tensor<8x7xf32> {sdy.sharding = #sdy.sharding<@other, [{}, {}]>}) {
+      %0 = stablehlo.subtract %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@other, [{}, {}]>]>} : tensor<8x7xf32>
+      return %0 : tensor<8x7xf32>
+    }"""
+    assert compare_padded(text, numbers(8, 7), numbers(7, 8).T) == ["stablehlo.subtract"]
+
+
 PAIRS = [(("x", ""), ("y", "x")), (("", "y"), ("", "y")), (("y", "x"), ("x", "")), (("x", "y"), ("y", ""))]
 """The axes of the two operands of a product."""
 
