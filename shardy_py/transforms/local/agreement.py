@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from shardy_py.ir.local import Shard
 from shardy_py.ir.types import static_shape
@@ -55,6 +56,12 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
         if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
             result.add(factor)
     return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
+
+
+def has_unfit_axes(sharding: TensorSharding | None) -> bool:
+    """Return whether parts of one axis cut a tensor that are not digits of one number, such as halves of six."""
+    axes = [] if sharding is None else [axis for dim in sharding.dim_shardings for axis in dim.axes if axis.sub_axis]
+    return any(not one.can_coexist(other) for one, other in combinations(axes, 2))
 
 
 def is_on_one_mesh(shard: Shard) -> bool:

@@ -183,3 +183,5 @@ _CONVERSIONS: Mapping[str, Callable[[CollectiveConverter, Value], Value]] = {
     "sdy.collective_permute": CollectiveConverter.collective_permute,
 }
 COLLECTIVES = frozenset(_CONVERSIONS)
+MOVES = COLLECTIVES - {"sdy.all_reduce", "sdy.reduce_scatter"}
+"""The collectives that combine nothing."""

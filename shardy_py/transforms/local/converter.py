@@ -27,8 +27,8 @@ from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.acting import is_acting
-from shardy_py.transforms.local.agreement import reduced_axes
-from shardy_py.transforms.local.collectives import COLLECTIVES, CollectiveConverter, CollectiveOptions
+from shardy_py.transforms.local.agreement import has_unfit_axes, reduced_axes
+from shardy_py.transforms.local.collectives import COLLECTIVES, MOVES, CollectiveConverter, CollectiveOptions
 from shardy_py.transforms.local.early_gathers import gathered_operands, smaller_maker
 from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.look_ups import look_up, may_wait
@@ -266,6 +266,13 @@ class Converter:
         if complete and op.name not in ("sdy.all_reduce", "sdy.reduce_scatter"):
             # The result is as complete as the operand, until it is reduced.
             self._complete[op.results[0].id] = complete
+        if op.name in MOVES and not self.fallback.trust_shardings:
+            if has_unfit_axes(shard.result_shardings[0]):
+                # As in the reference, collectives may pass by a sharding that no devices have: then nothing moves yet.
+                self._shardings[op.results[0].id] = shard.operand_shardings[0]
+                return shard.operands[0]
+            if has_unfit_axes(self.program.sharding(op.operands[0])):
+                return self.fallback.reshard(shard, 0, shard.result_shardings[0])
         remade = self._gathered_early(op, shard)
         return remade or CollectiveConverter(shard, self.options, complete).run()
 

@@ -13,7 +13,7 @@ from shardy_py.ir.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.run import run_on_attributes
-from tests.unit.transforms.local.host_devices import compare
+from tests.unit.transforms.local.host_devices import compare, compare_padded
 
 pytestmark = pytest.mark.slow
 
@@ -302,3 +302,17 @@ def test_reshards_between_meshes_need_gathering() -> None:
     }}"""
     with pytest.raises(ShardyError, match="between two meshes"):
         convert(body)
+
+
+def test_collectives_by_way_of_axes_that_do_not_fit_together() -> None:
+    """From some parts of an axis of six to others collectives pass by parts that no device has."""
+    text = """sdy.mesh @mesh = <["x"=6, "y"=2], device_ids=[0, 7, 6, 9, 11, 10, 3, 4, 5, 8, 1, 2]>
+    func.func @main(%a: tensor<7x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x":(3)2}]>})
+        -> (tensor<7x4xf32>, tensor<7x4xf32>) {
+      %0 = sdy.sharding_constraint %a <@mesh, [{"y", "x":(1)2}, {}]> : tensor<7x4xf32>
+      %1 = stablehlo.sine %0 : tensor<7x4xf32>
+      %2 = sdy.sharding_constraint %1 <@mesh, [{"y"}, {"x":(3)2}]> : tensor<7x4xf32>
+      %3 = stablehlo.cosine %2 : tensor<7x4xf32>
+      return %1, %3 : tensor<7x4xf32>, tensor<7x4xf32>
+    }"""
+    compare_padded(text, numbers(7, 4))

@@ -10,6 +10,8 @@ pytest.importorskip("jax", reason="running programs needs jax")
 import shardy_py as sdy
 from tests.unit.transforms.local.host_devices import compare, compare_padded
 
+pytestmark = pytest.mark.slow
+
 TWO_MESHES = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\nsdy.mesh @turned = <["y"=4, "x"=2]>\n'
 
 
