@@ -220,6 +220,26 @@ OTHERS: dict[str, Case] = {
         lambda n: (_floats(3, n, 4), _floats(1, n, 2), _floats(6, 4), _floats(6, 2)),
     ),
     "bucketize": (lambda x, b: torch.bucketize(x, b.sort()[0]), _pair),
+    "cross product whose parts have size 3, too": (torch.cross, lambda n: (_floats(n, 3, 6), _floats(n, 3, 6) + 1)),
+    "kron": (torch.kron, lambda n: (_floats(n, 4), _floats(2, n))),
+    "cartesian_prod": (torch.cartesian_prod, lambda n: (_floats(n), _floats(4))),
+    "multi_dot": (lambda *a: torch.linalg.multi_dot(a), lambda n: (_floats(4, n), _floats(n, 4), _floats(4, n))),
+    "bilinear": (functional.bilinear, lambda n: (_floats(n, 4), _floats(n, 6), _floats(6, 4, 6))),
+    "quantiles": (lambda x: torch.quantile(x, torch.tensor([0.2, 0.7]), 0), _square),
+    "stft": (
+        lambda x: torch.view_as_real(torch.stft(x, 8, 4, window=torch.hann_window(8), return_complex=True)),
+        lambda n: (_floats(n, 40),),
+    ),
+    "lu_solve": (
+        lambda x, y: torch.linalg.lu_solve(*torch.linalg.lu_factor(x @ x.mT + torch.eye(4)), y),
+        lambda n: (_floats(n, 4, 4), _floats(n, 4, n)),
+    ),
+    "affine_grid": (lambda x: functional.affine_grid(x, [x.shape[0], 1, 4, 6]), lambda n: (_floats(n, 2, 3),)),
+    "cross_entropy of chances": (
+        lambda x, y: functional.cross_entropy(x, y.softmax(1), reduction="sum"),
+        lambda n: (_floats(n, 4), _floats(n, 4) + 1),
+    ),
+    "elements in memory": (lambda x: torch.as_strided(x.clone(), (2, 6), (3, 1), 2), _square),
 }
 if find_spec("transformers"):
     OTHERS["grouped_backward"] = (

@@ -1,61 +1,43 @@
-"""One call of each operator that has a rule, with tensors whose sizes tell the dimensions apart."""
+"""One call of each operator that has a rule."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-
-
-def floats(*shape: int) -> torch.Tensor:
-    """Return numbers that are neither equal nor around zero only."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape) + 7 * len(shape)))
-
-
-def numbers(limit: int, *shape: int) -> torch.Tensor:
-    """Return whole numbers below a limit."""
-    return torch.randint(0, limit, shape, generator=torch.Generator().manual_seed(limit + sum(shape)))
-
-
-def given(*args: Any, **kwargs: Any) -> Arguments:
-    """Return the arguments of a call."""
-    return args, kwargs
-
-
-X, Y, V = floats(6, 4, 8), floats(6, 4, 8) + 0.5, floats(8)
-FLAGS, RARE, WHOLE = X > 0, torch.isclose(X, X.max()), numbers(9, 6, 4, 8)
-IMAGE, KERNEL, SIGNAL, VOLUME = floats(6, 4, 8, 10), floats(8, 4, 3, 3), floats(6, 4, 8), floats(2, 4, 6, 4, 8)
-ROWS, CLASSES, DENSE = floats(6, 8), numbers(8, 6), numbers(8, 6, 4, 10)
-HEADS = tuple(floats(2, 4, 6, 8) + number for number in range(3))
-PARTS = (floats(8), floats(8) + 1)
-CHANNELS = (floats(4), floats(4) + 1, floats(4) / 9, floats(4).abs() + 1)
-SOFT = X.softmax(-1)
-NORMALIZED = torch.ops.aten.native_layer_norm(X, [8], *PARTS, 1e-5)
-POOLED = torch.ops.aten.max_pool2d_with_indices(IMAGE, [3, 3], [2, 2], [1, 1])
-ATTENDED = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*HEADS)
-LOGS = floats(6, 8, 4, 10).log_softmax(1)
-TABLE, BAG = floats(8, 6), (numbers(8, 12), torch.tensor([0, 4, 6, 9]))
-INDEX = numbers(4, 6, 4, 8)
-COMPLEX, SQUARE = torch.complex(X, Y), floats(6, 4, 4) @ floats(6, 4, 4).mT + 4 * torch.eye(4)
-FACTOR, SIDES = torch.linalg.cholesky(SQUARE), floats(6, 4, 8)
-_DOUBLES = ("multiply", "subtract", "divide", "greater", "greater_equal", "less", "less_equal", "not_equal")
-_OF_MATRICES = (
-    *(
-        "linalg_cholesky",
-        "cholesky",
-        "linalg_cholesky_ex",
-        "linalg_inv",
-        "inverse",
-        "linalg_inv_ex",
-        "linalg_det",
-        "det",
-    ),
-    *("logdet", "slogdet", "linalg_slogdet", "linalg_qr", "linalg_svd", "linalg_svdvals", "linalg_eigh"),
-    *("linalg_eigvalsh", "linalg_matrix_exp", "matrix_exp", "_linalg_det", "_linalg_slogdet", "_linalg_eigh"),
-    "_linalg_svd",
+from tests.torch.matrix_calls import MATRIX_CALLS
+from tests.torch.rule_tensors import (
+    ATTENDED,
+    BAG,
+    CHANNELS,
+    CLASSES,
+    COMPLEX,
+    DENSE,
+    FLAGS,
+    HEADS,
+    IMAGE,
+    INDEX,
+    KERNEL,
+    LOGS,
+    NORMALIZED,
+    PARTS,
+    POOLED,
+    RARE,
+    ROWS,
+    SIGNAL,
+    SOFT,
+    TABLE,
+    VOLUME,
+    WHOLE,
+    Arguments,
+    V,
+    X,
+    Y,
+    floats,
+    given,
+    numbers,
 )
+
+_DOUBLES = ("multiply", "subtract", "divide", "greater", "greater_equal", "less", "less_equal", "not_equal")
 
 CALLS: dict[str, Arguments] = {
     # Shapes.
@@ -87,6 +69,14 @@ CALLS: dict[str, Arguments] = {
     **dict.fromkeys(("split_with_sizes.default", "split_with_sizes_copy.default"), given(X, [2, 4], 0)),
     **dict.fromkeys(("chunk.default", "tensor_split.sections"), given(X, 2, 0)),
     "constant_pad_nd.default": given(X, [2, 2], 0.5),
+    "moveaxis.int": given(X, 0, 2),
+    "moveaxis.intlist": given(X, [0, 1], [1, 2]),
+    **dict.fromkeys(("vsplit.int",), given(X, 2)),
+    **dict.fromkeys(("hsplit.int", "dsplit.int"), given(X, 2)),
+    **dict.fromkeys(("vsplit.array", "hsplit.array", "dsplit.array"), given(X, [2])),
+    "tensor_split.indices": given(X, [2], 0),
+    **{f"atleast_{rank}d.default": given(X) for rank in (1, 2)},
+    "atleast_3d.default": given(ROWS),
     **dict.fromkeys(("hstack.default", "column_stack.default"), given([X, Y])),
     **dict.fromkeys(("vstack.default", "row_stack.default"), given([X, Y])),
     "dstack.default": given([ROWS, ROWS + 1]),
@@ -126,6 +116,7 @@ CALLS: dict[str, Arguments] = {
         ),
         given(X),
     ),
+    "_conj.default": given(torch.complex(X, Y)),
     "_conj_copy.default": given(torch.complex(X, Y)),
     "_to_copy.default": given(X, dtype=torch.float64),
     "to.dtype": given(X, torch.float64),
@@ -180,37 +171,21 @@ CALLS: dict[str, Arguments] = {
     "special_xlogy.self_scalar": given(2.0, SOFT),
     "fill.Tensor": given(X, torch.tensor(2.0)),
     "to.other": given(WHOLE, V),
-    # Matrices.
-    **{f"{name}.default": given(SQUARE) for name in _OF_MATRICES},
-    "cholesky_inverse.default": given(FACTOR),
-    **dict.fromkeys(("linalg_matrix_power.default", "matrix_power.default"), given(SQUARE, 3)),
-    "linalg_solve.default": given(SQUARE, SIDES),
-    "_linalg_solve_ex.default": given(SQUARE, SIDES),
-    "linalg_solve_triangular.default": given(FACTOR, SIDES, upper=False),
-    "cholesky_solve.default": given(SIDES, FACTOR),
-    "triangular_solve.default": given(SIDES, FACTOR, False),
-    **{f"fft_{name}.default": given(COMPLEX) for name in ("fft", "ifft", "irfft", "hfft")},
-    **{f"fft_{name}.default": given(X, 6) for name in ("rfft", "ihfft")},
-    **{f"fft_{name}.default": given(COMPLEX) for name in ("fft2", "ifft2", "irfft2")},
-    "fft_rfft2.default": given(X, [4, 6]),
-    **{f"fft_{name}.default": given(COMPLEX, [4, 8]) for name in ("fftn", "ifftn", "irfftn")},
-    "fft_rfftn.default": given(X, [4, 6]),
-    **{f"fft_{name}.default": given(X, [1]) for name in ("fftshift", "ifftshift")},
-    "_fft_r2c.default": given(X, [0], 0, True),
-    "_fft_c2c.default": given(COMPLEX, [1], 0, True),
-    "_fft_c2r.default": given(COMPLEX, [1], 0, 6),
-    **dict.fromkeys(("diagonal.default", "diagonal_copy.default"), given(X, 0, 0, 2)),
-    "diag_embed.default": given(ROWS),
-    **{f"{name}.default": given(floats(6, 8)) for name in ("trace", "diag")},
-    "cdist.default": given(X, floats(6, 10, 8)),
-    "_cdist_forward.default": given(X, floats(6, 10, 8), 2.0, None),
-    "cosine_similarity.default": given(X, Y, 1),
-    "pairwise_distance.default": given(X, Y),
-    "linalg_cross.default": given(floats(6, 3, 8), floats(6, 3, 8) + 1, dim=1),
-    "linalg_vecdot.default": given(X, Y, dim=1),
-    "inner.default": given(X, floats(10, 8)),
-    "tensordot.default": given(X, floats(8, 6, 10), [0, 2], [1, 0]),
+    **MATRIX_CALLS,
     # Products.
+    "kron.default": given(floats(6, 4), floats(2, 8, 10)),
+    "cartesian_prod.default": given([floats(6), floats(4)]),
+    "addmv.default": given(floats(6), floats(6, 4), floats(4)),
+    "addr.default": given(floats(6, 4), floats(6), floats(4)),
+    "addbmm.default": given(floats(6, 8), floats(2, 6, 4), floats(2, 4, 8)),
+    **dict.fromkeys(
+        ("linalg_multi_dot.default", "chain_matmul.default"), given([floats(6, 4), floats(4, 8), floats(8, 10)])
+    ),
+    "bilinear.default": given(floats(6, 4), floats(6, 8), floats(10, 4, 8)),
+    "conv_tbc.default": given(floats(10, 6, 4), floats(3, 4, 8), floats(8)),
+    "vander.default": given(floats(6), 4),
+    "linalg_vander.default": given(ROWS, N=4),
+    "block_diag.default": given([floats(6, 4), floats(2, 8)]),
     "mm.default": given(floats(6, 4), floats(4, 8)),
     "bmm.default": given(floats(2, 6, 4), floats(2, 4, 8)),
     "matmul.default": given(floats(2, 6, 4), floats(4, 8)),
@@ -292,6 +267,12 @@ CALLS: dict[str, Arguments] = {
     "renorm.default": given(X, 2.0, 1, 0.5),
     "glu.default": given(X, 1),
     "histc.default": given(X, 4, -2.0, 2.0),
+    "histogram.bin_ct": given(X, 4, range=[-2.0, 2.0]),
+    **dict.fromkeys(("quantile.scalar", "nanquantile.scalar"), given(X, 0.3, 1)),
+    **dict.fromkeys(("quantile.default", "nanquantile.default"), given(X, torch.tensor([0.3, 0.6]), 1)),
+    **dict.fromkeys(("trapezoid.dx", "cumulative_trapezoid.dx"), given(X, dx=2, dim=1)),
+    **dict.fromkeys(("trapezoid.x", "cumulative_trapezoid.x"), given(X, Y, dim=1)),
+    "gradient.scalarint": given(X, dim=1),
     # Losses.
     **{
         f"{name}.default": given(X.sigmoid(), Y.sigmoid(), reduction=2)
@@ -299,6 +280,13 @@ CALLS: dict[str, Arguments] = {
     },
     "binary_cross_entropy_with_logits.default": given(X, Y.sigmoid(), V.abs(), None, 2),
     "soft_margin_loss.default": given(X, Y.sign(), 2),
+    "margin_ranking_loss.default": given(X, Y, X.flip(0).sign(), 0.1, 2),
+    "hinge_embedding_loss.default": given(X, Y.sign(), 1.0, 2),
+    "poisson_nll_loss.default": given(X, Y, True, False, 1e-8, 2),
+    "cosine_embedding_loss.default": given(ROWS, floats(6, 8) + 1, floats(6).sign(), 0.0, 2),
+    "triplet_margin_loss.default": given(X, Y, X.flip(0), 1.0, 2.0, 1e-6, False, 2),
+    "multi_margin_loss.default": given(ROWS, CLASSES, 1, 1.0, None, 2),
+    "multilabel_margin_loss.default": given(ROWS, numbers(8, 6, 8), 2),
     **dict.fromkeys(
         ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default"),
         given(ROWS.log_softmax(-1), CLASSES, None, 2, -100),
@@ -371,6 +359,22 @@ CALLS: dict[str, Arguments] = {
     ),
     "grid_sampler_3d.default": given(VOLUME, floats(2, 10, 12, 14, 3) / 3, 0, 0, False),
     "channel_shuffle.default": given(IMAGE, 2),
+    **{
+        f"_upsample_{kind}2d_aa.{overload}": given(IMAGE, [12, 14], False, *rest)
+        for kind in ("bilinear", "bicubic")
+        for overload, rest in (("default", ()), ("vec", (None,)))
+    },
+    **{
+        f"_upsample_nearest_exact{item.dim() - 2}d.{overload}": given(item, [10, 12, 14][: item.dim() - 2], *rest)
+        for item in (SIGNAL, IMAGE, VOLUME)
+        for overload, rest in (("default", ()), ("vec", (None,)))
+    },
+    "max_unpool2d.default": given(*torch.ops.aten.max_pool2d_with_indices(IMAGE, [2, 2], [2, 2]), [8, 10]),
+    "max_unpool3d.default": given(
+        *torch.ops.aten.max_pool3d_with_indices(VOLUME, [2, 2, 2], [2, 2, 2]), [6, 4, 8], [2, 2, 2], [0, 0, 0]
+    ),
+    "fractional_max_pool2d.default": given(IMAGE, [2, 2], [3, 4], floats(6, 4, 2).sigmoid()),
+    "affine_grid_generator.default": given(floats(6, 2, 3), [6, 4, 8, 10], False),
     # Look-ups.
     "embedding.default": given(TABLE, numbers(8, 4, 10)),
     "embedding_dense_backward.default": given(floats(4, 10, 6), numbers(8, 4, 10), 8, -1, False),
@@ -393,6 +397,16 @@ CALLS: dict[str, Arguments] = {
     "index_fill.int_Scalar": given(X, 1, torch.tensor([2, 0]), 5.0),
     "index_fill.int_Tensor": given(X, 1, torch.tensor([2, 0]), torch.tensor(5.0)),
     "searchsorted.Tensor": given(X.sort(-1)[0], floats(6, 4, 10)),
+    "index_reduce.default": given(X, 1, torch.tensor([2, 0]), floats(6, 2, 8), "amax"),
+    "take.default": given(ROWS, numbers(40, 4, 10)),
+    "isin.Tensor_Tensor": given(WHOLE, torch.arange(0, 9, 2)),
+    "repeat_interleave.self_Tensor": given(X, torch.tensor([1, 2, 3, 1]), 1),
+    "repeat_interleave.Tensor": given(torch.tensor([1, 2, 3, 1])),
+    "segment_reduce.default": given(X, "sum", lengths=torch.tensor([2, 1, 3])),
+    "diagonal_scatter.default": given(floats(6, 4, 8), floats(6, 4), 0, 1, 2),
+    "put.default": given(ROWS, numbers(40, 4), floats(4)),
+    "masked_scatter.default": given(X, FLAGS, Y),
+    "as_strided.default": given(ROWS, [4, 6], [1, 8]),
     "one_hot.default": given(numbers(5, 6, 4), 5),
     "bucketize.Tensor": given(X, V.sort()[0]),
     # Layers that step through a sequence.

@@ -21,7 +21,7 @@ from tests.torch.rule_calls import CALLS, UNKNOWN
 _OF_RESULT = ("size", "input_sizes")
 """Arguments that hold the sizes of the result."""
 _GATHERED = {FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION}
-_OWN_SIZE = ("unfold",)
+_OWN_SIZE = ("unfold", "affine_grid_generator")
 """Operators in which such an argument is something else."""
 
 
@@ -83,6 +83,8 @@ def function_of(op: Op) -> Callable[..., Any]:
             attributes |= {key: shape for key in _OF_RESULT if key in attributes}
         if short == "native_group_norm.default":
             attributes["N"] = tensors[0].shape[0]
+        if short == "affine_grid_generator.default":
+            attributes["size"] = (tensors[0].shape[0], *attributes["size"][1:])
         _check_shapes(short, tensors)
         made = call(op.name, attributes, tensors, torch.device("cpu"))
         return tuple(_array(item) for item in made if item is not None)

@@ -19,6 +19,7 @@ from tests.torch.rule_checks import flipped_rules, function_of, op_and_arrays
 
 pytestmark = pytest.mark.torch
 EQUALLY_RIGHT = {
+    "isin.Tensor_Tensor": "what is found among a part of the elements is found",
     "bucketize.Tensor": "the places among parts of the boundaries add up",
     "searchsorted.Tensor": "the places among parts of a row add up",
     "upsample_nearest1d.vec": "parts that divide are resized each by itself",

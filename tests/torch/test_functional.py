@@ -31,6 +31,13 @@ class Writes(torch.nn.Module):
         return self.norm(y).relu_(), y * self.total
 
 
+class Strided(torch.nn.Module):
+    """Looks at places in the memory of a transposed tensor."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.as_strided(x.mT, (2, 4), (4, 1))
+
+
 def _viewed(x: torch.Tensor) -> torch.Tensor:
     y = torch.tanh(x)
     y[:, 1:3].add_(1)
@@ -65,3 +72,10 @@ def test_a_graph_that_writes_to_views_is_refused() -> None:
     assert "add_" in graph.code
     result = sdy.propagate(graph, {"a": 2}, in_shardings={0: ("a",)})
     assert not result.redistributions
+
+
+def test_places_in_memory_of_a_view_are_refused() -> None:
+    """Devices have other memory; a tensor of its own is whole on each."""
+    program = torch.export.export(Strided(), (torch.randn(4, 8),))
+    with pytest.raises(sdy.UnsupportedError, match="looks at places in memory of a view"):
+        sdy.propagate(program, {"a": 2})

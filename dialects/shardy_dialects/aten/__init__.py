@@ -15,6 +15,7 @@ from shardy_dialects.aten import (
     matrices,
     normalizations,
     pointwise,
+    products,
     recurrent,
     reductions,
     shapes,
@@ -26,7 +27,7 @@ from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 aten = Dialect("aten", local_ops=TorchLocalOps())
 for _rules in (
     *(pointwise, shapes, contractions, matrices, reductions),
-    *(normalizations, indexing, creation, grouped, recurrent),
+    *(normalizations, indexing, creation, grouped, recurrent, products),
 ):
     _rules.register(aten)
 transformers = Dialect("transformers")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shardy_py.ir.graph import Op
@@ -56,6 +56,40 @@ def normal_dims(dims: Any, rank: int) -> tuple[int, ...]:
     if dims is None or dims == ():
         return tuple(range(rank))
     return tuple(normal(dim, rank) for dim in ((dims,) if isinstance(dims, int) else dims))
+
+
+Tie = tuple[dict[int, int], dict[int, int]] | tuple[dict[int, int], dict[int, int], FactorKind]
+
+
+def tied(op: Op, ties: Iterable[Tie]) -> Any:
+    """Return the rule in which some dimensions go together, and all others are whole.
+
+    Args:
+        op: The op.
+        ties: Operand number to dimension, result number to dimension, and the kind where the dimension does not pass
+            through. A dimension of a result with several ties is compound, the first of them major. Where sizes
+            differ, those of size 1 broadcast and are left out.
+    """
+    factors, known = Factors(op), set[tuple[bool, int, int]]()
+    for ins, outs, *kinds in ties:
+        size = max([operand_shape(op, number)[dim] for number, dim in ins.items()], default=1)
+        wide = {number: dim for number, dim in ins.items() if operand_shape(op, number)[dim] == size}
+        factors.add(size, wide, outs, kind=kinds[0] if kinds else FactorKind.PASS_THROUGH)
+        known |= {(False, *place) for place in ins.items()} | {(True, *place) for place in outs.items()}
+    for number in range(len(op.operands)):
+        for dim, size in enumerate(operand_shape(op, number)):
+            if (False, number, dim) not in known:
+                factors.add(size, {number: dim}, {}, kind=REPLICATED)
+    for number in range(len(op.results)):
+        for dim, size in enumerate(result_shape(op, number)):
+            if (True, number, dim) not in known:
+                factors.add(size, {}, {number: dim}, kind=REPLICATED)
+    return factors.build()
+
+
+def whole(op: Op) -> Any:
+    """Return the rule of ops all of whose tensors are whole."""
+    return tied(op, ())
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -16,6 +16,8 @@ from shardy_dialects.aten.arguments import (
     operand_number,
     operand_shape,
     result_shape,
+    tied,
+    whole,
 )
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
@@ -221,6 +223,38 @@ def _searchsorted(op: Op) -> Any:
     return factors.add(rows[-1], {0: len(rows) - 1}, {}, kind=REPLICATED).build()
 
 
+def _taken(op: Op) -> Any:
+    """Return the rule of ops that look each element of one operand up in another one, which is whole."""
+    own = operand_number(op, "index")
+    own = operand_number(op, "elements") if own is None else own
+    return None if own is None else tied(op, [({own: dim}, {0: dim}) for dim in range(len(result_shape(op)))])
+
+
+def _along_one(name: str) -> Any:
+    """Return the rule of ops along one dimension, which is whole, as are operands that say what happens along it.
+
+    Args:
+        name: The argument that holds it.
+    """
+
+    def rule(op: Op) -> Any:
+        rank = len(operand_shape(op, 0))
+        along = attribute(op, name, None if name == "dim" else 0)
+        if along is None:
+            return whole(op)
+        return tied(op, [({0: dim}, {0: dim}) for dim in range(rank) if dim != normal(along, rank)])
+
+    return rule
+
+
+def _diagonal_put(op: Op) -> Any:
+    """Return the rule of putting diagonals of two dimensions, which are whole."""
+    rank = len(operand_shape(op, 0))
+    gone = {normal(attribute(op, name, default), rank) for name, default in (("dim1", 0), ("dim2", 1))}
+    kept = [dim for dim in range(rank) if dim not in gone]
+    return tied(op, [({0: dim, 1: place}, {0: dim}) for place, dim in enumerate(kept)])
+
+
 def _one_hot(op: Op) -> Any:
     shape = operand_shape(op, 0)
     factors = Factors(op)
@@ -255,7 +289,12 @@ def register(aten: Dialect) -> None:
             *("scatter.src", "scatter.value", "scatter_add.default", "scatter_reduce.two"),
             *("scatter.reduce", "scatter.value_reduce"),
         ),
-        _index_add: ("index_add.default", "index_copy.default"),
+        _index_add: ("index_add.default", "index_copy.default", "index_reduce.default"),
+        _taken: ("take.default", "isin.Tensor_Tensor"),
+        _along_one("dim"): ("repeat_interleave.self_Tensor",),
+        _along_one("axis"): ("segment_reduce.default",),
+        _diagonal_put: ("diagonal_scatter.default",),
+        whole: ("put.default", "masked_scatter.default", "repeat_interleave.Tensor", "as_strided.default"),
         _index_fill: ("index_fill.int_Scalar", "index_fill.int_Tensor"),
         _searchsorted: ("searchsorted.Tensor",),
         _one_hot: ("one_hot.default",),

@@ -7,6 +7,7 @@ from typing import Any
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Factors,
+    Tie,
     aligned,
     attribute,
     broadcast,
@@ -14,6 +15,8 @@ from shardy_dialects.aten.arguments import (
     normal_dims,
     operand_shape,
     result_shape,
+    tied,
+    whole,
 )
 from shardy_py import rules
 from shardy_py.ir.graph import Op
@@ -32,21 +35,30 @@ MATRICES = (
     ),
     *("linalg_det", "det", "logdet", "slogdet", "linalg_slogdet", "linalg_qr", "linalg_svd"),
     *("linalg_svdvals", "linalg_eigh", "linalg_eigvalsh", "linalg_matrix_exp", "matrix_exp", "linalg_matrix_power"),
-    *("matrix_power", "_linalg_det", "_linalg_slogdet", "_linalg_eigh", "_linalg_svd"),
+    *("matrix_power", "_linalg_det", "_linalg_slogdet", "_linalg_eigh", "_linalg_svd", "linalg_eig", "linalg_eigvals"),
+    *("linalg_lu", "linalg_lu_factor", "linalg_ldl_factor", "linalg_cond", "linalg_pinv", "pinverse"),
 )
 """Ops over one matrix, or over a batch of them."""
 SOLVES = {
     "linalg_solve": 1,
     "linalg_solve_triangular": 1,
     "_linalg_solve_ex": 1,
+    "linalg_solve_ex": 1,
     "cholesky_solve": 0,
     "triangular_solve": 0,
 }
 """Op to the operand with the right sides of its equations."""
+WITH_VECTORS = {
+    "linalg_householder_product.default": (2, 1),
+    "linalg_lu_solve.default": (2, 1, 2),
+    "linalg_pinv.atol_rtol_tensor": (2, 0, 0),
+    "linalg_matrix_rank.atol_rtol_tensor": (2, 0, 0),
+}
+"""Overload to the number of dimensions of each operand that do not count elements of the batch."""
 _ALONG_ONE = ("fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft")
-_ALONG_TWO = ("fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2")
+_ALONG_TWO = ("fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "fft_hfft2", "fft_ihfft2")
 _ALONG_ALL = ("fft_fftshift", "fft_ifftshift", "_fft_r2c", "_fft_c2c", "_fft_c2r")
-_ALONG_LAST = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn")
+_ALONG_LAST = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_hfftn", "fft_ihfftn")
 
 
 def _matrices(op: Op) -> Any:
@@ -78,6 +90,29 @@ def _matrices(op: Op) -> Any:
     return factors.build()
 
 
+def _with_vectors(op: Op) -> Any:
+    """Return the rule of ops over batches of matrices with vectors or numbers: batches are free."""
+    inner = WITH_VECTORS[op.name.removeprefix("aten.")]
+    shapes = [operand_shape(op, number) for number in range(len(op.operands))]
+    batch = shapes[0][: len(shapes[0]) - inner[0]]
+    # One number may serve all matrices.
+    given = [n for n, shape in enumerate(shapes) if shape]
+    if any(shapes[n][: len(shapes[n]) - inner[n]] != batch for n in given):
+        return None
+    outs = range(len(op.results))
+    ties: list[Tie] = [(dict.fromkeys(given, dim), dict.fromkeys(outs, dim)) for dim in range(len(batch))]
+    if len(inner) > 2 and inner[2] == 2 and attribute(op, "left", True):
+        # Each right side is solved by itself.
+        ties.append(({2: len(batch) + 1}, {0: len(batch) + 1}))
+    return tied(op, ties)
+
+
+def _windowed_transform(op: Op) -> Any:
+    """Return the rule of transforms of overlapping windows of signals, and back: signals are free."""
+    signals = 1 if ".stft" in op.name else 2
+    return tied(op, [({0: 0}, {0: 0})] if len(operand_shape(op, 0)) > signals else [])
+
+
 def _transform(default: Any) -> Any:
     """Return the rule of a transform along some dimensions, which are whole."""
 
@@ -95,17 +130,16 @@ def _transform_last(op: Op) -> Any:
     return rules.along(op, normal_dims(attribute(op, "dim", last), rank))
 
 
-def _diagonal(op: Op) -> Any:
+def _diagonal(*defaults: int) -> Any:
     """Return the rule of taking diagonals of two dimensions, which go away; the diagonal is the last one."""
-    shape, out = operand_shape(op, 0), result_shape(op)
-    gone = {normal(attribute(op, name, default), len(shape)) for name, default in (("dim1", 0), ("dim2", 1))}
-    factors, kept = Factors(op), iter(range(len(out)))
-    for dim, size in enumerate(shape):
-        if dim in gone:
-            factors.add(size, {0: dim}, {}, kind=REPLICATED)
-        else:
-            factors.add(size, {0: dim}, {0: next(kept)})
-    return factors.add(out[-1], {}, {0: len(out) - 1}, kind=REPLICATED).build()
+
+    def rule(op: Op) -> Any:
+        rank = len(operand_shape(op, 0))
+        gone = {normal(attribute(op, f"dim{n}", default), rank) for n, default in enumerate(defaults, 1)}
+        kept = [dim for dim in range(rank) if dim not in gone]
+        return tied(op, [({0: dim}, {0: place}) for place, dim in enumerate(kept)])
+
+    return rule
 
 
 def _to_diagonal(op: Op) -> Any:
@@ -120,16 +154,6 @@ def _to_diagonal(op: Op) -> Any:
     factors.add(shape[-1], {0: len(shape) - 1}, {}, kind=REPLICATED)
     for dim in sorted(dims):
         factors.add(out[dim], {}, {0: dim}, kind=REPLICATED)
-    return factors.build()
-
-
-def _whole(op: Op) -> Any:
-    """Return the rule of ops over one matrix, which is whole."""
-    factors = Factors(op)
-    for dim, size in enumerate(operand_shape(op, 0)):
-        factors.add(size, {0: dim}, {}, kind=REPLICATED)
-    for dim, size in enumerate(result_shape(op)):
-        factors.add(size, {}, {0: dim}, kind=REPLICATED)
     return factors.build()
 
 
@@ -173,6 +197,19 @@ def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> Any:
     return rule
 
 
+def crossed_dim(op: Op) -> int:
+    """Return the dimension of a cross product: the first of size 3 where none is named."""
+    wide = result_shape(op)
+    return normal(attribute(op, "dim", wide.index(3)), len(wide))
+
+
+def _old_cross(op: Op) -> Any:
+    """Return the rule of a cross product, along the first dimension of size 3 where none is named."""
+    wide = result_shape(op)
+    free = [dim for dim in range(len(wide)) if dim != crossed_dim(op)]
+    return tied(op, [({0: dim, 1: dim}, {0: dim}) for dim in free])
+
+
 def _inner(op: Op) -> Any:
     """Return the rule of products that are summed over the last dimensions."""
     left, right = operand_shape(op, 0), operand_shape(op, 1)
@@ -196,9 +233,21 @@ def register(aten: Dialect) -> None:
         _transform((-2, -1)): _ALONG_TWO,
         _transform(None): _ALONG_ALL,
         _transform_last: _ALONG_LAST,
-        _diagonal: ("diagonal", "diagonal_copy"),
+        _diagonal(0, 1): ("diagonal", "diagonal_copy"),
+        _diagonal(-2, -1): ("linalg_diagonal",),
         _to_diagonal: ("diag_embed",),
-        _whole: ("trace", "diag"),
+        whole: (
+            "trace",
+            "diag",
+            "diagflat",
+            "linalg_tensorinv",
+            "linalg_tensorsolve",
+            "pdist",
+            "_pdist_forward",
+            "dist",
+        ),
+        _windowed_transform: ("stft", "istft"),
+        _old_cross: ("cross",),
         _distances: ("cdist", "_cdist_forward"),
         _rows("dim", 1): ("cosine_similarity",),
         _rows("", -1): ("pairwise_distance",),
@@ -210,3 +259,5 @@ def register(aten: Dialect) -> None:
     for rule, names in by_rule.items():
         for name in names:
             aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)
+    for name in WITH_VECTORS:
+        aten.op(f"aten.{name}", traits=[Pure], rule=_with_vectors)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_dialects.aten.arguments import REPLICATED, Factors, attribute, operand_names, operand_shape, result_shape
+from shardy_dialects.aten.arguments import (
+    REPLICATED,
+    Factors,
+    attribute,
+    operand_names,
+    operand_shape,
+    result_shape,
+    tied,
+)
 from shardy_py import rules
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
@@ -155,6 +163,20 @@ def _samples(op: Op) -> Any:
     return factors.add(len(image) - 2, {1: len(image) - 1}, {}, kind=REPLICATED).build()
 
 
+def _batch_and_channels(op: Op) -> Any:
+    """Return the rule of ops over images whose operands all begin with batch and channels; one image has no batch."""
+    free = len(operand_shape(op, 0)) - int(next(char for char in op.name if char in "23"))
+    outs, ins = range(len(op.results)), range(len(op.operands))
+    if any(len(operand_shape(op, number)) <= free for number in ins):
+        return None
+    return tied(op, [(dict.fromkeys(ins, dim), dict.fromkeys(outs, dim)) for dim in range(free)])
+
+
+def _grid(op: Op) -> Any:
+    """Return the rule of grids of transforms: the batch is free."""
+    return tied(op, [({0: 0}, {0: 0})])
+
+
 def _shuffle(op: Op) -> Any:
     """Return the rule of moving channels."""
     return rules.along(op, 1)
@@ -184,9 +206,17 @@ def register(aten: Dialect) -> None:
             *("avg_pool2d_backward.default", "_adaptive_avg_pool2d_backward.default"),
             *("upsample_linear1d.default", "upsample_trilinear3d.vec", "upsample_trilinear3d.default"),
             *("adaptive_max_pool1d.default", "adaptive_max_pool3d.default", "max_pool3d_with_indices.default"),
+            *(
+                f"_upsample_{kind}2d_aa.{overload}"
+                for kind in ("bilinear", "bicubic")
+                for overload in ("vec", "default")
+            ),
+            *(f"_upsample_nearest_exact{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("vec", "default")),
         ),
         _patches: ("im2col.default", "col2im.default"),
         _samples: ("grid_sampler.default", "grid_sampler_2d.default", "grid_sampler_3d.default"),
+        _batch_and_channels: ("max_unpool2d.default", "max_unpool3d.default", "fractional_max_pool2d.default"),
+        _grid: ("affine_grid_generator.default",),
         _shuffle: ("channel_shuffle.default",),
     }
     for rule, names in by_rule.items():

@@ -25,7 +25,7 @@ _POINTWISE = (
     *("floor_divide.default", "floor_divide.Scalar", "rsub.Scalar", "rsub.Tensor", "where.self", "where.ScalarOther"),
     *("where.ScalarSelf", "where.Scalar", "masked_fill.Scalar", "masked_fill.Tensor"),
     *("_prelu_kernel.default", "polar.default", "broadcast_tensors.default", "isclose.default"),
-    *("hardswish.default", "log_sigmoid.default"),
+    *("hardswish.default", "log_sigmoid.default", "_conj.default"),
 )
 """Ops whose tensors have one shape, or broadcast to it."""
 _ALIASES = (

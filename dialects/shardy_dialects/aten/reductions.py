@@ -14,6 +14,8 @@ from shardy_dialects.aten.arguments import (
     normal_dims,
     operand_shape,
     result_shape,
+    tied,
+    whole,
 )
 from shardy_py import rules
 from shardy_py.ir.graph import Op
@@ -116,10 +118,53 @@ def _nll_loss_backward(op: Op) -> Any:
 
 
 def _cross_entropy(op: Op) -> Any:
+    """Return the rule of a loss over classes, where the target may hold the chance of each class."""
     shape = operand_shape(op, 0)
-    if operand_shape(op, 1) == shape:
+    if operand_shape(op, 1) != shape:
+        return _nll_loss(op)
+    free = [dim for dim in range(len(shape)) if dim != min(1, len(shape) - 1)]
+    return tied(op, [({0: dim, 1: dim}, *_kept(op, place)) for place, dim in enumerate(free)])
+
+
+def _kept(op: Op, place: int) -> tuple[dict[int, int], FactorKind]:
+    """Return the dimension of a loss that one of elements becomes, and the kind of its factor, as the op combines."""
+    mode = attribute(op, "reduction", 1)
+    kind = {0: FactorKind.PASS_THROUGH, 2: FactorKind.REDUCTION}.get(mode, REPLICATED)
+    return {0: place} if mode == 0 else {}, kind
+
+
+def _loss_of_rows(op: Op) -> Any:
+    """Return the rule of a loss of rows, whose last dimension is whole; some operands have one number for each row."""
+    shapes = [operand_shape(op, number) for number in range(len(op.operands))]
+    rank = len(shapes[0]) - 1
+    rows = [n for n, shape in enumerate(shapes) if op.attributes["operand_names"][n] != "weight" and len(shape) >= rank]
+    if any(shapes[n][:rank] != shapes[0][:rank] for n in rows):
         return None
-    return _nll_loss(op)
+    return tied(op, [(dict.fromkeys(rows, dim), *_kept(op, dim)) for dim in range(rank)])
+
+
+def _quantile(op: Op) -> Any:
+    """Return the rule of quantiles along a dimension, or of all elements; several of them come first."""
+    shape, along = operand_shape(op, 0), attribute(op, "dim")
+    several = len(op.operands) > 1 and len(operand_shape(op, 1)) == 1
+    ties: list[tuple[dict[int, int], dict[int, int]]] = [({1: 0}, {0: 0})] if several else []
+    if along is not None:
+        gone = normal(along, len(shape))
+        shift = 0 if attribute(op, "keepdim", False) else 1
+        free = [dim for dim in range(len(shape)) if dim != gone]
+        ties += [({0: dim}, {0: several + dim - shift * (dim > gone)}) for dim in free]
+    return tied(op, ties)
+
+
+def _steps(op: Op) -> Any:
+    """Return the rule of sums and differences of neighbours along a dimension, which may go away."""
+    shape, out = operand_shape(op, 0), result_shape(op)
+    along = normal(attribute(op, "dim", -1), len(shape))
+    ins = [n for n in range(len(op.operands)) if operand_shape(op, n) == shape]
+    shift = int(len(out) < len(shape))
+    free = [dim for dim in range(len(shape)) if dim != along]
+    outs = range(len(op.results))
+    return tied(op, [(dict.fromkeys(ins, dim), dict.fromkeys(outs, dim - shift * (dim > along))) for dim in free])
 
 
 def _histogram(op: Op) -> Any:
@@ -148,6 +193,9 @@ def register(aten: Dialect) -> None:
         "binary_cross_entropy_with_logits",
         "soft_margin_loss",
         "kl_div",
+        "margin_ranking_loss",
+        "hinge_embedding_loss",
+        "poisson_nll_loss",
     ):
         aten.op(f"aten.{name}.default", traits=[Pure], rule=_mean_squares)
     for name in ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default", "nll_loss2d_forward.default"):
@@ -156,3 +204,16 @@ def register(aten: Dialect) -> None:
         aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss_backward)
     aten.op("aten.cross_entropy_loss.default", traits=[Pure], rule=_cross_entropy)
     aten.op("aten.histc.default", traits=[Pure], rule=_histogram)
+    aten.op("aten.histogram.bin_ct", traits=[Pure], rule=whole)
+    for name in ("cosine_embedding_loss", "triplet_margin_loss", "multi_margin_loss", "multilabel_margin_loss"):
+        aten.op(f"aten.{name}.default", traits=[Pure], rule=_loss_of_rows)
+    for name in ("quantile.scalar", "quantile.default", "nanquantile.scalar", "nanquantile.default"):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_quantile)
+    for name in (
+        "trapezoid.dx",
+        "trapezoid.x",
+        "cumulative_trapezoid.dx",
+        "cumulative_trapezoid.x",
+        "gradient.scalarint",
+    ):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_steps)

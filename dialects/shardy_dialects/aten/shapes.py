@@ -22,6 +22,7 @@ RESHAPES = (
     *("view.default", "_unsafe_view.default", "reshape.default", "_reshape_alias.default", "flatten.using_ints"),
     *("unflatten.int", "view_copy.default", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default"),
     *("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
+    *("atleast_1d.default", "atleast_2d.default", "atleast_3d.default"),
 )
 
 
@@ -320,14 +321,15 @@ def register(aten: Dialect) -> None:
         _transpose: ("transpose.int", "transpose_copy.int", "swapaxes.default", "swapdims.default"),
         _t: ("t.default", "t_copy.default", "numpy_T.default"),
         _last_two_swapped: ("mT.default", "mH.default", "adjoint.default"),
-        _movedim: ("movedim.int", "movedim.intlist"),
+        _movedim: ("movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist"),
         _expand: ("expand.default", "expand_copy.default", "broadcast_to.default"),
         _moves_along("dims"): ("flip.default", "roll.default"),
         _slice_like: (
             *("slice.Tensor", "slice_copy.Tensor", "narrow.default", "narrow_copy.default", "split.Tensor"),
             *("split_with_sizes.default", "split_with_sizes_copy.default", "chunk.default", "split_copy.Tensor"),
             *("tensor_split.sections", "unsafe_split.Tensor", "unsafe_chunk.default"),
-            "unsafe_split_with_sizes.default",
+            *("unsafe_split_with_sizes.default", "tensor_split.indices", "hsplit.int", "vsplit.int", "dsplit.int"),
+            *("hsplit.array", "vsplit.array", "dsplit.array"),
         ),
         _select: ("select.int", "select_copy.int", "unbind.int", "unbind_copy.int"),
         _put_back: (

@@ -38,6 +38,14 @@ def functional(native: Any) -> Any:
     return native
 
 
+def is_dense(node: Any) -> bool:
+    """Return whether the tensor of a node has its elements in order in memory of its own."""
+    value = node.meta.get("val")
+    if value is None or not value.is_contiguous() or value.storage_offset() != 0:
+        return False
+    return bool(value.untyped_storage().nbytes() == value.numel() * value.element_size())
+
+
 def _nodes(module: Any) -> Iterator[Any]:
     """Yield the nodes that call functions, those of nested graphs included."""
     for inner in module.modules():

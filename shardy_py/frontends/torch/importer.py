@@ -8,7 +8,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.calls import Call, schema_arguments
-from shardy_py.frontends.torch.functional import functional
+from shardy_py.frontends.torch.functional import functional, is_dense
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
 from shardy_py.frontends.torch.places import location_of, module_path_of
@@ -161,6 +161,9 @@ class Importer:
         if not any(types):
             return self._without_tensors(node)
         name = str(target)
+        if name == "aten.as_strided.default" and not is_dense(node.args[0]):
+            hint = "call contiguous or clone before"
+            raise _refuse(node, f"the node {node.name} looks at places in memory of a view", hint)
         if name in _FIRST_OFTEN_ALONE and _is_first_alone(node):
             types = (types[0], *[None] * (len(types) - 1))
         self._overloads[name] = target

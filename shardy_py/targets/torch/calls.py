@@ -9,6 +9,7 @@ from typing import Any
 
 _ITEM = re.compile(r"(.*)\[(\d+)\]")
 _VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
+_BY_PLACE = frozenset(("aten.as_strided.default",))
 _IN_WORDS = frozenset(("aten._grouped_mm.default",))
 _WORD_BYTES = 16
 """The bytes that the distance between rows has to be a multiple of, for the operators of `_IN_WORDS`."""
@@ -37,6 +38,9 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     if name in _VIEWS:
         # The strides of a tensor that was gathered or permuted may be others than those of one device.
         return (tensors[0].reshape(list(attributes["size"])),)
+    if name in _BY_PLACE:
+        # The op looks at places in memory: those of a new tensor.
+        tensors = [tensors[0].reshape(-1).clone().view(tensors[0].shape)]
     if name in _IN_WORDS:
         tensors = [_in_words(tensor) for tensor in tensors]
     target = operator(name)

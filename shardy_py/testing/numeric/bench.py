@@ -91,7 +91,7 @@ class Bench:
             combine = partial(self._combine, combiner)
             try:
                 whole = reduce(combine, [items if len(items) > 1 else items[0] for items in returned])
-            except TypeError as error:
+            except (TypeError, ValueError) as error:
                 return f"the partial results cannot be combined by {combiner.value}: {error}"
             return self._compare(trial, trial.results, as_arrays(whole), f"combined over {parts} shards, ")
         for local, items in zip(devices, returned, strict=True):

@@ -262,6 +262,16 @@ def test_rules_that_do_not_fit_are_errors():
         check_rule_numerically("i -> i", np.exp, [tensor(4, dtype="index")])
 
 
+def test_partial_results_of_other_shapes_do_not_combine():
+    """Devices whose results have as many elements as their operands say have no sum, which is no error."""
+    report = check_rule_numerically(
+        "<([i])->([j]) {i=4, j=10} need_replication={i, j}>",
+        lambda counts: np.repeat(np.arange(len(counts)), counts),
+        [np.array([1, 2, 3, 4], np.int32)],
+    )
+    assert found(report) == ([], [])
+
+
 def test_the_search_for_missing_factors_is_bounded():
     """With too many dimensions to combine, those of one size are tried, and the report says so."""
     nothing = "<([i, j, k, l, m], [n, o, p, q, r], [s, t, u, v, w], [x, y, z, z_1, z_2])->([i, j, k, l, m]) {%s}>"

@@ -8,7 +8,7 @@ from math import prod
 from shardy_dialects.aten.arguments import attribute, normal, operand_number, operand_shape
 from shardy_dialects.aten.local.ops import aten
 from shardy_dialects.aten.local.random import RANDOM_FORMS
-from shardy_dialects.aten.matrices import MATRICES, SOLVES
+from shardy_dialects.aten.matrices import MATRICES, SOLVES, WITH_VECTORS, crossed_dim
 from shardy_dialects.aten.shapes import RESHAPES
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Localize, Shard, local_by_types, no_local_form
@@ -86,6 +86,18 @@ def _matrices(op: Op, shard: Shard) -> Sequence[Value]:
     return local_by_types(op, shard)
 
 
+def _grid(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the grid of the device's part of the batch, which is the first size of the result."""
+    shard.check_kinds()
+    return shard.copy(size=(shard.operands[0].shape[0], *attribute(op, "size")[1:]))
+
+
+def _cross(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the cross product of the shards: other dimensions may be of size 3 there."""
+    shard.check_kinds()
+    return shard.copy(dim=crossed_dim(op))
+
+
 def _pixels(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the pixels of the device's part: each part has whole groups of channels."""
     return shard.copy()
@@ -107,6 +119,9 @@ FORMS: Mapping[str, Localize] = {
     **RANDOM_FORMS,
     **{f"aten.{name}": _convolution for name in _CONVOLUTIONS},
     **{f"aten.{name}.default": _matrices for name in (*MATRICES, *SOLVES)},
+    **{f"aten.{name}": _matrices for name in WITH_VECTORS},
+    "aten.affine_grid_generator.default": _grid,
+    "aten.cross.default": _cross,
     "aten.slice_backward.default": _input_sized,
     "aten.select_backward.default": _input_sized,
     "aten.embedding.default": _embedding,

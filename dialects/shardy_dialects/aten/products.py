@@ -1,0 +1,103 @@
+"""Rules of products that are not matrices times matrices only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import REPLICATED, Tie, operand_number, operand_shape, result_shape, tied, whole
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding.rule import FactorKind
+
+_REDUCED = FactorKind.REDUCTION
+
+
+def _kronecker(op: Op) -> Any:
+    """Return the rule of the products of all elements of two tensors: those of one of the first stay together."""
+    rank = len(result_shape(op))
+    ties: list[Tie] = []
+    for dim in range(rank):
+        for number in (0, 1):
+            place = dim - (rank - len(operand_shape(op, number)))
+            ties += [({number: place}, {0: dim})] if place >= 0 else []
+    return tied(op, ties)
+
+
+def _pairs(op: Op) -> Any:
+    """Return the rule of all tuples of elements of some vectors, those of the first vector major."""
+    if len(op.operands) == 1:
+        return tied(op, [({0: 0}, {0: 0})])
+    return tied(op, [({number: 0}, {0: 0}) for number in range(len(op.operands))])
+
+
+def _added_vector(op: Op) -> Any:
+    """Return the rule of a vector plus a matrix times a vector, whose sum must not be split."""
+    return tied(op, [({0: 0, 1: 0}, {0: 0}), ({1: 1, 2: 0}, {}, REPLICATED)])
+
+
+def _added_outer(op: Op) -> Any:
+    """Return the rule of a matrix plus the products of all elements of two vectors."""
+    added = operand_shape(op, 0)
+    row = {0: len(added) - 2} if len(added) > 1 else {}
+    column = {0: len(added) - 1} if added else {}
+    return tied(op, [({**row, 1: 0}, {0: 0}), ({**column, 2: 0}, {0: 1})])
+
+
+def _added_batches(op: Op) -> Any:
+    """Return the rule of a matrix plus the sum of products of matrices, which must not be split."""
+    added = operand_shape(op, 0)
+    row = {0: len(added) - 2} if len(added) > 1 else {}
+    column = {0: len(added) - 1} if added else {}
+    sums: list[Tie] = [({1: 0, 2: 0}, {}, REPLICATED), ({1: 2, 2: 1}, {}, REPLICATED)]
+    return tied(op, [({**row, 1: 1}, {0: 0}), ({**column, 2: 2}, {0: 1}), *sums])
+
+
+def _chain(op: Op) -> Any:
+    """Return the rule of a product of several matrices, of which the first and the last may be vectors."""
+    last = len(op.operands) - 1
+    starts = len(operand_shape(op, 0)) - 1
+    ties: list[Tie] = [({0: 0}, {0: 0})] if starts else []
+    for number in range(last):
+        ties.append(({number: len(operand_shape(op, number)) - 1, number + 1: 0}, {}, _REDUCED))
+    if len(operand_shape(op, last)) > 1:
+        ties.append(({last: 1}, {0: starts}))
+    return tied(op, ties)
+
+
+def _bilinear(op: Op) -> Any:
+    """Return the rule of a form that is linear in two tensors; with a bias its sums must not be split."""
+    bias, rank = operand_number(op, "bias"), len(operand_shape(op, 0))
+    kind = _REDUCED if bias is None else REPLICATED
+    rows: list[Tie] = [({0: dim, 1: dim}, {0: dim}) for dim in range(rank - 1)]
+    made = {2: 0} if bias is None else {2: 0, bias: 0}
+    sums: list[Tie] = [({0: rank - 1, 2: 1}, {}, kind), ({1: rank - 1, 2: 2}, {}, kind)]
+    return tied(op, [*rows, (made, {0: rank - 1}), *sums])
+
+
+def _convolution_of_steps(op: Op) -> Any:
+    """Return the rule of a convolution along the first dimension, with a bias: batch and made channels are free."""
+    return tied(op, [({0: 1}, {0: 1}), ({1: 2, 2: 0}, {0: 2}), ({0: 2, 1: 1}, {}, REPLICATED)])
+
+
+def _powers(op: Op) -> Any:
+    """Return the rule of the powers of each element, along a new last dimension."""
+    return tied(op, [({0: dim}, {0: dim}) for dim in range(len(operand_shape(op, 0)))])
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    by_rule = {
+        _kronecker: ("kron",),
+        _pairs: ("cartesian_prod",),
+        _added_vector: ("addmv",),
+        _added_outer: ("addr",),
+        _added_batches: ("addbmm",),
+        _chain: ("linalg_multi_dot", "chain_matmul"),
+        _bilinear: ("bilinear",),
+        _convolution_of_steps: ("conv_tbc",),
+        _powers: ("vander", "linalg_vander"),
+        whole: ("block_diag",),
+    }
+    for rule, names in by_rule.items():
+        for name in names:
+            aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)
