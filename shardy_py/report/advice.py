@@ -9,11 +9,11 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
+from shardy_py.amounts import format_bytes, format_seconds
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint
 from shardy_py.analysis.advice.judge import Figures
 from shardy_py.analysis.advice.layouts import InputAdvice
 from shardy_py.report.terminal import HEADING, open_console, print_lines, print_table
-from shardy_py.report.text import format_bytes, format_seconds
 
 _HEADINGS = ("program", "bytes sent", "time", "peak memory")
 _WORDS = ("program",)
@@ -28,21 +28,19 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
         file: Where to; stdout by default.
     """
     console = open_console(file)
-    where = "" if advice.machine is None else f", {advice.machine}"
-    title = f"Advice for {_measure(advice)} on one of {advice.devices} devices{where}"
     rows = [("as it is", *_figures(advice.before))]
     for number, one in enumerate(advice.constraints, start=1):
         rows.append((f"with {number}" if number == 1 else f"with 1 to {number}", *_figures(one.together)))
-    print_lines(console, [title], HEADING)
+    print_lines(console, [advice.title], HEADING)
     print_table(console, "", _HEADINGS, [rows], words=_WORDS)
     for number, one in enumerate(advice.constraints, start=1):
-        _print(console, f"{number}. {_place(one)}", _code(one), f"alone: {_alone(one.alone)}")
+        _print(console, f"{number}. {_place(one)}", _code(one), f"alone: {one.alone}")
     if not advice.constraints:
         print_lines(console, [f"no constraint saves enough; {advice.tried} outcomes were tried"])
     if advice.others:
         print_lines(console, ["", "Alone these would help, too:"])
     for one in advice.others:
-        _print(console, f"- {_place(one)}", [one.constraint.jax], _alone(one.alone))
+        _print(console, f"- {_place(one)}", [one.constraint.jax], str(one.alone))
 
 
 def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
@@ -53,8 +51,7 @@ def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
         file: Where to; stdout by default.
     """
     console = open_console(file)
-    where = "" if advice.machine is None else f", {advice.machine}"
-    print_lines(console, [f"Layouts for {_measure(advice)} on one of {advice.devices} devices{where}"], HEADING)
+    print_lines(console, [advice.title], HEADING)
     rows = [(f"{number}. {one.name}", *_figures(one.figures)) for number, one in enumerate(advice.layouts, start=1)]
     print_table(console, "", ("layout", *_HEADINGS[1:]), [rows], words=("layout",))
     for number, one in enumerate(advice.layouts, start=1):
@@ -68,10 +65,6 @@ def advice_json(advice: Advice | InputAdvice) -> str:
     return json.dumps(advice.to_json(), indent=2, ensure_ascii=False)
 
 
-def _measure(advice: Advice | InputAdvice) -> str:
-    return {"time": "less time", "bytes": "fewer bytes sent", "memory": "less memory"}[advice.goal.measure]
-
-
 def _place(one: AdvisedConstraint) -> str:
     return str(one.constraint.place)
 
@@ -82,11 +75,6 @@ def _code(one: AdvisedConstraint) -> Iterator[str]:
     yield from ops[:_MLIR]
     if len(ops) > _MLIR:
         yield f"... and {len(ops) - _MLIR} more"
-
-
-def _alone(figures: Figures) -> str:
-    names = ("sent", "of time", "at the peak")
-    return ", ".join(f"{text} {name}" for text, name in zip(_figures(figures), names, strict=True) if text != "-")
 
 
 def _figures(figures: Figures) -> Sequence[str]:

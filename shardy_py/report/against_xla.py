@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import IO
 
+from shardy_py.amounts import format_bytes, format_count
 from shardy_py.analysis.against_xla import Comparison, XlaComparison
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
-from shardy_py.report.text import format_bytes, format_count
 
 _WORDS = ("what", "kind")
 _LABELS = {

@@ -10,10 +10,10 @@ from attrs import evolve
 from rich.console import Console
 from rich.table import Table
 
+from shardy_py.amounts import format_bytes, format_seconds
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.analysis.sweep.outcomes import Row, outcome_data
 from shardy_py.report.terminal import BAD, make_tables, open_console, print_lines
-from shardy_py.report.text import format_bytes, format_seconds
 
 _HEADINGS = ("schedule", "time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
 _CHANGED = "tensors\nchanged"

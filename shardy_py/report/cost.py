@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import IO
 
+from shardy_py.amounts import format_bytes, format_count, format_seconds
 from shardy_py.analysis.cost import Cost, LineCost, Quantity, Transfer
 from shardy_py.explain.answer.places import at_place
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
-from shardy_py.report.text import format_bytes, format_count, format_seconds
 
 _WORDS = ("what", "kind", "tensor", "axes", "how", "line")
 _LABELS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import accumulate
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.analysis.sweep.comparison import MEASURES, Comparison, Measure, measure_of
@@ -13,9 +12,11 @@ from shardy_py.analysis.sweep.outcomes import Row
 from shardy_py.analysis.sweep.search import SearchResult
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.report.comparison import group_alike
+from shardy_py.report.words import fold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     _Draw = Callable[[Axes], None]
 
@@ -23,6 +24,14 @@ FORMATS = ("png", "svg")
 _BARS = 20
 _LABEL = 44
 """The most characters in a line of a label; longer names go on in the next line."""
+_FRAME, _LEAST_HEIGHT = 2.5, 4.5
+"""The inches of a figure besides its bars, and the least of all."""
+_BELOW = 0.5
+"""The inches between axes and the names below them, for the numbers of the axis and its label."""
+_BAR, _LINE = 0.3, 0.21
+"""The inches of a bar at least, and of a line of its label."""
+_MARKERS = ("D", "^", "s", "v")
+"""The markers of the points with names: of one schedule, and of the best by each measure."""
 _MEASURED: dict[Measure, str] = {
     "time": "estimated time",
     "bytes": "bytes sent per device",
@@ -57,12 +66,11 @@ def draw_comparison(comparison: Comparison, picture_format: str = "png") -> byte
     Raises:
         OptionError: matplotlib is missing, or the format is another one.
     """
-    draw = [lambda axes: _draw_times(axes, comparison), lambda axes: _draw_sizes(axes, comparison)]
-    return _picture(draw, len(comparison.rows), picture_format)
+    return _picture(lambda: comparison_figure(comparison), picture_format)
 
 
 def draw_search(result: SearchResult, picture_format: str = "png") -> bytes:
-    """Return the picture of a search: that of its comparison, and above it the best trial so far.
+    """Return the picture of a search: that of its comparison, and beside it the best trial so far.
 
     Args:
         result: The result of the search.
@@ -71,33 +79,52 @@ def draw_search(result: SearchResult, picture_format: str = "png") -> bytes:
     Raises:
         OptionError: matplotlib is missing, or the format is another one.
     """
+    return _picture(lambda: search_figure(result), picture_format)
+
+
+def comparison_figure(comparison: Comparison) -> Figure:
+    """Return the figure of a comparison."""
+    draw = [lambda axes: _draw_times(axes, comparison), lambda axes: _draw_sizes(axes, comparison)]
+    return _figure(draw, comparison)
+
+
+def search_figure(result: SearchResult) -> Figure:
+    """Return the figure of a search."""
     comparison = result.comparison
     draw = [
         lambda axes: _draw_times(axes, comparison),
         lambda axes: _draw_sizes(axes, comparison),
         lambda axes: _draw_progress(axes, result),
     ]
-    return _picture(draw, len(comparison.rows), picture_format)
+    return _figure(draw, comparison)
 
 
-def _picture(draw: Sequence[_Draw], count: int, picture_format: str) -> bytes:
-    """Return a picture of axes beside each other."""
+def _figure(draw: Sequence[_Draw], comparison: Comparison) -> Figure:
+    """Return a figure of axes beside each other, so high that the labels of bars do not touch."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    labels = [_label(group) for group in group_alike(comparison)[:_BARS]]
+    lines = max((label.count("\n") + 1 for label in labels), default=1)
+    height = _FRAME + len(labels) * max(_BAR, _LINE * lines)
+    figure = Figure(figsize=(6.5 * len(draw), max(_LEAST_HEIGHT, height)), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, one in zip(figure.subplots(1, len(draw)), draw, strict=True):
+        one(axes)
+    return figure
+
+
+def _picture(make: Callable[[], Figure], picture_format: str) -> bytes:
+    """Return the picture of a figure."""
     if picture_format not in FORMATS:
         plot_format(f".{picture_format}")
     require_matplotlib()
     from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
     # Texts stay texts, and identifiers do not depend on the process.
     with rc_context({"svg.hashsalt": "shardy_py", "svg.fonttype": "none"}):
-        size = (6.5 * len(draw), max(4.0, 1.5 + 0.3 * min(_BARS, count)))
-        figure = Figure(figsize=size, layout="constrained")
-        FigureCanvasAgg(figure)
-        for axes, one in zip(figure.subplots(1, len(draw)), draw, strict=True):
-            one(axes)
         buffer = BytesIO()
-        figure.savefig(buffer, format=picture_format, dpi=120, metadata=_metadata(picture_format))
+        make().savefig(buffer, format=picture_format, dpi=120, metadata=_metadata(picture_format))
     return buffer.getvalue()
 
 
@@ -119,6 +146,7 @@ def _draw_times(axes: Axes, comparison: Comparison) -> None:
     groups = group_alike(comparison)
     rows = [group[0] for group in groups[:_BARS]][::-1]
     names = [_label(group) for group in groups[:_BARS]][::-1]
+    axes.margins(y=0.01)
     axes.set_title("all results" if len(groups) <= _BARS else f"the best {_BARS} of {len(groups)} results")
     if any(row.seconds is None for row in rows):
         sent = [row.communication_bytes for row in rows]
@@ -132,7 +160,7 @@ def _draw_times(axes: Axes, comparison: Comparison) -> None:
     rest = [(row.communication_seconds or 0) * scale for row in rows]
     axes.barh(names, rest, left=compute, label="communicating", color="tab:orange")
     axes.set_xlabel(f"estimated time, {unit}")
-    axes.legend(loc="upper right")
+    _name_below(axes, columns=2)
 
 
 def _draw_sizes(axes: Axes, comparison: Comparison) -> None:
@@ -142,19 +170,12 @@ def _draw_sizes(axes: Axes, comparison: Comparison) -> None:
     x, y = [row.communication_bytes * x_scale for row in rows], [row.peak_bytes * y_scale for row in rows]
     axes.scatter(x, y, c=range(len(rows)), cmap="viridis", s=24)
     axes.margins(0.15)
-    middle = (min(x, default=0) + max(x, default=0)) / 2
-    for row in _labelled(comparison):
-        place = (row.communication_bytes * x_scale, row.peak_bytes * y_scale)
-        # Names stand on the side where there is space for them.
-        is_right = place[0] > middle
-        axes.annotate(
-            "\n".join(wrap(row.name, _LABEL)),
-            place,
-            xytext=(-4 if is_right else 4, 4),
-            textcoords="offset points",
-            ha="right" if is_right else "left",
-            fontsize=8,
-        )
+    for row, marker in zip(_labelled(comparison), _MARKERS, strict=False):
+        place = ([row.communication_bytes * x_scale], [row.peak_bytes * y_scale])
+        name = "\n".join(fold(row.name, _LABEL))
+        axes.scatter(*place, s=90, marker=marker, facecolor="none", edgecolor="tab:red", label=name)
+    if rows:
+        _name_below(axes)
     axes.set_xlabel(f"bytes sent per device, {x_unit}")
     axes.set_ylabel(f"peak memory per device, {y_unit}")
     axes.set_title(f"bytes and memory; dark is better by {comparison.sorted_by}")
@@ -171,13 +192,25 @@ def _draw_progress(axes: Axes, result: SearchResult) -> None:
     axes.set_xlabel("trial")
     axes.set_ylabel(f"{_MEASURED[result.minimise]}, {unit}")
     axes.set_title("search")
-    axes.legend(loc="upper right")
+    _name_below(axes, columns=2)
+
+
+def _name_below(axes: Axes, *, columns: int = 1) -> None:
+    """Say below a picture what its colours and markers stand for, where no bar and no point is."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    under = axes.transAxes + ScaledTranslation(0, -_BELOW, figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=under, ncols=columns, frameon=False, fontsize=8
+    )
 
 
 def _label(group: Sequence[Row]) -> str:
     """Return the whole name of a schedule, with the number of those that lead to the same."""
     more = f" and {len(group) - 1} more" if len(group) > 1 else ""
-    return "\n".join(wrap(f"{group[0].name}{more}", _LABEL))
+    return "\n".join(fold(f"{group[0].name}{more}", _LABEL))
 
 
 def _labelled(comparison: Comparison) -> list[Row]:

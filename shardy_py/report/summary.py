@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import IO
 
+from shardy_py.amounts import format_bytes
 from shardy_py.api.result import Result
 from shardy_py.report.styles import terminal_lines
-from shardy_py.report.text import format_bytes
 
 
 def print_report(result: Result, *, file: IO[str] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -105,6 +105,24 @@ class Advice:
     tried: int
     devices: int
     machine: str | None = None
+
+    def __str__(self) -> str:
+        """Return the figures as they are and with each constraint, and each as a line of JAX."""
+        return "\n".join([self.title, f"as it is: {self.before}", *self._lines()])
+
+    @property
+    def title(self) -> str:
+        """Heading: the goal, the number of devices and the machine."""
+        where = "" if self.machine is None else f", {self.machine}"
+        return f"Advice for {self.goal} on one of {self.devices} devices{where}"
+
+    def _lines(self) -> Iterator[str]:
+        for number, one in enumerate(self.constraints, start=1):
+            yield f"{number}. {one.constraint.place}"
+            yield f"    {one.constraint.jax}"
+            yield f"    with {'it' if number == 1 else f'1 to {number}'}: {one.together}"
+        if not self.constraints:
+            yield f"no constraint saves enough; {self.tried} outcomes were tried"
 
     @property
     def after(self) -> Figures:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from attrs import field
 
+from shardy_py.amounts import format_bytes, format_seconds
 from shardy_py.analysis.cost import Cost
 from shardy_py.analysis.machine.machine import Machine
 from shardy_py.analysis.machine.placement import AxisLinks
@@ -41,6 +42,11 @@ class Figures:
     peak_bytes: float
     flops: float
 
+    def __str__(self) -> str:
+        time = [] if self.seconds is None else [f"{format_seconds(self.seconds)} of time"]
+        sent, peak = format_bytes(round(self.bytes)), format_bytes(round(self.peak_bytes))
+        return ", ".join([f"{sent} sent", *time, f"{peak} at the peak"])
+
     @classmethod
     def of(cls, cost: Cost) -> Figures:
         """Return the figures of a cost."""
@@ -64,6 +70,9 @@ class Goal:
 
     measure: Measure
     memory: float | None = None
+
+    def __str__(self) -> str:
+        return {"time": "less time", "bytes": "fewer bytes sent", "memory": "less memory"}[self.measure]
 
     def excess(self, figures: Figures) -> float:
         """Return the bytes of the peak beyond the memory."""

@@ -68,6 +68,17 @@ class InputAdvice:
     devices: int
     machine: str | None = None
 
+    def __str__(self) -> str:
+        """Return what each layout costs, the best first."""
+        lines = (f"{number}. {one.name}: {one.figures}" for number, one in enumerate(self.layouts, start=1))
+        return "\n".join([self.title, *lines])
+
+    @property
+    def title(self) -> str:
+        """Heading: the goal, the number of devices and the machine."""
+        where = "" if self.machine is None else f", {self.machine}"
+        return f"Layouts for {self.goal} on one of {self.devices} devices{where}"
+
     @property
     def best(self) -> Layout:
         """The first layout."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import attrs
 
+from shardy_py.amounts import format_bytes, format_count, format_seconds
 from shardy_py.values import frozen
 
 Unit = Literal["B", "s", "FLOP", ""]
@@ -200,6 +201,25 @@ class Cost:
     ops: tuple[OpCost, ...] = ()
     peak_op: int = -1
 
+    def __str__(self) -> str:
+        """Return the main numbers as lines."""
+        rows = list(self._rows())
+        width = max(len(name) for name, _ in rows)
+        title = f"Cost on one of {self.devices} devices, {self.machine or 'no machine'}"
+        return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        """Yield the main numbers with what they are called."""
+        if self.seconds.value is not None:
+            yield "estimated time", format_seconds(self.seconds.value)
+            yield "  computing", format_seconds(self.compute_seconds.value or 0.0)
+            yield "  communicating", format_seconds(self.communication_seconds.value or 0.0)
+        yield "bytes sent", _bytes(self.communication_bytes)
+        yield from ((f"  {kind}", f"{count}") for kind, count in self.counts.items())
+        yield "operations", "unknown" if self.flops.value is None else format_count(self.flops.value)
+        yield "bytes read and written", _bytes(self.memory_traffic_bytes)
+        yield "peak memory", _bytes(self.peak_bytes)
+
     @property
     def quantities(self) -> dict[str, Quantity]:
         """The numbers by the names of their fields."""
@@ -256,6 +276,10 @@ class Cost:
             result["lines"] = [{**attrs.asdict(item), "seconds": item.seconds} for item in self.lines]
         result["notes"] = list(self.notes)
         return result
+
+
+def _bytes(quantity: Quantity) -> str:
+    return "unknown" if quantity.value is None else format_bytes(round(quantity.value))
 
 
 def _lines(cost: Cost) -> tuple[LineCost, ...]:

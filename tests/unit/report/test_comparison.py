@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from io import StringIO
+from itertools import combinations
 
 import pytest
 from attrs import evolve
@@ -16,7 +17,7 @@ from shardy_py.analysis.sweep.outcomes import Collectives, Outcome, RefusedSched
 from shardy_py.analysis.sweep.search import SearchResult
 from shardy_py.errors import OptionError
 from shardy_py.report.comparison import comparison_json, print_comparison
-from shardy_py.report.plots import draw_comparison, draw_search, plot_format
+from shardy_py.report.plots import comparison_figure, draw_comparison, draw_search, plot_format, search_figure
 
 ROW = Row(
     name="slow",
@@ -144,6 +145,40 @@ def test_pictures_of_searches_have_the_progress() -> None:
     for expected in ("search", "trial", "best so far", "estimated time, s"):
         assert f">{expected}</text>" in text
     assert draw_search(result, "svg").decode() == text
+
+
+@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("with_times", [True, False])
+def test_labels_are_whole_and_do_not_touch(count: int, with_times: bool) -> None:
+    """Every text is inside of the figure, as matplotlib measures it, and no label lies on another one."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.text import Text
+
+    long = "a_folder/" + "a_long_name_of_a_schedule_" * 5
+    named = [
+        evolve(FAST, name=f"{long}{i}", peak_bytes=(i + 1) << 20, communication_bytes=1e3 + i, seconds=0.02 + i / 50)
+        for i in range(count)
+    ]
+    rows = [ROW, *named, TWIN, evolve(FAST, name="x" * 150, peak_bytes=1, communication_bytes=1e9)]
+    if not with_times:
+        rows = [evolve(row, seconds=None, compute_seconds=None, communication_seconds=None) for row in rows]
+    found = make_comparison(rows, first="slow", sorted_by="time" if with_times else "bytes")
+    search = SearchResult(best=FAST, default=ROW, trials=tuple(rows), minimise="time" if with_times else "bytes")
+    for figure in (comparison_figure(found), search_figure(search)):
+        figure.draw_without_rendering()
+        page = figure.bbox
+        for axes in figure.axes:
+            labels = [text for text in axes.get_yticklabels() if len(text.get_text()) > 5]
+            legend = axes.get_legend()
+            texts = [*labels, *(legend.get_texts() if legend else ()), axes.title, axes.xaxis.label, axes.yaxis.label]
+            boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text()]
+            for text, box in boxes:
+                assert all(page.contains(x, y) for x, y in box.corners()), text
+            for (text, box), (other, beside) in combinations(boxes, 2):
+                assert not box.overlaps(beside), (text, other)
+        drawn = "".join("".join(text.get_text().split()) for text in figure.findobj(Text))
+        assert "x" * 150 in drawn
+        assert f"{long}0" in drawn
 
 
 def test_pictures_need_neither_rows_nor_a_display() -> None:

@@ -142,3 +142,16 @@ def test_a_session_without_names_is_refused():
     """Without the names of the given program, constraints could not be written down."""
     with pytest.raises(sdy.OptionError, match="names"):
         advise_session(Session.open(AGREEING), AdviceOptions())
+
+
+def test_advice_has_a_short_text() -> None:
+    """It says what each constraint leads to, as a line of JAX; figures without a machine have no time."""
+    found = advise(EMBEDDING)
+    lines = str(found).splitlines()
+    assert lines[0] == "Advice for fewer bytes sent on one of 8 devices"
+    assert lines[1] == f"as it is: {found.before}"
+    assert f"    {found.constraints[0].constraint.jax}" in lines
+    assert f"    with it: {found.constraints[0].together}" in lines
+    assert " of time" not in str(found)
+    assert " of time, " in str(advise(EMBEDDING, machine="h100-8").before)
+    assert str(advise(AGREEING)).splitlines()[-1].startswith("no constraint saves enough; ")

@@ -1,6 +1,7 @@
 """What programs cost, against numbers worked out by hand."""
 
 import json
+import re
 
 import pytest
 
@@ -467,3 +468,25 @@ func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"},
 """)
     (found,) = cost.transfers
     assert (found.kind, found.devices, found.bytes) == ("reshard", 8, 128)
+
+
+def test_a_cost_has_a_short_text():
+    """The main numbers with units, the transfers by kind; without a machine there are no times."""
+    text = """\
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<8x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+                %b: tensor<64x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x16xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+      : (tensor<8x64xf32>, tensor<64x16xf32>) -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+"""
+    session = Session.open(text)
+    lines = [line.split("  ") for line in str(session.evaluate().cost).splitlines()]
+    assert lines[0] == ["Cost on one of 4 devices, no machine"]
+    rows = {parts[1] or parts[2]: parts[-1] for parts in lines[1:]}
+    assert list(rows) == ["bytes sent", "all_reduce", "operations", "bytes read and written", "peak memory"]
+    assert rows["all_reduce"] == "1"
+    assert rows["bytes sent"] == "768 B"
+    timed = str(session.evaluate(machine=MACHINE).cost)
+    assert re.search(r"\n  estimated time +\S+ [um]?s\n    computing +\S+ \S+\n    communicating +\S+ \S+\n", timed)
