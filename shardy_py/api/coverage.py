@@ -226,9 +226,11 @@ def _is_of_the_core(name: str) -> bool:
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
     if not (_EXCLUDED.isdisjoint(semantics.get_traits(op)) and _needs_rule(op)):
         return False
+    if _has_several_tensors(op):
+        return True
     # The reference has no rule for some ops that take no more than the size of a tensor: nothing is lost there.
     extended = semantics.with_options(evolve(semantics.options, extended=True))
-    return _has_several_tensors(op) or extended.get_sharding_rule(op) is None
+    return extended.get_sharding_rule(op) is None
 
 
 def _is_opaque(op: Op, semantics: OpSemantics) -> bool:
@@ -265,7 +267,7 @@ def _has_several_tensors(op: Op) -> bool:
 
 
 def _has_dims(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.rank > 0
+    return isinstance(value.type, TensorType) and value.type.shape != ()
 
 
 def _is_number(value: Value) -> bool:

@@ -10,7 +10,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import OpOperand, OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_index import data_flow_ops
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.types import TensorType, Type
 
 _OWNER = "the semantics"
 
@@ -65,7 +65,9 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             return
         seen.add(owner.id)
         for source in _ask(data_flow.get_edge_sources, op, owner):
-            yield from _source_problems(op, data_flow, owner, source)
+            problem = _source_problem(op, owner, source)
+            if problem is not None:
+                yield _problem(op, data_flow, f"get_edge_sources{problem}")
         for target in (owner, *_ask(data_flow.get_non_edge_owner_targets, op, owner)):
             if not _is_target(op, target):
                 yield _problem(op, data_flow, f"get_non_edge_owner_targets: {target!r} is no result or region argument")
@@ -86,7 +88,7 @@ def _sharding_problems(
         if shardings and len(shardings) != len(owners):
             yield _problem(op, data_flow, f"{name} gives {len(shardings)} shardings for {len(owners)} owners")
         for sharding, owner in zip(shardings, owners, strict=False):
-            if sharding.rank != (_rank(owner) or 0):
+            if sharding.rank != (_rank(owner.type) or 0):
                 message = f"{name} gives {sharding} for {_name(op, owner)} of type {owner.type}"
                 yield _problem(op, data_flow, message)
 
@@ -102,27 +104,28 @@ def _ask(method: Callable[..., Any], *arguments: Any) -> Any:
         raise _Failed(guard.failure(error, arguments[0]).diagnostics[0]) from error
 
 
-def _source_problems(
-    op: Op, data_flow: ShardableDataFlowOpInterface, owner: Value, source: OpOperand
-) -> Iterator[Diagnostic]:
+def _source_problem(op: Op, owner: Value, source: OpOperand) -> str | None:
+    """Return what is wrong with a source of an edge, or None."""
     if not isinstance(source, OpOperand):
-        yield _problem(op, data_flow, f"get_edge_sources gives {source!r}, not an OpOperand")
-    elif source.op is not op and source.op.parent_op is not op:
-        yield _problem(op, data_flow, f"get_edge_sources names an operand of {source.op.name}, which is not in the op")
-    elif not 0 <= source.number < len(source.op.operands):
-        count = len(source.op.operands)
-        yield _problem(op, data_flow, f"get_edge_sources names operand {source.number} of {source.op.name}, of {count}")
-    elif _rank(source.value) != _rank(owner):
-        types = f"{source.value.type} flows into {owner.type}"
-        yield _problem(op, data_flow, f"get_edge_sources: {types}, {_name(op, owner)}, which has another rank")
+        return f" gives {source!r}, not an OpOperand"
+    user, number = source
+    if user is not op and user.parent_op is not op:
+        return f" names an operand of {user.name}, which is not in the op"
+    if not 0 <= number < len(user.operands):
+        return f" names operand {number} of {user.name}, of {len(user.operands)}"
+    # Mostly it is the same object.
+    type_ = user.operands[number].type
+    if type_ is not owner.type and _rank(type_) != _rank(owner.type):
+        return f": {type_} flows into {owner.type}, {_name(op, owner)}, which has another rank"
+    return None
 
 
 def _is_target(op: Op, value: Any) -> bool:
     return isinstance(value, Value) and value.owning_op is op
 
 
-def _rank(value: Value) -> int | None:
-    return value.type.rank if isinstance(value.type, TensorType) else None
+def _rank(type_: Type) -> int | None:
+    return type_.rank if isinstance(type_, TensorType) else None
 
 
 def _name(op: Op, value: Value) -> str:

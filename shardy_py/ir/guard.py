@@ -14,6 +14,7 @@ from shardy_py.ir.graph import Op
 from shardy_py.ir.plugin_places import place_in_trace, place_of, shorten_place
 from shardy_py.values import frozen
 
+_NOTHING = object()
 _MANY = 100_000
 _OWN_RECURSION = 200
 """The least number of frames in the code of a plugin for a recursion without end, as against a nested program."""
@@ -90,9 +91,13 @@ class Guard:
         """Return a function of an op, and perhaps more, that calls as `call` does; for calls that are many."""
         function, failure = self.function, self.failure
 
-        def guarded(op: Op, *arguments: Any) -> Any:
+        def guarded(op: Op, first: Any = _NOTHING, *others: Any) -> Any:
             try:
-                answer = function(op, *arguments)
+                # Most calls are about the op alone, or about one value of it; to hand on any number takes longer.
+                if first is _NOTHING:
+                    answer = function(op)
+                else:
+                    answer = function(op, first, *others) if others else function(op, first)
                 return answer if check is None else check(answer, op)
             except KeyboardInterrupt:
                 raise

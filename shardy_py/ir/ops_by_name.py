@@ -69,8 +69,14 @@ class OpIndex(Generic[_Op]):
         key = frozenset(names)
         ops = self._lists.get(key)
         if ops is None:
-            ops = self._lists[key] = [op for op in self._all_ops() if op.name in key]
+            ops = self._lists[key] = self._select(key)
         return ops
+
+    def _select(self, names: frozenset[str]) -> list[_Op]:
+        if len(names) > 1:
+            return [op for op in self._all_ops() if op.name in names]
+        (wanted,) = names
+        return [op for op in self._all_ops() if op.name == wanted]
 
     def derived(self, names: Collection[str], derive: Callable[[list[_Op]], _Derived]) -> _Derived:
         """Return what a function makes of `ops_among`; it is called once for as long as the list holds.

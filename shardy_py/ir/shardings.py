@@ -298,7 +298,7 @@ def _store_dictionaries(table: dict[int, TensorSharding], op: Op, name: str, val
 
 def _with_sharding(item: dict[str, Any], sharding: TensorSharding | None) -> dict[str, Any]:
     old = item.get(SHARDING)
-    if old is sharding or old == sharding:
+    if old is sharding or (old is not None and old == sharding):
         return item
     if not item:
         return {SHARDING: sharding}

@@ -91,7 +91,7 @@ def tensor(*shape: int | None, dtype: str = "f32") -> TensorType:
 
 def static_shape(type_: Type) -> tuple[int, ...] | None:
     """Return the sizes of a shaped type whose sizes are all known, else None."""
-    if isinstance(type_, TensorType) and type_.is_static:
+    if isinstance(type_, TensorType) and None not in type_.shape:
         return type_.shape  # type: ignore[return-value]
     return None
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
 from shardy_py.errors import RuleError
 from shardy_py.ir.graph import Op
 from shardy_py.ir.guard import Guard
@@ -24,15 +22,15 @@ def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinit
     """
     if rule is None or not rule.reduction_factors:
         return Reductions()
-    found = Reductions.of_rule(rule)
     if rule.is_custom:
-        return found
+        return Reductions.of_rule(rule)
+    combiners, initial_operands = rule.reductions, rule.initial_operands
     if not rule.combiners and resolved.combiner is not Combiner.ADD:
-        found = evolve(found, combiners=dict.fromkeys(rule.reduction_factors, _combiner(op, resolved)))
-    if not rule.initial_operands and resolved.initial_of is not None:
+        combiners = dict.fromkeys(rule.reduction_factors, _combiner(op, resolved))
+    if not initial_operands and resolved.initial_of is not None:
         guard = _guard(resolved, resolved.initial_of, "the function that tells the initial operands")
-        found = evolve(found, initial_operands=guard.call(op, check=as_operand_numbers))
-    return evolve(found, shape_collectives=False) if resolved.sums_collectives else found
+        initial_operands = guard.call(op, check=as_operand_numbers)
+    return Reductions(combiners, initial_operands, not resolved.sums_collectives)
 
 
 def _combiner(op: Op, resolved: ResolvedDefinition) -> Combiner | None:

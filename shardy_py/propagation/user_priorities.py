@@ -66,6 +66,8 @@ def _initial(original: TensorSharding, mesh: Mesh) -> TensorSharding:
     """
     hidden = [axis for dim in original.dim_shardings if dim.priority_or_default for axis in dim.axes]
     if not hidden and not any(dim.priority is not None for dim in original.dim_shardings):
+        if len(original.replicated_axes) < 2:
+            return original
         return evolve(original, replicated_axes=tuple(sorted(original.replicated_axes, key=mesh.sort_key)))
     dims = tuple(CLOSED if dim.priority_or_default else evolve(dim, priority=None) for dim in original.dim_shardings)
     replicated = sorted([*original.replicated_axes, *hidden], key=mesh.sort_key)

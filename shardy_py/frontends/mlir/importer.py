@@ -20,6 +20,7 @@ from shardy_py.frontends.mlir.value_names import native_values
 from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.op_names import FUNCTION, RETURN
 from shardy_py.ir.types import OpaqueType, Type
 
 _MAX_DEPTH = 200
@@ -211,10 +212,10 @@ class _Importer:
                 op.results = _new_results(op, op_result_types)
                 values[position : position + len(op_result_types)] = op.results
             position += len(op_result_types)
-            if op_name == "func.func":
-                self._add_function_results(op)
             if regions:
                 self._add_regions(op, isolated=bool(regions & 1))
+            if op_name == FUNCTION:
+                self._add_function_results(op)
             for number, operand in enumerate(operands):
                 if operand.uses:
                     operand.uses.append((op, number))
@@ -240,6 +241,12 @@ class _Importer:
         return found
 
     def _add_function_results(self, op: Op) -> None:
+        """Add the results of a function, with the types of what it returns; a declaration has its own type only."""
+        for region in op.regions:
+            for block in region.blocks:
+                if block.last is not None and block.last.name == RETURN:
+                    self._program.new_function_results(op, [value.type for value in block.last.operands])
+                    return
         types = self._known.function_results(op.handle.base.native["function_type"])
         self._program.new_function_results(op, types)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import lru_cache
 from math import isfinite
 
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import FoldsIntoConstant, OpSemantics
+from shardy_py.ir.interfaces import FoldsIntoConstant, OpSemantics, Trait
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.types import TensorType
 
@@ -42,7 +43,12 @@ def fold_constants(program: Program, semantics: OpSemantics, log: CopyLog | None
 
 def _may_fold(name: str, semantics: OpSemantics) -> bool:
     traits = semantics.traits_of_name(name)
-    return traits is None or any(isinstance(trait, FoldsIntoConstant) for trait in traits)
+    return traits is None or _have_folding(traits)
+
+
+@lru_cache(maxsize=1024)
+def _have_folding(traits: frozenset[Trait]) -> bool:
+    return any(isinstance(trait, FoldsIntoConstant) for trait in traits)
 
 
 def _constant_of(program: Program, op: Op, semantics: OpSemantics) -> Op | None:

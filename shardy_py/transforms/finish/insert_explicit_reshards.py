@@ -112,7 +112,8 @@ def insert_reshards(program: Program, context: PassContext, *, mode: Mode, witho
     """
     semantics = context.semantics
     # Ops keep the dimensions that do not divide evenly here even where propagation was conservative.
-    semantics = semantics.with_options(evolve(semantics.options, conservative=False))
+    if semantics.options.conservative:
+        semantics = semantics.with_options(evolve(semantics.options, conservative=False))
     resharder = Resharder.of(program, semantics)
     resharder.survey.open_partial_shardings(program.shardings)
     replicate_captures(resharder, semantics)
@@ -200,12 +201,14 @@ class _Run:
         self._semantics = semantics
         self._planner = _Planner(resharder.meshes)
         self._full_mode = mode
-        # Ops that Shardy does not propagate through are partitioned by XLA, too.
-        self._extended = semantics.with_options(evolve(semantics.options, extended=True))
         self._full = mode.is_full
         self._without_rule = mode.is_full and without_rule
         self._rules = resharder.program.rules
         self._quiet: dict[tuple[int, ...], object] = {}
+        # Ops that Shardy does not propagate through are partitioned by XLA, too.
+        self._extended = semantics
+        if self._without_rule:
+            self._extended = semantics.with_options(evolve(semantics.options, extended=True))
 
     def visit(self, op: Op, said: Said) -> None:
         """Insert what one op needs."""

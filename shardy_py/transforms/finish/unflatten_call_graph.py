@@ -45,9 +45,12 @@ class UnflattenCallGraphPass:
         """
         symbols = SymbolTable(program)
         calls = [(op, symbols.callee(op)) for op in ops_named(program, "func.call")]
+        functions = {function.id: function for _, function in calls}.values()
         meshes = program.meshes
-        exact = {function.id: _exact_key(program.shardings, function, meshes) for _, function in calls}
-        loose = {function.id: _loose_key(function) for _, function in calls} if self.dedup_functions_fully else exact
+        exact = _numbered({function.id: _exact_key(program.shardings, function, meshes) for function in functions})
+        loose = exact
+        if self.dedup_functions_fully:
+            loose = _numbered({function.id: _loose_key(function) for function in functions})
         kept = _choose([function for _, function in calls], loose, exact)
         for call, function in calls:
             other = kept[loose[function.id]]
@@ -57,6 +60,12 @@ class UnflattenCallGraphPass:
             for name in (ORIGINAL_FUNCTION_NAME, FUNC_MANUAL_AXES):
                 if name in function.attributes:
                     del function.attributes[name]
+
+
+def _numbered(keys: Mapping[int, Hashable]) -> dict[int, int]:
+    """Return keys with a number in the place of each, the same where they are equal; keys with shardings are long."""
+    numbers: dict[Hashable, int] = {}
+    return {function: numbers.setdefault(key, len(numbers)) for function, key in keys.items()}
 
 
 def _loose_key(function: Op) -> Hashable:
@@ -69,7 +78,7 @@ def _exact_key(table: Mapping[int, TensorSharding], function: Op, meshes: Mappin
     return _loose_key(function), arguments, results
 
 
-def _choose(callees: list[Op], loose: Mapping[int, Hashable], exact: Mapping[int, Hashable]) -> dict[Hashable, Op]:
+def _choose(callees: list[Op], loose: Mapping[int, int], exact: Mapping[int, int]) -> dict[int, Op]:
     """Return the function that stays for each loose key: the first, until a call gives another exact key more calls.
 
     Args:
@@ -77,10 +86,10 @@ def _choose(callees: list[Op], loose: Mapping[int, Hashable], exact: Mapping[int
         loose: The key per function id by which functions are the same.
         exact: The key per function id by which calls are counted.
     """
-    chosen: dict[Hashable, Op] = {}
+    chosen: dict[int, Op] = {}
     for function in callees:
         chosen.setdefault(loose[function.id], function)
-    counts: Counter[Hashable] = Counter()
+    counts: Counter[int] = Counter()
     for function in callees:
         key = exact[function.id]
         counts[key] += 1

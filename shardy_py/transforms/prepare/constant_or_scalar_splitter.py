@@ -9,6 +9,7 @@ Mirrors constant_or_scalar_splitter.cc::ConstantOrScalarSplitterPass.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from shardy_py.ir.constant_copies import CopyLog
@@ -97,11 +98,12 @@ class _Kind(NamedTuple):
     is_terminator: bool
     is_broadcast: bool
 
-    @classmethod
-    def of(cls, traits: frozenset[Trait]) -> _Kind:
-        """Return the kind of the ops with these traits."""
-        is_preserving = Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
-        return cls(ConstantLike in traits, is_preserving, IsTerminator in traits, Broadcast in traits)
+
+@lru_cache(maxsize=1024)
+def _kind_of_traits(traits: frozenset[Trait]) -> _Kind:
+    """Return the kind of the ops with these traits; sets keep their hash, and there are few different ones."""
+    is_preserving = Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
+    return _Kind(ConstantLike in traits, is_preserving, IsTerminator in traits, Broadcast in traits)
 
 
 class _Splitter:
@@ -167,8 +169,8 @@ class _Splitter:
     def _kind_of(self, op: Op) -> _Kind:
         traits = self._semantics.traits_of_name(op.name)
         if traits is None:
-            return _Kind.of(self._semantics.get_traits(op))
-        kind = self._kinds[op.name] = _Kind.of(traits)
+            return _kind_of_traits(self._semantics.get_traits(op))
+        kind = self._kinds[op.name] = _kind_of_traits(traits)
         return kind
 
     def _preserves_constants(self, op: Op) -> bool:
