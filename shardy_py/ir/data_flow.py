@@ -6,7 +6,7 @@ Mirrors utils.cc::getShardableValue.
 from __future__ import annotations
 
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
+from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_names import DATA_FLOW_EDGE
 
 
@@ -90,6 +90,11 @@ def shardable_value(value: Value, semantics: OpSemantics) -> Value | None:
     data_flow = semantics.get_data_flow(op)
     if data_flow is None:
         return value if not value.is_block_argument or op.name == "func.func" else None
+    return target_carrier(op, data_flow, value)
+
+
+def target_carrier(op: Op, data_flow: ShardableDataFlowOpInterface, value: Value) -> Value | None:
+    """Return the value that carries the sharding of a region argument or result of a data-flow op."""
     owner = data_flow.get_edge_owner_from_target(op, value)
     edge = edge_user(owner)
     if edge is not None:

@@ -279,6 +279,10 @@ class OpSemantics(Protocol):
         """Return the traits that all ops of a name have; None where they depend on the op."""
         ...
 
+    def names_with_traits(self, names: Iterable[str], traits: frozenset[Trait]) -> frozenset[str]:
+        """Return the op names whose ops have one of some traits, or may have it where that depends on the op."""
+        ...
+
     def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
         """Return the op names whose ops have data-flow edges."""
         ...

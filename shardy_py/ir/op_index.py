@@ -30,12 +30,9 @@ def ops_among(program: Program, names: Iterable[str]) -> Sequence[Op]:
     return program.index.ops_among(wanted) if wanted else ()
 
 
-def names_with_trait(program: Program, semantics: OpSemantics, *traits: Trait) -> set[str]:
+def names_with_trait(program: Program, semantics: OpSemantics, *traits: Trait) -> frozenset[str]:
     """Return the names of the ops of a program that have one of some traits, or some of which may have it."""
-    # Sets keep the hashes of what is in them.
-    wanted, traits_of = frozenset(traits), semantics.traits_of_name
-    known = [(name, traits_of(name)) for name in program.op_names]
-    return {name for name, own in known if own is None or not own.isdisjoint(wanted)}
+    return semantics.names_with_traits(program.op_names, frozenset(traits))
 
 
 def data_flow_ops(program: Program, semantics: OpSemantics) -> Sequence[Op]:

@@ -38,6 +38,7 @@ def make_facts_of(
         rules: Op id to the rule that propagation left on it.
         memory: What is known of ops of other programs.
     """
+    # With the types in the keys, which stay alive with an entry, or others could get their identities.
     memo: dict[Any, tuple[OpFacts, Any]] = {}
     # The keys of attributes without a rule.
     bare: set[Any] = set()
@@ -58,8 +59,19 @@ def make_facts_of(
         return known
 
     def facts_of_op(op: Op) -> OpFacts:
-        name = op.name
+        key: Hashable
+        name, attributes, operands = op.name, op.attributes, op.operands
         resolved = all_resolved[name]
+        attributes_key = shared_key(attributes)
+        if resolved.is_plain and attributes_key is not None and not rules:
+            # This is nearly every op; the rest of the function does the same with more questions.
+            results = op.results
+            key = _identity_key(name, attributes_key, operands, results)
+            known = memo.get(key)
+            if known is None:
+                found = [value.type for value in (*operands, *results)]
+                known = memo[key] = (recalled(op, name, resolved, resolved.traits, attributes_key), found)
+            return known[0]
         traits = resolved.traits_of(op) if resolved.predicates else resolved.traits
         if rules and op.id in rules:
             return OpFacts(traits, rules[op.id])
@@ -67,8 +79,6 @@ def make_facts_of(
             rule = make_rule(op, resolved, options, types)
             # One object for equal facts, so that what is known of their rule is found again.
             return memory.keep((traits, rule), OpFacts(traits, rule))
-        attributes, operands = op.attributes, op.operands
-        attributes_key = shared_key(attributes)
         if resolved.rule is None and (attributes_key in bare or RULE_ATTRIBUTE not in attributes):
             if attributes_key is not None:
                 bare.add(attributes_key)
@@ -83,7 +93,6 @@ def make_facts_of(
             key = (kind, freeze(attributes), len(operands), *found)
         known = memo.get(key)
         if known is None:
-            # The types stay alive with the entry, or others could get their identities.
             found = [value.type for value in (*operands, *op.results)]
             known = memo[key] = (recalled(op, kind, resolved, traits, attributes_key), found)
         return known[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from shardy_py.errors import RuleError
@@ -24,7 +25,8 @@ def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinit
         return Reductions()
     if rule.is_custom:
         return Reductions.of_rule(rule)
-    combiners, initial_operands = rule.reductions, rule.initial_operands
+    combiners: Mapping[int, Combiner | None] = {**rule.reductions}
+    initial_operands = rule.initial_operands
     if not rule.combiners and resolved.combiner is not Combiner.ADD:
         combiners = dict.fromkeys(rule.reduction_factors, _combiner(op, resolved))
     if not initial_operands and resolved.initial_of is not None:

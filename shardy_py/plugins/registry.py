@@ -54,6 +54,9 @@ from shardy_py.values import frozen
 
 DEFAULT_OPTIONS = RuleOptions()
 
+_MANY_ANSWERS = 2000
+"""The limit on the remembered answers about names; all are forgotten before there are more."""
+
 
 @frozen(slots=False)
 class Registry:
@@ -92,6 +95,9 @@ class Registry:
     _under: dict[RuleOptions, Registry] = field(factory=dict, init=False, eq=False, repr=False)
     _rules: RuleMemory = field(factory=RuleMemory, init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
+    _names: dict[tuple[frozenset[str], frozenset[Trait] | None], frozenset[str]] = field(
+        factory=dict, init=False, eq=False, repr=False
+    )
 
     def __attrs_post_init__(self) -> None:
         resolved = ResolvedDefinitions(self.definitions, self.owners, self.tolerated)
@@ -294,9 +300,29 @@ class Registry:
         resolved = self._resolved[name]
         return None if resolved.predicates else resolved.traits
 
+    def names_with_traits(self, names: Iterable[str], traits: frozenset[Trait]) -> frozenset[str]:
+        """Return the op names whose ops have one of some traits, or may have it where a predicate tells."""
+        key = (frozenset(names), traits)
+        found = self._names.get(key)
+        if found is None:
+            known = [(name, self.traits_of_name(name)) for name in key[0]]
+            chosen = [name for name, own in known if own is None or not own.isdisjoint(traits)]
+            found = self._keep_names(key, chosen)
+        return found
+
     def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
         """Return the op names whose ops have data-flow edges."""
-        return frozenset([name for name in names if self._resolved[name].data_flow is not None])
+        key = (frozenset(names), None)
+        found = self._names.get(key)
+        if found is None:
+            found = self._keep_names(key, [name for name in key[0] if self._resolved[name].data_flow is not None])
+        return found
+
+    def _keep_names(self, key: tuple[frozenset[str], frozenset[Trait] | None], names: Iterable[str]) -> frozenset[str]:
+        """Remember an answer about the names of a program: its passes ask over and over, and so does the next one."""
+        if len(self._names) >= _MANY_ANSWERS:
+            self._names.clear()
+        return self._names.setdefault(key, frozenset(names))
 
     def names_with_mesh_reference(self, names: Iterable[str]) -> frozenset[str]:
         """Return the op names whose ops may refer to a mesh besides their shardings."""

@@ -82,9 +82,12 @@ class ResolvedDefinition:
     place: str = ""
     facts: OpFacts = field(init=False)
     rule_guard: Guard = field(init=False)
+    is_plain: bool = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "facts", OpFacts(self.traits, None))
+        is_plain = not self.predicates and not self.contextual and self.context_of is None and self.rule is not None
+        object.__setattr__(self, "is_plain", is_plain)
         guard = Guard(self.rule, "the rule function", self.owner, RuleError, "rule-failed", self.place)
         object.__setattr__(self, "rule_guard", guard)
 

@@ -235,7 +235,7 @@ class _Compiler:
         info = self.slots.edges.get(op.id)
         if info is None:
             raise _dangling_edge(op, "a block argument or result of an op with data flow edges, used nowhere else")
-        sources = [source.value for source in info.data_flow.get_edge_sources(info.owner_op, info.owner)]
+        sources = [user.operands[number] for user, number in info.data_flow.get_edge_sources(info.owner_op, info.owner)]
         # The edge of an owner is its only user.
         step = self._add_identity(op, sources, op.results[0], multi_use=False)
         self._enter_edge(step)

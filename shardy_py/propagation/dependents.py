@@ -138,13 +138,14 @@ class _PutBack:
 
     def _of_any(self, value: Value) -> tuple[int, ...]:
         steps: dict[int, None] = {}
-        op = value.defining_op
-        if op is not None and op.name == DATA_FLOW_EDGE and op.id in self._slots.edges:
-            edge = self._slots.edges[op.id]
-            for target in edge.data_flow.get_non_edge_owner_targets(edge.owner_op, edge.owner):
-                self._add_users(target, steps, set())
-        self._add(value.owning_op, steps)
-        self._add_users(value, steps, set())
+        op = value.owning_op
+        if op.name == DATA_FLOW_EDGE and value.owner is op:
+            edge = self._slots.edges.get(op.id)
+            if edge is not None:
+                for target in edge.data_flow.get_non_edge_owner_targets(edge.owner_op, edge.owner):
+                    self._add_users(target, steps, None)
+        self._add(op, steps)
+        self._add_users(value, steps, None)
         return tuple(steps)
 
     def _add(self, op: Op, steps: dict[int, None]) -> None:
@@ -152,15 +153,19 @@ class _PutBack:
         if step != ABSENT:
             steps.setdefault(step)
 
-    def _add_users(self, value: Value, steps: dict[int, None], seen: set[int]) -> None:
-        if value.id in seen:
-            return
-        seen.add(value.id)
+    def _add_users(self, value: Value, steps: dict[int, None], seen: set[int] | None) -> None:
+        """Add the steps of the users of a value, unless it has been seen; only calls lead to values seen before."""
+        if seen is not None:
+            if value.id in seen:
+                return
+            seen.add(value.id)
+        numbers = self._step_of.numbers
         for user, number in reversed(value.uses):
-            step = self._step_of.numbers[user.id]
+            step = numbers[user.id]
             if step != ABSENT:
                 steps.setdefault(step)
             elif not self._add_edge(user, number, steps):
+                seen = {value.id} if seen is None else seen
                 self._add_beyond(user, number, steps, seen)
 
     def _add_edge(self, user: Op, number: int, steps: dict[int, None]) -> bool:

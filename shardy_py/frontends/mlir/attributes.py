@@ -248,7 +248,8 @@ class NativeAttributes(MutableMapping[str, Any]):
         return name in self.base
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if self.overlay is not None or name in self.base:
+        base = self.base
+        if self.overlay is not None or name in base.native or name in base.decoded:
             old = self.get(name, MISSING)
             if old is value or (type(old) is type(value) and old == value):
                 return

@@ -25,6 +25,8 @@ _IR_SECTION = 4
 _ALIGNED = 0x80
 _MAX_HEAD = 256
 """More bytes than there are before the first section, or before what is in one."""
+_SMALL = 1_000_000
+"""The size of bytecode that is joined, as finding places in chunks takes longer."""
 _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS = 1, 2, 4, 8, 16
 _LONG = 255
 _SHORT = bytes([byte >> 1 if byte & 1 else _LONG for byte in range(256)])
@@ -122,6 +124,8 @@ class BytecodeReader:
 
 def _section(chunks: list[bytes], wanted: int) -> bytes:
     """Return the content of a section of bytecode that was written in chunks."""
+    if sum(map(len, chunks)) < _SMALL:
+        chunks = [b"".join(chunks)]
     starts = list(accumulate(map(len, chunks[:-1]), initial=0))
 
     def read(begin: int, end: int) -> bytes:

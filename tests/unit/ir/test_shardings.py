@@ -48,13 +48,13 @@ def test_every_place_that_holds_a_sharding_is_read():
     """Arguments, function results, op results, constraints, edges, and the owners in region ops."""
     program = _loaded(ALL_PLACES)
     assert [str(program.shardings[value]) for value in sorted(program.shardings)] == [
-        '<@m, [{}, {"y", ?}]>',
         '<@m, [{"x"}, {}]>',
         '<@m, [{"x"}, {?}]>',
         '<@m, [{"y"}, {?}]>',
         '<@m, [{"x", "y"}, {?}]>',
         '<@m, [{}, {"x"}]>',
         "<@m, [{}, {}]>",
+        '<@m, [{}, {"y", ?}]>',
     ]
 
 

@@ -233,3 +233,19 @@ def test_the_order_of_dialects_does_not_matter():
         random.Random(seed).shuffle(dialects)
         assert Registry.of(dialects) == first
     assert first.ops == ("a.f", "b.f", "c.f", "d.f")
+
+
+def test_answers_about_names_are_remembered_up_to_a_limit(monkeypatch):
+    """What is remembered for one set of names and traits never answers for another."""
+    monkeypatch.setattr("shardy_py.plugins.registry._MANY_ANSWERS", 3)
+    toy = Dialect("toy")
+    toy.op("toy.f", traits=[Pure])
+    toy.op("toy.g", traits=[Elementwise], data_flow=LoopDataFlow())
+    registry = Registry.of([toy])
+    for _ in range(3):
+        assert registry.names_with_traits(["toy.f", "toy.g"], frozenset([Pure])) == {"toy.f"}
+        assert registry.names_with_traits(["toy.g", "toy.f"], frozenset([Pure, Elementwise])) == {"toy.f", "toy.g"}
+        assert registry.names_with_traits(["toy.g"], frozenset([Pure])) == set()
+        assert registry.names_with_data_flow({"toy.f", "toy.g"}) == {"toy.g"}
+        assert registry.names_with_data_flow({"toy.f"}) == set()
+        assert len(registry._names) <= 3

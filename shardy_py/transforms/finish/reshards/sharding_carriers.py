@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import field
 
-from shardy_py.ir.data_flow import shardable_value
+from shardy_py.ir.data_flow import target_carrier
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
 from shardy_py.ir.op_index import all_ops, inner_first, names_with_trait, ops_among, outermost
@@ -70,7 +70,7 @@ class Survey:
         self.sharing.append(data_flow.get_op_result_edge_owners(op))
         self.sharing.append(data_flow.get_block_argument_edge_owners(op))
         for value in (*values, *op.results):
-            carrier = shardable_value(value, semantics)
+            carrier = target_carrier(op, data_flow, value)
             self.carriers[value.id] = NOWHERE if carrier is None else carrier.id
 
     def open_partial_shardings(self, table: dict[int, TensorSharding]) -> None:

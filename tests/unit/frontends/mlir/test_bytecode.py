@@ -114,6 +114,14 @@ def test_equal_names_types_and_attributes_have_equal_numbers():
     assert [list(item[3]) for item in (first, second, third)] == [[0, 0], [1, 0], [2, 0]]
 
 
+def test_large_bytecode_is_read_in_the_chunks_in_which_it_was_written(monkeypatch):
+    """Joined or not, the reader finds the same ops."""
+    module = parse_module(_chain(300))
+    joined = BytecodeReader(module)
+    monkeypatch.setattr("shardy_py.frontends.mlir.bytecode._SMALL", 0)
+    assert BytecodeReader(module)._data == joined._data
+
+
 SAME = """
 func.func @f() -> (tensor<3000x3000xf32>, tensor<2xf32>) {
   %0 = stablehlo.constant dense<1.5> : tensor<3000x3000xf32>

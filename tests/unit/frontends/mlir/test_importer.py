@@ -216,3 +216,22 @@ def test_a_program_can_be_refilled():
     program = _program('"t.a"() : () -> ()')
     assert import_module(parse_module('"t.b"() : () -> ()'), into=program) is program
     assert [op.name for op in program.walk()] == ["t.b"]
+
+
+def test_functions_have_the_results_that_they_return():
+    """A declaration returns nothing that could tell; of several blocks the one that returns does."""
+    program = _program("""
+func.func private @declared(tensor<2xf32>) -> (tensor<3xf32>, tensor<4xi32>)
+func.func @empty() { return }
+func.func @jumping(%a: tensor<5xf32>, %n: tensor<6xi32>) -> (tensor<6xi32>, tensor<5xf32>) {
+  cf.br ^bb1(%a : tensor<5xf32>)
+^bb1(%b: tensor<5xf32>):
+  return %n, %b : tensor<6xi32>, tensor<5xf32>
+}
+""")
+    found = {name: [str(one.type) for one in op.function_results] for name, op in program.functions.items()}
+    assert found == {
+        "declared": ["tensor<3xf32>", "tensor<4xi32>"],
+        "empty": [],
+        "jumping": ["tensor<6xi32>", "tensor<5xf32>"],
+    }
