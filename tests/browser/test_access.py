@@ -111,3 +111,21 @@ def test_pictures_and_controls_have_names(open_page, page):
         }"""
     )
     assert nameless == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (360, 740)])
+def test_axe_finds_nothing_serious(open_page, page, dark, width, height):
+    """With an op selected, no rule of axe-core is broken seriously, in small and large windows, light and dark.
+
+    Contrasts that it cannot tell, of texts on what is drawn, are left to the test of the colours.
+    """
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core comes with it")
+    tab = open_page(page, width=width, height=height, dark=dark)
+    tab.get_by_role("searchbox").fill("tanh")
+    tab.get_by_role("treeitem").first.click()
+    found = axe.Axe().run(tab).response
+    assert len(found["passes"]) > 10
+    unsure = [one for one in found["incomplete"] if one["id"] != "color-contrast"]
+    serious = [one for one in (*found["violations"], *unsure) if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in serious] == []

@@ -54,7 +54,7 @@ function smallBox(model, sharding, width, height) {
   let path = `M0 0H${width}V${height}H0Z`;
   for (let row = 1; row < rows; row += 1) path += `M0 ${(row * height) / rows}H${width}`;
   for (let column = 1; column < columns; column += 1) path += `M${(column * width) / columns} 0V${height}`;
-  return draw("path", { d: path, fill: "none", stroke: "var(--text)", "stroke-width": 0.8, "aria-hidden": true });
+  return draw("path", { d: path, fill: "none", stroke: "var(--text)", "stroke-width": 0.8, "aria-hidden": "true" });
 }
 
 // Returns a box with the numbers of the devices in each part, for the details of a tensor.

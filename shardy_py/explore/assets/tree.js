@@ -13,7 +13,7 @@ class Tree extends HTMLElement {
     this.list = make("div", { class: "rows", role: "tree", tabindex: 0, "aria-label": "Program" });
     this.space = make("div", {});
     this.list.append(this.space);
-    this.legend = make("div", { class: "legend", "aria-label": "Colours" },
+    this.legend = make("div", { class: "legend", role: "group", "aria-label": "Colours" },
       state.tints.legend().map(([name, color]) => make("span", {}, make("i", { style: `background: ${color}` }), name)));
     this.replaceChildren(this.bar(), this.list, this.legend);
     this.list.addEventListener("scroll", () => this.paint());
