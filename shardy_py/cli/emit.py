@@ -12,7 +12,7 @@ from shardy_py.api.propagate import propagate
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import read_input, write_atomically
 from shardy_py.cli.lines import echo_report
-from shardy_py.cli.progress import progress_bar
+from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, kernel_coverage, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
@@ -74,11 +74,15 @@ def run_emit(
     if shard_device is not None:
         source = local_text(source, shard_device, registry)
     if as_coverage:
-        coverage = kernel_coverage(source, registry=registry)
+        with step_bar(1) as steps:
+            steps.start("Finding the pieces of the program")
+            coverage = kernel_coverage(source, registry=registry)
         _print_report(format_coverage(coverage), coverage_json(coverage) if as_json else None, output)
         return
     if as_list:
-        fusions = read_fusions(source, registry=registry)
+        with step_bar(1) as steps:
+            steps.start("Finding the pieces of the program")
+            fusions = read_fusions(source, registry=registry)
         kernels = []
         with progress_bar("Choosing emitters", total=len(fusions)) as show:
             for number, item in enumerate(fusions, start=1):

@@ -18,6 +18,7 @@ from shardy_py.layout.shape import AnyShape, Shape
 from shardy_py.layout.shards import shard_shape
 from shardy_py.layout.sizes import padded_bytes
 from shardy_py.report.layout import format_rows, instruction_rows, shape_data, shape_rows
+from shardy_py.report.styles import text_width
 
 
 def run_layout(
@@ -48,7 +49,7 @@ def run_layout(
     elif as_json:
         click.echo(json.dumps(shape_data(found), indent=2))
     elif draw:
-        click.echo(draw_text(_array(found, "--draw")))
+        click.echo(draw_text(_array(found, "--draw"), width=text_width()))
     elif policy is not None:
         click.echo(found)
     elif svg is None:

@@ -14,8 +14,9 @@ from shardy_py.layout.values import Tile
 from shardy_py.values import frozen
 
 _SHEETS = 4
-_EDGE = 4
 _CELL = 36
+_VIEWS = ((2, 4), (2, 2), (1, 4), (1, 2), (2, 1), (1, 1), (0, 2), (0, 1))
+"""Numbers of borders of tiles inside of a row, and of places beside each, from the widest drawing to the narrowest."""
 
 
 @frozen
@@ -43,8 +44,12 @@ class Sheet:
         return row >= self.size[0] or column >= self.size[1]
 
 
-def sheets(shape: Shape) -> tuple[Sheet, ...]:
+def sheets(shape: Shape, view: tuple[int, int] = _VIEWS[0]) -> tuple[Sheet, ...]:
     """Return the planes of the two most minor physical dimensions, the first few of them; long sides are shortened.
+
+    Args:
+        shape: The shape.
+        view: How many borders of tiles inside of a row are shown, and how many places beside each.
 
     Raises:
         VerificationError: a dimension is unbounded.
@@ -57,7 +62,8 @@ def sheets(shape: Shape) -> tuple[Sheet, ...]:
     step = (steps[-2], steps[-1])
     # Without tiles the only borders are those of the array.
     border = step if shape.layout.tiles else last
-    rows, columns = (_shown(-(-size // unit) * unit, edge) for size, unit, edge in zip(last, step, border, strict=True))
+    whole = [-(-size // unit) * unit for size, unit in zip(last, step, strict=True)]
+    rows, columns = _shown(whole[0], border[0], _VIEWS[0]), _shown(whole[1], border[1], view)
     outer = sizes[:-2]
     found = []
     for _, index in zip(range(_SHEETS), product(*map(range, outer)), strict=False):
@@ -71,8 +77,12 @@ def sheets(shape: Shape) -> tuple[Sheet, ...]:
     return tuple(found)
 
 
-def draw_text(shape: Shape) -> str:
+def draw_text(shape: Shape, *, width: int | None = None) -> str:
     """Return a layout as text: every place shows its position in memory, padding is in parentheses.
+
+    Args:
+        shape: The shape.
+        width: The characters that a line may have; where rows are longer, fewer of their places are shown.
 
     >>> from shardy_py.layout.parse import parse_array
     >>> print(draw_text(parse_array("f32[3,3]{1,0:T(2,2)}")))
@@ -87,8 +97,12 @@ def draw_text(shape: Shape) -> str:
     Raises:
         VerificationError: a dimension is unbounded.
     """
-    drawn = [_sheet_text(sheet) for sheet in sheets(shape)]
-    return "\n\n".join(drawn + _left_out(shape, len(drawn))) or "no elements"
+    for view in _VIEWS:
+        drawn = [_sheet_text(sheet) for sheet in sheets(shape, view)]
+        text = "\n\n".join(drawn + _left_out(shape, len(drawn))) or "no elements"
+        if width is None or max(map(len, text.split("\n"))) <= width:
+            break
+    return text
 
 
 def draw_svg(shape: Shape) -> str:
@@ -116,10 +130,11 @@ def draw_svg(shape: Shape) -> str:
     return "\n".join([head, f'<text x="4" y="16">{escape(str(shape))}</text>', *parts, "</svg>"]) + "\n"
 
 
-def _shown(length: int, tile: int) -> tuple[int | None, ...]:
+def _shown(length: int, tile: int, view: tuple[int, int]) -> tuple[int | None, ...]:
     """Return the places of a row that are shown: the ends, and what lies around the first borders of tiles."""
-    borders = [0, *range(tile, length, max(tile, 1))[:2], length] if tile else [0, length]
-    near = {place for border in borders for place in range(border - _EDGE, border + _EDGE) if 0 <= place < length}
+    count, edge = view
+    borders = [0, *range(tile, length, max(tile, 1))[:count], length] if tile else [0, length]
+    near = {place for border in borders for place in range(border - edge, border + edge) if 0 <= place < length}
     shown: list[int | None] = []
     for place in sorted(near):
         before = shown[-1] if shown else -1

@@ -55,3 +55,18 @@ def test_svg(text: str) -> None:
     )
     assert names.count("rect") == cells
     assert picture[0].text == str(shape)
+
+
+@pytest.mark.parametrize("text", ["f32[512,512]{1,0:T(8,128)}", "bf16[3,100,300]{2,1,0:T(8,128)(2,1)}", "f32[7000]{0}"])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_drawing_is_no_wider_than_asked_for(text: str, width: int) -> None:
+    """Fewer places of long rows are shown, the ends always."""
+    shape = parse_array(text)
+    drawn = draw_text(shape, width=width)
+    assert max(map(len, drawn.splitlines())) <= width
+    wide = draw_text(shape, width=10_000)
+    assert wide == draw_text(shape)
+    for both in (drawn, wide):
+        first = next(line for line in both.splitlines() if line.startswith("| "))
+        assert first.split()[1] == "0"
+    assert drawn.count("\n") == wide.count("\n")
