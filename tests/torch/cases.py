@@ -221,6 +221,24 @@ OTHERS: dict[str, Case] = {
     ),
     "bucketize": (lambda x, b: torch.bucketize(x, b.sort()[0]), _pair),
     "cross product whose parts have size 3, too": (torch.cross, lambda n: (_floats(n, 3, 6), _floats(n, 3, 6) + 1)),
+    **{
+        f"{name} of uneven rows": (call, lambda n: (_floats(n, 4), (_floats(n, 4).abs() * 2).long().clamp(max=3)[:, 0]))
+        for name, call in {
+            "nll_loss_forward": lambda x, t: aten.nll_loss_forward(x.log_softmax(1), t, None, 1, -100),
+            "cross_entropy": lambda x, t: functional.cross_entropy(x, t, label_smoothing=0.1, reduction="sum"),
+            "multi_margin": lambda x, t: functional.multi_margin_loss(x, t, reduction="sum"),
+        }.items()
+    },
+    "bce_with_logits": (
+        lambda x, y: functional.binary_cross_entropy_with_logits(x, y.sigmoid(), reduction="sum"),
+        lambda n: (_floats(n, 4), _floats(n, 4) + 1),
+    ),
+    "triplet": (
+        lambda x, y: functional.triplet_margin_loss(x, y, x.flip(1), reduction="sum"),
+        lambda n: (_floats(n, 4), _floats(n, 4) + 1),
+    ),
+    "one channel of pixels": (lambda x: functional.pixel_shuffle(x, 2), lambda n: (_floats(n, 4, 2, 3),)),
+    "kron of one": (torch.kron, lambda n: (_floats(1, 1), _floats(1, n))),
     "kron": (torch.kron, lambda n: (_floats(n, 4), _floats(2, n))),
     "cartesian_prod": (torch.cartesian_prod, lambda n: (_floats(n), _floats(4))),
     "multi_dot": (lambda *a: torch.linalg.multi_dot(a), lambda n: (_floats(4, n), _floats(n, 4), _floats(4, n))),

@@ -117,6 +117,7 @@ class Factors:
     def __init__(self, op: Op) -> None:
         self.op = op
         self.builder = OpShardingRuleBuilder.for_op(op)
+        self.ones: set[tuple[bool, int, int]] = set()
 
     def add(
         self,
@@ -145,6 +146,10 @@ class Factors:
             for number, dim in results.items():
                 self.add(result_shape(self.op, number)[dim], {}, {number: dim}, kind=REPLICATED)
             return self
+        if size == 1:
+            # A factor of size 1 is no part of a dimension that has others.
+            operands = {n: dim for n, dim in operands.items() if self._is_first_one(False, n, dim)}
+            results = {n: dim for n, dim in results.items() if self._is_first_one(True, n, dim)}
         ins = [operands.get(number) for number in range(len(self.op.operands))]
         outs = [results.get(number) for number in range(len(self.op.results))]
         if kind is FactorKind.REDUCTION:
@@ -152,6 +157,14 @@ class Factors:
         else:
             self.builder.add_factor(ins, outs, size, kind=kind)
         return self
+
+    def _is_first_one(self, is_result: bool, number: int, dim: int) -> bool:
+        """Return whether a dimension is of size 1 and has no factor yet; it has one from now on."""
+        shape = result_shape(self.op, number) if is_result else operand_shape(self.op, number)
+        place = is_result, number, dim
+        is_first = shape[dim] == 1 and place not in self.ones
+        self.ones.add(place)
+        return is_first
 
     def _largest(self, operands: dict[int, int], results: dict[int, int]) -> int:
         return max(

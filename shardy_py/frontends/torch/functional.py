@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,19 +24,61 @@ def functional(native: Any) -> Any:
         native: The exported program or graph module.
 
     Raises:
-        UnsupportedError: an operator of a graph module writes to a view, to a tensor that has views, or to an input.
+        UnsupportedError: an operator of a graph module writes to an input, or to elements that others read behind it.
     """
     if hasattr(native, "graph_signature"):
         return native.run_decompositions({}) if any(map(_writes, _nodes(native.graph_module))) else native
-    for node in _nodes(native):
+    for module in native.modules():
+        if hasattr(module, "graph"):
+            _check_writes(list(module.graph.nodes))
+    return native
+
+
+def _check_writes(nodes: list[Any]) -> None:
+    """Check that no node reads a tensor behind a write to the elements that it shares, but by the result of the write.
+
+    Raises:
+        UnsupportedError: a node does so, or an input is written to.
+    """
+    place = {node: number for number, node in enumerate(nodes)}
+    shared: dict[Any, set[Any]] = {}
+    for node in nodes:
         for written in _written_operands(node):
-            if written.op != "call_function" or _is_view(written) or any(map(_is_view, written.users)):
-                message = f"the node {node.name} writes to {written.name}, which other tensors may be views of"
+            stale = [item for item in shared.get(written, {written}) if not _are_apart(item, written)]
+            read = any(place[user] > place[node] for item in stale for user in item.users)
+            if read or any(item.op != "call_function" for item in stale):
+                message = f"the node {node.name} writes to {written.name}, whose elements others read or own"
                 hint = "trace a functional program: torch.export.export, or torch.func.functionalize within make_fx"
                 raise UnsupportedError(
                     Diagnostic("written-operand", message, location_of(node), str(node.target), hint)
                 )
-    return native
+        group = {node}.union(*(shared.get(item, {item}) for item in _shared_operands(node)))
+        shared.update(dict.fromkeys(group, group))
+
+
+def _are_apart(one: Any, other: Any) -> bool:
+    """Return whether two nodes are different parts of one split tensor."""
+    are_parts = one.target is other.target is operator.getitem and one is not other
+    return are_parts and one.args[0] is other.args[0] and one.args[1] != other.args[1]
+
+
+def _shared_operands(node: Any) -> list[Any]:
+    """Return the nodes whose elements the result of a node may share."""
+    if node.op == "call_function" and node.target is operator.getitem:
+        return [node.args[0]] if _aliased(node.args[0]) else []
+    return _aliased(node)
+
+
+def without_writes(target: Any) -> Any:
+    """Return the operator that makes a new tensor instead of writing to an operand, where there is one."""
+    schema = getattr(target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return target
+    space, _, name = schema.name.partition("::")
+    import torch
+
+    packet = getattr(getattr(torch.ops, space), name.removesuffix("_"), None)
+    return getattr(packet, schema.overload_name or "default", target)
 
 
 def is_dense(node: Any) -> bool:
@@ -68,12 +111,13 @@ def _written_operands(node: Any) -> list[Any]:
     return [item for item in found if hasattr(item, "all_input_nodes")]
 
 
-def _is_view(node: Any) -> bool:
-    """Return whether the result of a node shares its elements with an operand that it does not write to."""
+def _aliased(node: Any) -> list[Any]:
+    """Return the operands whose elements results of an operator share, those that it writes to included."""
     schema = getattr(node.target, "_schema", None)
-    if schema is None or str(node.target) in _HARMLESS:
-        return False
-    return any(item.alias_info is not None and not item.alias_info.is_write for item in schema.returns)
+    if schema is None or not any(item.alias_info is not None for item in schema.returns):
+        return []
+    found = [_argument(node, item.name) for item in schema.arguments if item.alias_info is not None]
+    return [item for item in found if hasattr(item, "all_input_nodes")]
 
 
 def _argument(node: Any, name: str) -> Any:

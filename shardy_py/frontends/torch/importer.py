@@ -8,7 +8,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.calls import Call, schema_arguments
-from shardy_py.frontends.torch.functional import functional, is_dense
+from shardy_py.frontends.torch.functional import functional, is_dense, without_writes
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
 from shardy_py.frontends.torch.places import location_of, module_path_of
@@ -150,10 +150,10 @@ class Importer:
         )
 
     def _call(self, node: Any) -> Any:
-        target = node.target
-        if target is operator.getitem:
+        if node.target is operator.getitem:
             container, index = self.resolve(node.args[0]), node.args[1]
             return container[index]
+        target = without_writes(node.target)
         args, kwargs = self.resolve(node.args), self.resolve(node.kwargs)
         if not hasattr(target, "_schema"):
             return self._call_higher_order(node, args, kwargs)

@@ -10,6 +10,7 @@ from typing import Any
 _ITEM = re.compile(r"(.*)\[(\d+)\]")
 _VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
 _BY_PLACE = frozenset(("aten.as_strided.default",))
+_FOR_GRADIENTS = frozenset(("aten.mkldnn_rnn_layer.default",))
 _IN_WORDS = frozenset(("aten._grouped_mm.default",))
 _WORD_BYTES = 16
 """The bytes that the distance between rows has to be a multiple of, for the operators of `_IN_WORDS`."""
@@ -43,6 +44,8 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
         tensors = [tensors[0].reshape(-1).clone().view(tensors[0].shape)]
     if name in _IN_WORDS:
         tensors = [_in_words(tensor) for tensor in tensors]
+    import torch
+
     target = operator(name)
     given = _arguments(attributes, tensors)
     args: list[Any] = []
@@ -56,7 +59,9 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
             kwargs[argument.name] = value
         else:
             args.append(value)
-    made = target(*args, **kwargs)
+    # Some operators leave out what their gradient needs where none is recorded; tensors here never ask for one.
+    with torch.set_grad_enabled(name in _FOR_GRADIENTS):
+        made = target(*args, **kwargs)
     found = made if isinstance(made, (tuple, list)) else (made,)
     return tuple(found)
 

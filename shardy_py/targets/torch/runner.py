@@ -72,7 +72,11 @@ class Runner:
         ]
         is_drawn = len(calls) > 1 and draws_numbers(op)
         made = draw_alike(calls, self.torch_device) if is_drawn else [run() for run in calls]
-        present = [[item for item in results if item is not None] for results in made]
+        # What is not computed has no result in the program; an operator may leave out more than its types say.
+        present = [
+            results if len(results) == len(op.results) else [item for item in results if item is not None]
+            for results in made
+        ]
         return [[results[number] for results in present] for number in range(len(op.results))]
 
     def _by_device(self, operands: list[Tensors]) -> list[tuple[Any, ...]]:

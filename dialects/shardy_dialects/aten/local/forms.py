@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from attrs import evolve
+
 from shardy_dialects.aten.arguments import attribute, normal, operand_number, operand_shape
 from shardy_dialects.aten.local.ops import aten
 from shardy_dialects.aten.local.random import RANDOM_FORMS
@@ -12,6 +14,7 @@ from shardy_dialects.aten.matrices import MATRICES, SOLVES, WITH_VECTORS, crosse
 from shardy_dialects.aten.shapes import RESHAPES
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Localize, Shard, local_by_types, no_local_form
+from shardy_py.ir.types import TensorType
 
 
 def _reshape(op: Op, shard: Shard) -> Sequence[Value]:
@@ -86,6 +89,29 @@ def _matrices(op: Op, shard: Shard) -> Sequence[Value]:
     return local_by_types(op, shard)
 
 
+def _ignored(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the loss of the device's part of classes: padding counts as targets that are ignored."""
+    shard.check_kinds()
+    number = operand_number(op, "target")
+    type_ = None if number is None else shard.operands[number].type
+    if number is None or not isinstance(type_, TensorType):
+        raise no_local_form("the loss has no target")
+    ignored = shard.ops.scalar(shard.emit, type_.element_type, float(attribute(op, "ignore_index", -100)))
+    if ignored is None:
+        raise no_local_form(f"{type_.element_type} has no number for targets that are ignored")
+    operands = list(shard.operands)
+    operands[number] = shard.masked(number, shard.padded_dims(number), ignored)
+    return evolve(shard, operands=operands).copy()
+
+
+def _summed(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the loss of the device's part; that of zeros, which padding is filled with, is no zero."""
+    shard.check_kinds()
+    if attribute(op, "reduction", 1) and any(shard.padded_dims(number) for number in range(len(op.operands))):
+        raise no_local_form("the operands do not divide into equal parts, and padding has a loss of its own")
+    return shard.copy()
+
+
 def _grid(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the grid of the device's part of the batch, which is the first size of the result."""
     shard.check_kinds()
@@ -107,6 +133,17 @@ _SIZED = (
     *("expand.default", "expand_copy.default", "broadcast_to.default", "new_zeros.default", "new_ones.default"),
     *("new_full.default", "new_empty.default"),
 )
+_CLASS_LOSSES = ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default", "nll_loss2d_forward.default")
+_OTHER_LOSSES = (
+    *("cross_entropy_loss", "binary_cross_entropy_with_logits", "margin_ranking_loss", "hinge_embedding_loss"),
+    *(
+        "poisson_nll_loss",
+        "cosine_embedding_loss",
+        "triplet_margin_loss",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
+    ),
+)
 _CONVOLUTIONS = (
     *("convolution.default", "convolution_backward.default"),
     *(f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")),
@@ -120,6 +157,8 @@ FORMS: Mapping[str, Localize] = {
     **{f"aten.{name}": _convolution for name in _CONVOLUTIONS},
     **{f"aten.{name}.default": _matrices for name in (*MATRICES, *SOLVES)},
     **{f"aten.{name}": _matrices for name in WITH_VECTORS},
+    **{f"aten.{name}": _ignored for name in _CLASS_LOSSES},
+    **{f"aten.{name}.default": _summed for name in _OTHER_LOSSES},
     "aten.affine_grid_generator.default": _grid,
     "aten.cross.default": _cross,
     "aten.slice_backward.default": _input_sized,
