@@ -10,6 +10,7 @@ GRID = "run_grid"
 _ALIGNMENT = 64
 # LLVM makes vectors of loops, and would not find this one if it unrolled it first.
 _STAYS_LOOP = '!1 = !{!"llvm.loop.unroll.disable"}'
+_STAYS_SCALAR = '{} = !{{!"llvm.loop.vectorize.enable", i1 false}}'
 _FIRST_LOOP = 2
 
 
@@ -50,7 +51,11 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     lines += ["blocks.next:", "  %block.next = add nsw i64 %block, 1", "  br label %blocks"]
     lines += ["apart:", "  ret i32 1", "done:", "  ret i32 0", "}", _STAYS_LOOP]
     loops = [_FIRST_LOOP + number for number in sorted(phases.straight)]
-    lines += [f"!{loop} = distinct !{{!{loop}, !1}}" for loop in loops]
+    scalar = f"!{_FIRST_LOOP + len(phases.names)}"
+    lines += [_STAYS_SCALAR.format(scalar)]
+    lines += [
+        f"!{loop} = distinct !{{!{loop}, {scalar if loop - _FIRST_LOOP in phases.scalar else '!1'}}}" for loop in loops
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -79,8 +84,8 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
             f"  store i32 %{own}.round.next, ptr %{own}.rounds",
         ]
     lines.append(f"  br label %{own}.z.head")
-    width = phases.widths[number]
-    loops = {"z": launch.threads[2], "y": launch.threads[1], "strip": launch.threads[0] // width, "lane": width}
+    strips, lanes = phases.live[number]
+    loops = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
     heads = [start, *(f"{own}.{axis}.head" for axis in loops)]
     ends = [f"{own}.end", *(f"{own}.{axis}.next" for axis in loops)]
     for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from xdsl.dialects import func, llvm
+from xdsl.dialects import builtin, func, llvm, vector
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp
 from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.lower.live_threads import live_threads, strips_of
 from shardy_py.emitters.lower.llvm import function_arguments, write_op
 from shardy_py.emitters.lower.phases import DONE, WAITS, Phase, Phases, block_of, is_at_hand, split_phases, targets
 from shardy_py.emitters.lower.strips import LANE, STRIP, strip_width, write_in_strip
@@ -53,9 +54,11 @@ class HostPhases:
         barriers: The phases that begin behind a barrier, which all threads of a block reach.
         threads: The number of threads of a block.
         widths: The threads of a strip along x, for each phase.
+        live: How many strips of each phase run, and how many threads of each: the others compute what nobody uses.
         straight: The phases without a branch.
         alike: The phases behind which all threads go on alike.
         counting: The phases that are steps of a loop, and are given how many of them there were.
+        scalar: The phases whose threads write neighbours that lie apart from those of the next thread.
     """
 
     names: tuple[str, ...]
@@ -64,9 +67,11 @@ class HostPhases:
     barriers: frozenset[int]
     threads: int
     widths: tuple[int, ...]
+    live: tuple[tuple[int, int], ...]
     straight: frozenset[int] = frozenset()
     alike: frozenset[int] = frozenset()
     counting: frozenset[int] = frozenset()
+    scalar: frozenset[int] = frozenset()
 
     @property
     def parting(self) -> frozenset[int]:
@@ -125,7 +130,30 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     regrouped = {phase.number for phase in phases.phases if phase.is_regrouped}
     alike = frozenset(phase.number for phase in phases.phases if regrouped.issuperset(phase.exits))
     counting = frozenset(number for number, _ in phases.counters.values())
-    return HostPhases(names, exits, storage, barriers, threads, widths, straight | alike, alike, counting)
+    live = tuple(
+        strips_of(found, width) for found, width in zip(live_threads(function, phases, launch), widths, strict=True)
+    )
+    straight |= alike
+    scalar = frozenset(phase.number for phase in phases.phases if _writes_neighbours_apart(phase))
+    return HostPhases(names, exits, storage, barriers, threads, widths, live, straight, alike, counting, scalar)
+
+
+def _writes_neighbours_apart(phase: Phase) -> bool:
+    """Return whether a phase without branches writes elements of a vector one by one into a tile.
+
+    A column's threads do, each into a row of its own. LLVM would make vectors of threads, whose elements processors
+    write one after the other; of two neighbours of a thread they make one write.
+    """
+    taken: set[SSAValue] = set()
+    for op in phase.blocks[0].ops if len(phase.blocks) == 1 else ():
+        if isinstance(op, llvm.StoreOp) and isinstance(op.ptr.type, llvm.LLVMPointerType):
+            made = op.value.owner
+            in_tile = op.ptr.type.addr_space != builtin.NoneAttr()
+            if in_tile and isinstance(made, vector.ExtractOp):
+                if made.vector in taken:
+                    return True
+                taken.add(made.vector)
+    return False
 
 
 def _width(phases: Phases, phase: Phase, threads: int) -> int:

@@ -116,7 +116,7 @@ def test_every_thread_of_the_grid_runs_once() -> None:
         terms.append(f"%s{number}")
     body += [f"  %q = getelementptr i32, ptr %p, i32 {terms[-1]}", "  %o = load i32, ptr %q", "  %n = add i32 %o, 1"]
     body += ["  store i32 %n, ptr %q", "  ret i32 -1", "}"]
-    phases = HostPhases(("count",), ((DONE,),), (), frozenset(), 24, (2,))
+    phases = HostPhases(("count",), ((DONE,),), (), frozenset(), 24, (2,), ((2, 2),))
     text = "\n".join(body) + "\n" + grid_text(phases, 1, launch)
     parse(text)
     counts = np.zeros(288, np.int32)
