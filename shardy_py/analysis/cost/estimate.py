@@ -93,6 +93,7 @@ class _Estimator:
     unknown: dict[str, set[int]] = field(factory=dict)
     folded: set[int] = field(factory=set)
     sending: set[int] = field(factory=set)
+    peaks: dict[str, float] = field(factory=dict)
 
     def run(self) -> None:
         """Count the work, divide it into kernels and price them."""
@@ -178,10 +179,11 @@ class _Estimator:
             return
         works = [node.work for node in kernel.nodes]
         moved = self.traffic.read_bytes(kernel) if kernel.is_halo else self.traffic.bytes_of(kernel)
-        operations = sum(work.local for work in works) * self.traffic.slices_of(root)
-        operations += sum(prod(self.sizes.shape(tensor.value)) for tensor in self.traffic.converted(root))
-        operations += self.traffic.converted_elements(kernel)
-        transcendental = sum(work.transcendentals for work in works)
+        operations = sum([work.local for work in works]) * self.traffic.slices_of(root)
+        if self.profile.widens_bfloat16:
+            operations += sum(prod(self.sizes.shape(tensor.value)) for tensor in self.traffic.converted(root))
+            operations += self.traffic.converted_elements(kernel)
+        transcendental = sum([work.transcendentals for work in works])
         seconds = self._seconds(kernel, operations + transcendental, moved)
         found = OpCost(
             root.op.id,
@@ -212,7 +214,10 @@ class _Estimator:
             return None
         if id(kernel.root) in self.sending:
             return self.traffic.added_bytes(kernel.root) / self.machine.memory_bandwidth
-        peak, _ = self.machine.peak(element_type_of(kernel.root.op) or "")
+        element_type = element_type_of(kernel.root.op) or ""
+        peak = self.peaks.get(element_type)
+        if peak is None:
+            peak = self.peaks[element_type] = self.machine.peak(element_type)[0]
         return max(operations / peak, moved / self.machine.memory_bandwidth)
 
     def notes(self) -> Iterator[str]:

@@ -193,22 +193,14 @@ class Flattener:
             names.update({value.id: tensor for value, tensor in zip(op.results, equal.outputs, strict=True)})
             return
         depth = section.depth if is_control_flow else self._depth(kind, inputs, section)
-        node = Node(
-            op,
-            kind,
-            section,
-            inputs,
-            runs=self._runs[depth],
-            parts=parts,
-            depth=depth,
-            is_hoisted=depth < section.depth,
-            position=len(section.nodes),
-        )
+        is_hoisted = depth < section.depth
+        # By position, as there are thousands.
+        node = Node(op, kind, section, inputs, (), self._runs[depth], parts, depth, is_hoisted, len(section.nodes))
         for tensor in inputs:
             tensor.users.append(node)
         outputs = []
         for value in op.results:
-            tensor = names[value.id] = Tensor(value, node, depth=depth)
+            tensor = names[value.id] = Tensor(value, node, [], depth)
             outputs.append(tensor)
         node.outputs = outputs
         section.nodes.append(node)

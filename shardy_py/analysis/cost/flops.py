@@ -225,6 +225,12 @@ class WorkCounter:
 
 def element_type_of(op: Op) -> str | None:
     """Return the element type an op computes with: that of its first operand with dimensions, else of a result."""
-    tensors = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)]
-    found = next((type_ for type_ in tensors if type_.rank), tensors[0] if tensors else None)
-    return None if found is None else found.element_type
+    first = None
+    for values in (op.operands, op.results):
+        for value in values:
+            type_ = value.type
+            if isinstance(type_, TensorType):
+                if type_.shape:
+                    return type_.element_type
+                first = first or type_
+    return None if first is None else first.element_type

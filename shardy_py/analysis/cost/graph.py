@@ -71,9 +71,9 @@ class Node:
         parts: How many parts of the whole program's work it stands for; see `Run`.
         depth: The number of loops and branches around the place where it runs.
         is_hoisted: Whether it runs before a loop that it stands in.
+        position: Its number in the section.
         sections: Its regions, where it is control flow.
         carried: The values that it carries, where it is a loop.
-        position: Its number in the section.
         work: Its work, once it is counted.
         roots: The roots of the kernels that it is part of, once `Fusion` knows; () for itself.
         is_fusible: Whether it may be computed within the kernel that uses its result, once `Fusion` knows.
@@ -88,9 +88,9 @@ class Node:
     parts: int = 1
     depth: int = 0
     is_hoisted: bool = False
+    position: int = 0
     sections: Sequence[Section] = ()
     carried: Sequence[Carried] = ()
-    position: int = 0
     work: Work = NOTHING
     roots: tuple[Node, ...] = ()
     is_fusible: bool | None = None

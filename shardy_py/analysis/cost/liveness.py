@@ -53,7 +53,6 @@ class Liveness:
     sizes: LocalSizes
     traffic: Traffic
     _free: set[int] = field(factory=set, init=False)
-    _known: dict[int, int] = field(factory=dict, init=False)
     _peak: int = field(default=0, init=False)
     _peak_op: int = field(default=-1, init=False)
 
@@ -99,18 +98,20 @@ class Liveness:
         owned_bytes = sum(self._bytes(tensor) for tensor in without_repeats(list(owned)))
         live = peak = owned_bytes
         for node in section.nodes:
-            ends = dying.get(node.position, [])
-            freed = sum(map(self._bytes, ends))
+            ends = dying.get(node.position, ())
+            freed = sum([self._bytes(tensor) for tensor in ends]) if ends else 0
             made = self._made(node, ends)
-            inside = max([self._inner(node, inner) for inner in node.sections], default=0)
-            reused = self._reused(node, made, ends)
+            inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
+            reused = self._reused(node, made, ends) if ends else 0
             during = live + made - reused + inside + round(self.traffic.extra_bytes(node))
             if during > peak:
                 peak = during
                 if section.owner is None:
                     self._peak_op = node.op.id
             live += made - freed
-            live -= sum(self._bytes(item) for item in node.outputs if not item.users and id(item) not in kept)
+            for item in node.outputs:
+                if not item.users and id(item) not in kept:
+                    live -= self._bytes(item)
         return max(0, peak - owned_bytes)
 
     def _inner(self, node: Node, section: Section) -> int:
@@ -128,9 +129,11 @@ class Liveness:
 
     def _made(self, node: Node, ends: Sequence[Tensor]) -> int:
         """Return the bytes of the results of a node that lie nowhere else."""
-        if not node.carried:
-            return sum(map(self._bytes, node.outputs))
         made = 0
+        if not node.carried:
+            for tensor in node.outputs:
+                made += self._bytes(tensor)
+            return made
         for item in node.carried:
             if item.output is None:
                 continue
@@ -147,20 +150,12 @@ class Liveness:
             return min(made, sum(size for key, size in initial.items() if any(key == id(item) for item in ends)))
         if not self.fusion.is_fusible(node):
             return 0
-        sizes = sorted((self._bytes(tensor) for tensor in ends), reverse=True)
-        return made if made in sizes else 0
+        return made if made in [self._bytes(tensor) for tensor in ends] else 0
 
     def _bytes(self, tensor: Tensor) -> int:
-        key = id(tensor)
-        if key in self._free:
+        if id(tensor) in self._free or (tensor.maker is not None and tensor.maker.kind.is_constant):
             return 0
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = 0 if self._is_constant(tensor) else self.traffic.stored_bytes(tensor)
-        return found
-
-    def _is_constant(self, tensor: Tensor) -> bool:
-        return tensor.maker is not None and tensor.maker.kind.is_constant
+        return self.traffic.stored_bytes(tensor)
 
     def _last_reads(self, section: Section, owned: Iterable[Tensor], kept: set[int]) -> dict[int, list[Tensor]]:
         """Return, by position, the values that the node there is the last to read."""
@@ -168,15 +163,17 @@ class Liveness:
         for tensor in (*without_repeats(list(owned)), *(item for node in section.nodes for item in node.outputs)):
             if id(tensor) in kept or not self.fusion.is_stored(tensor):
                 continue
-            last = max(self._reads(section, tensor), default=None)
-            if last is not None:
+            last = self._last_read(section, tensor)
+            if last >= 0:
                 found.setdefault(last, []).append(tensor)
         return found
 
-    def _reads(self, section: Section, tensor: Tensor) -> Iterable[int]:
-        """Yield the positions of the kernels in a section that read a value."""
+    def _last_read(self, section: Section, tensor: Tensor) -> int:
+        """Return the position of the last kernel in a section that reads a value; -1 where none does."""
+        last = -1
         for user in tensor.users:
             for root in self.fusion.roots_of(user):
                 here = root if root.section is section else user_in(section, root)
-                if here is not None:
-                    yield here.position
+                if here is not None and here.position > last:
+                    last = here.position
+        return last
