@@ -63,7 +63,14 @@ class _Copier:
         result.id = op.id
         result.name = op.name
         result.operands = ()
-        result.results = self._copy_values(op.results, result)
+        results = op.results
+        if len(results) == 1:
+            # Most ops have one.
+            (value,) = results
+            new_value = self._values[value.id] = Value(value.id, value.type, result, 0)
+            result.results = [new_value]
+        else:
+            result.results = self._copy_values(results, result)
         result.attributes = copy(op.attributes)
         regions = op.regions
         result.regions = tuple([self._copy_region(region, result) for region in regions]) if regions else ()
@@ -99,7 +106,9 @@ class _Copier:
         while op is not None:
             new_op = ops[op.id]
             new_op.operands = tuple([values[value.id] for value in op.operands])
-            self._connect_uses(op.results)
+            for value in op.results:
+                if value.uses:
+                    values[value.id].uses = [(ops[user.id], number) for user, number in value.uses]
             if op.function_results:
                 self._connect_uses(op.function_results)
             for region in op.regions:

@@ -95,9 +95,10 @@ def _levels(reduces: list[Priced]) -> dict[int, int]:
         deepest = 0
         for tensor in node.outputs:
             for user in tensor.users:
-                here = user_in(section, user)
+                here = user if user.section is section else user_in(section, user)
                 if here is not None and here.position > node.position:
-                    step = 1 if here.position in wanted else 0
-                    deepest = max(deepest, below[here.position] + step)
+                    depth = below[here.position] + (here.position in wanted)
+                    if depth > deepest:
+                        deepest = depth
         below[node.position] = deepest
     return {id(item): below[item.node.position] for item in reduces}

@@ -94,12 +94,12 @@ class WorkCounter:
         attributes = shared_key(op.attributes)
         if attributes is None or op.regions or kind.has_flops:
             return None
-        sharding = self._sizes.sharding
+        sizes, table = self._sizes, self._sizes.table
         look = [id(kind), id(attributes), id(rule)]
-        for value in op.operands:
-            look += (id(value.type), id(sharding(value)))
-        for value in op.results:
-            look += (id(value.type), id(sharding(value)))
+        for value in (*op.operands, *op.results):
+            sharding = table.get(value.id)
+            look.append(id(value.type))
+            look.append(id(sizes.sharding(value) if sharding is None else sharding))
         return tuple(look)
 
     def _count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:

@@ -22,10 +22,12 @@ class LocalSizes:
 
     Attributes:
         unknown: The types of tensors whose size is not known; they count as nothing.
+        table: The shardings that values carry themselves, by their ids.
     """
 
     def __init__(self, program: Program, semantics: OpSemantics, policy: LayoutPolicy | None) -> None:
         self.unknown: dict[str, None] = {}
+        self.table = program.shardings
         self._program = program
         self._semantics = semantics
         self._policy = policy
@@ -37,7 +39,7 @@ class LocalSizes:
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, also where another value carries it."""
-        found = self._program.shardings.get(value.id)
+        found = self.table.get(value.id)
         if found is not None:
             return found
         if value.id not in self._shardings:
