@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from tests.torch.gradient_calls import GRADIENT_CALLS
 from tests.torch.matrix_calls import MATRIX_CALLS
 from tests.torch.rule_tensors import (
     ATTENDED,
@@ -172,6 +173,7 @@ CALLS: dict[str, Arguments] = {
     "fill.Tensor": given(X, torch.tensor(2.0)),
     "to.other": given(WHOLE, V),
     **MATRIX_CALLS,
+    **GRADIENT_CALLS,
     # Products.
     "kron.default": given(floats(6, 4), floats(2, 8, 10)),
     "cartesian_prod.default": given([floats(6), floats(4)]),

@@ -18,7 +18,7 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
 from shardy_py.targets.torch.calls import call, operator
 from tests.torch.rule_calls import CALLS, UNKNOWN
 
-_OF_RESULT = ("size", "input_sizes")
+_OF_RESULT = ("size", "input_size", "input_sizes")
 """Arguments that hold the sizes of the result."""
 _GATHERED = {FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION}
 _OWN_SIZE = ("unfold", "affine_grid_generator")
@@ -79,8 +79,8 @@ def function_of(op: Op) -> Callable[..., Any]:
             return (_array(tensors[0].reshape(shape)),)
         if short == "embedding.default":
             return (_array(_rows(tensors, local.operands[0].offset(0))),)
-        if not short.startswith(_OWN_SIZE):
-            attributes |= {key: shape for key in _OF_RESULT if key in attributes}
+        own = ("size",) if short.startswith(_OWN_SIZE) else ()
+        attributes |= {key: shape for key in _OF_RESULT if key in attributes and key not in own}
         if short == "native_group_norm.default":
             attributes["N"] = tensors[0].shape[0]
         if short == "affine_grid_generator.default":

@@ -10,6 +10,7 @@ from shardy_dialects.aten import (
     contractions,
     control_flow,
     creation,
+    gradients,
     grouped,
     indexing,
     matrices,
@@ -27,7 +28,7 @@ from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 aten = Dialect("aten", local_ops=TorchLocalOps())
 for _rules in (
     *(pointwise, shapes, contractions, matrices, reductions),
-    *(normalizations, indexing, creation, grouped, recurrent, products),
+    *(normalizations, indexing, creation, grouped, recurrent, products, gradients),
 ):
     _rules.register(aten)
 transformers = Dialect("transformers")

@@ -78,11 +78,11 @@ def tied(op: Op, ties: Iterable[Tie]) -> Any:
         known |= {(False, *place) for place in ins.items()} | {(True, *place) for place in outs.items()}
     for number in range(len(op.operands)):
         for dim, size in enumerate(operand_shape(op, number)):
-            if (False, number, dim) not in known:
+            if (False, number, dim) not in known and size:
                 factors.add(size, {number: dim}, {}, kind=REPLICATED)
     for number in range(len(op.results)):
         for dim, size in enumerate(result_shape(op, number)):
-            if (True, number, dim) not in known:
+            if (True, number, dim) not in known and size:
                 factors.add(size, {}, {number: dim}, kind=REPLICATED)
     return factors.build()
 

@@ -88,6 +88,15 @@ def _loss(emit: Emit, call: Call) -> list[Value | None] | None:
     return emit(evolve(call, name="aten.sum.default", arguments={"self": elements}, pointwise=False))
 
 
+def _loss_gradient(emit: Emit, call: Call) -> list[Value | None] | None:
+    """Divide the gradients of a mean by the number of elements after they are computed as those of a sum."""
+    value = call.arguments["self"]
+    if call.arguments.get("reduction", _MEAN) != _MEAN or _shape(value) != _shape(call.arguments["target"]):
+        return None
+    gradient = _one(emit, evolve(call, arguments={**call.arguments, "reduction": _SUM}))
+    return [_scale(emit, call, gradient, 1 / max(prod(_shape(value)), 1))]
+
+
 def _nll_loss_forward(emit: Emit, call: Call) -> list[Value | None] | None:
     """Divide the sum of the losses by the total weight, which sums over the batch, too."""
     if call.arguments.get("reduction") != _MEAN:
@@ -176,6 +185,7 @@ REWRITES: Mapping[str, Rewrite] = {
     **{f"aten.{name}.padding": _bias_of_convolution for name in _CONVOLUTIONS[1:]},
     **{f"aten.{name}": _bias_of_convolution for name in _TRANSPOSED},
     **{f"aten.{name}.default": _loss for name in _LOSSES},
+    **{f"aten.{name}_backward.default": _loss_gradient for name in _LOSSES[:1] + _LOSSES[2:5]},
     "aten.native_layer_norm_backward.default": _gradients_apart,
     "aten.convolution_backward.default": _gradients_apart,
     "aten.new_zeros.default": _filled(0),

@@ -8,6 +8,7 @@ from math import prod
 from attrs import evolve
 
 from shardy_dialects.aten.arguments import attribute, normal, operand_number, operand_shape
+from shardy_dialects.aten.gradients import RESIZED
 from shardy_dialects.aten.local.ops import aten
 from shardy_dialects.aten.local.random import RANDOM_FORMS
 from shardy_dialects.aten.matrices import MATRICES, SOLVES, WITH_VECTORS, crossed_dim
@@ -161,6 +162,8 @@ FORMS: Mapping[str, Localize] = {
     **{f"aten.{name}.default": _summed for name in _OTHER_LOSSES},
     "aten.affine_grid_generator.default": _grid,
     "aten.cross.default": _cross,
+    **{f"aten.{name}.default": _sized("input_size") for name in RESIZED},
+    **{f"aten.{name}.default": _input_sized for name in ("diagonal_backward", "unfold_backward")},
     "aten.slice_backward.default": _input_sized,
     "aten.select_backward.default": _input_sized,
     "aten.embedding.default": _embedding,

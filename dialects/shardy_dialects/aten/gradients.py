@@ -1,0 +1,80 @@
+"""Rules of gradients that are operators of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_dialects.aten.arguments import Tie, attribute, normal, operand_shape, result_shape, tied, whole
+from shardy_py import rules
+from shardy_py.ir.graph import Op
+from shardy_py.plugins import Dialect, Pure
+
+ELEMENTS = (
+    *("elu_backward", "hardshrink_backward", "hardsigmoid_backward", "hardswish_backward", "hardtanh_backward"),
+    *("leaky_relu_backward", "mish_backward", "softplus_backward", "softshrink_backward", "_prelu_kernel_backward"),
+)
+LOSSES = ("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "binary_cross_entropy_backward")
+RESIZED = (
+    *(f"upsample_{kind}_backward" for kind in ("linear1d", "bilinear2d", "bicubic2d", "trilinear3d")),
+    *(f"{name}{rank}d_backward" for name in ("upsample_nearest", "_upsample_nearest_exact") for rank in (1, 2, 3)),
+)
+"""Gradients that have the sizes of their result as the argument ``input_size``."""
+_IMAGES = (
+    *RESIZED,
+    *(f"{name}_pad{rank}d_backward" for name in ("reflection", "replication") for rank in (1, 2, 3)),
+    *("avg_pool3d_backward",),
+)
+_WHOLE = ("native_group_norm_backward", "_cdist_backward", "_weight_norm_interface_backward")
+
+
+def _loss(op: Op) -> Any:
+    """Return the rule of gradients of the elements of a loss; those of a mean depend on how many there are."""
+    return whole(op) if attribute(op, "reduction", 1) == 1 else rules.broadcast(op)
+
+
+def _image(op: Op) -> Any:
+    """Return the rule of gradients of windows over images: batch and channels are free."""
+    shape = operand_shape(op, 0)
+    free = len(shape) - int(next(char for char in op.name if char in "123"))
+    ins = range(len(op.operands))
+    if any(len(operand_shape(op, number)) != len(shape) for number in ins):
+        return None
+    return tied(op, [(dict.fromkeys(ins, dim), {0: dim}) for dim in range(free)])
+
+
+def _along(op: Op) -> Any:
+    """Return the rule of gradients of ops along one dimension, which is whole in all tensors."""
+    rank = len(result_shape(op))
+    along = normal(attribute(op, "dim", -1), rank)
+    ins = range(len(op.operands))
+    return tied(op, [(dict.fromkeys(ins, dim), {0: dim}) for dim in range(rank) if dim != along])
+
+
+def _diagonal(op: Op) -> Any:
+    """Return the rule of the gradient of diagonals of two dimensions, which are whole."""
+    rank = len(result_shape(op))
+    gone = {normal(attribute(op, f"dim{number}"), rank) for number in (1, 2)}
+    kept = [dim for dim in range(rank) if dim not in gone]
+    ties: list[Tie] = [({0: place}, {0: dim}) for place, dim in enumerate(kept)]
+    return tied(op, ties)
+
+
+def _samples(op: Op) -> Any:
+    """Return the rule of the gradients of look-ups at places of a grid: the batch is free."""
+    return tied(op, [({0: 0, 1: 0, 2: 0}, dict.fromkeys(range(len(op.results)), 0))])
+
+
+def register(aten: Dialect) -> None:
+    """Define the ops."""
+    by_rule = {
+        rules.broadcast: ELEMENTS,
+        _loss: LOSSES,
+        _image: _IMAGES,
+        _along: ("glu_backward", "unfold_backward"),
+        _diagonal: ("diagonal_backward",),
+        _samples: ("grid_sampler_2d_backward", "grid_sampler_3d_backward"),
+        whole: _WHOLE,
+    }
+    for rule, names in by_rule.items():
+        for name in names:
+            aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)

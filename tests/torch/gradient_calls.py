@@ -1,0 +1,68 @@
+"""Calls of gradients that are operators of their own."""
+
+from __future__ import annotations
+
+import torch
+
+from shardy_dialects.aten.gradients import RESIZED
+from tests.torch.rule_tensors import CHANNELS, IMAGE, ROWS, SIGNAL, VOLUME, Arguments, X, Y, floats, given
+
+_ONE = torch.tensor(2.0)
+_PADS = {1: (SIGNAL, [2, 2]), 2: (IMAGE, [3, 2, 2, 2]), 3: (VOLUME, [2, 2, 1, 1, 2, 1])}
+_BY_RANK = {1: SIGNAL, 2: IMAGE, 3: VOLUME}
+_LARGEST = torch.ops.aten.max_pool3d_with_indices(VOLUME, [2, 2, 2], [2, 2, 2])
+_FLAT = torch.ops.aten.native_group_norm(X, *CHANNELS[:2], 6, 4, 8, 2, 1e-5)
+_LENGTHS = torch.ops.aten._weight_norm_interface(ROWS, floats(6, 1) + 3, 0)
+_POINTS, _OTHERS = floats(2, 6, 4), floats(2, 8, 4)
+
+
+def _resized(name: str) -> Arguments:
+    rank = int(next(char for char in name if char in "123"))
+    image = _BY_RANK[rank]
+    large = [2 * size for size in image.shape[2:]]
+    grad = floats(*image.shape[:2], *large)
+    rest = () if "nearest" in name else (False,)
+    return given(grad, large, list(image.shape), *rest)
+
+
+def _padded(kind: str, rank: int) -> Arguments:
+    image, widths = _PADS[rank]
+    made = getattr(torch.ops.aten, f"{kind}_pad{rank}d")(image, widths)
+    return given(made / 2, image, widths)
+
+
+GRADIENT_CALLS: dict[str, Arguments] = {
+    "elu_backward.default": given(X, 1.0, 1.0, 1.0, False, Y),
+    **{f"{name}_backward.default": given(X, Y, 0.5) for name in ("hardshrink", "softshrink")},
+    **{f"{name}_backward.default": given(X, Y) for name in ("hardsigmoid", "hardswish", "mish")},
+    "hardtanh_backward.default": given(X, Y, -0.5, 0.5),
+    "leaky_relu_backward.default": given(X, Y, 0.1, False),
+    "softplus_backward.default": given(X, Y, 1.0, 20.0),
+    "_prelu_kernel_backward.default": given(X, Y, floats(1, 4, 1)),
+    "mse_loss_backward.default": given(_ONE, X, Y, 2),
+    "smooth_l1_loss_backward.default": given(_ONE, X, Y, 2, 1.0),
+    "huber_loss_backward.default": given(_ONE, X, Y, 2, 1.0),
+    "binary_cross_entropy_backward.default": given(_ONE, X.sigmoid(), Y.sigmoid(), None, 2),
+    **{f"{name}.default": _resized(name) for name in RESIZED},
+    **{
+        f"{kind}_pad{rank}d_backward.default": _padded(kind, rank)
+        for kind in ("reflection", "replication")
+        for rank in (1, 2, 3)
+    },
+    "avg_pool3d_backward.default": given(_LARGEST[0], VOLUME, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None),
+    "native_group_norm_backward.default": given(
+        *(Y, X, _FLAT[1], _FLAT[2], CHANNELS[0], 6, 4, 8, 2, [True, True, True])
+    ),
+    "glu_backward.default": given(X[:, :2], Y, 1),
+    "unfold_backward.default": given(floats(6, 4, 4), [6, 10], 1, 4, 2),
+    "diagonal_backward.default": given(floats(4, 6), [6, 4, 8], 0, 0, 2),
+    "grid_sampler_2d_backward.default": given(
+        floats(6, 4, 12, 14), IMAGE, floats(6, 12, 14, 2) / 3, 0, 0, False, [True, True]
+    ),
+    "grid_sampler_3d_backward.default": given(
+        floats(2, 4, 10, 12, 14), VOLUME, floats(2, 10, 12, 14, 3) / 3, 0, 0, False, [True, True]
+    ),
+    "_cdist_backward.default": given(floats(2, 6, 8), _POINTS, _OTHERS, 2.0, torch.cdist(_POINTS, _OTHERS)),
+    "_weight_norm_interface_backward.default": given(floats(6, 8), ROWS, floats(6, 1) + 3, _LENGTHS[1], 0),
+}
+"""The arguments by the name of the overload."""
