@@ -58,6 +58,28 @@ def is_finite(b: ElementBuilder, op: Op) -> Scalar:
     return as_boolean(b, b.op("arith.cmpf", b.op("math.absf", x), infinity, dtype="i1", predicate="one"))
 
 
+def is_infinite(infinity: float, *, of_magnitude: bool = False) -> Emission:
+    """Return the body of a comparison with an infinity.
+
+    Args:
+        infinity: The infinity.
+        of_magnitude: Whether the sign of the element does not count.
+    """
+
+    def body(b: ElementBuilder, op: Op) -> Scalar:
+        x = b.operand(0)
+        value = b.op("math.absf", x) if of_magnitude else x
+        return as_boolean(b, b.op("arith.cmpf", value, b.constant(infinity, x.dtype), dtype="i1", predicate="oeq"))
+
+    return body
+
+
+def square(b: ElementBuilder, op: Op) -> Scalar:
+    """Multiply with itself."""
+    x = b.operand(0)
+    return b.op("complex.mul" if is_complex(op.operands[0]) else "arith.mulf", x, x)
+
+
 def power(b: ElementBuilder, op: Op) -> Scalar:
     """Raise to a power; integers by squaring, and negative ones by what is left of the fraction."""
     if is_complex(op.operands[0]) or is_float(op.operands[0]):
@@ -115,6 +137,7 @@ def constant(b: ElementBuilder, op: Op) -> Scalar:
 
 
 BODIES: dict[str, Emission] = {
+    **{name: function(f"math.{name}") for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh")},
     "atan2": function("math.atan2", complex_="complex.atan2"),
     "cbrt": function("math.cbrt"),
     "ceil": function("math.ceil"),
@@ -127,6 +150,9 @@ BODIES: dict[str, Emission] = {
     "floor": function("math.floor"),
     "iota": iota,
     "is_finite": is_finite,
+    "is_inf": is_infinite(float("inf"), of_magnitude=True),
+    "is_neg_inf": is_infinite(float("-inf")),
+    "is_pos_inf": is_infinite(float("inf")),
     "log": function("math.log", complex_="complex.log", keeps_halves=True),
     "log_plus_one": function("math.log1p", complex_="complex.log1p"),
     "logistic": logistic,
@@ -136,6 +162,7 @@ BODIES: dict[str, Emission] = {
     "round_nearest_even": function("math.roundeven"),
     "rsqrt": function("math.rsqrt", complex_="complex.rsqrt"),
     "sine": function("math.sin", complex_="complex.sin"),
+    "square": square,
     "sqrt": function("math.sqrt", complex_="complex.sqrt"),
     "tan": function("math.tan", complex_="complex.tan"),
     "tanh": function("math.tanh", complex_="complex.tanh"),
