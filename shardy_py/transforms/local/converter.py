@@ -29,7 +29,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.acting import is_acting
 from shardy_py.transforms.local.agreement import has_unfit_axes, reduced_axes
 from shardy_py.transforms.local.collectives import COLLECTIVES, MOVES, CollectiveConverter, CollectiveOptions
-from shardy_py.transforms.local.early_gathers import gathered_operands, smaller_maker
+from shardy_py.transforms.local.early_gathers import gathered_operands, sliced_at_once, smaller_maker
 from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.look_ups import look_up, may_wait
 from shardy_py.transforms.local.manual import ManualBorder
@@ -42,6 +42,7 @@ _FORWARDING = frozenset((_BARRIER, "sdy.data_flow_edge", "sdy.func_data_flow_edg
 _RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
 _KNOWING = _RESHARDS | COLLECTIVES
 """The ops that are made for the sharding that their operand has by itself."""
+_ALL_SLICE = "sdy.all_slice"
 _CONSTANT = "sdy.constant"
 _ERASED = frozenset(("sdy.sharding_group",))
 
@@ -153,7 +154,7 @@ class Converter:
         if op.name == "sdy.manual_computation":
             self._inline(op, emit)
             return
-        if op.name in (*_FORWARDING, *_RESHARDS) and self._changes_nothing(op):
+        if op.name in (*_FORWARDING, *_RESHARDS, _ALL_SLICE) and self._changes_nothing(op):
             self._map(op.results, [self._local[op.operands[0].id]])
             return
         if op.name == _BARRIER and not any(user.name in _KNOWING for user in op.results[0].users):
@@ -170,6 +171,8 @@ class Converter:
             and self.fallback.run_once(self._shard(op, emit))
         ):
             return
+        if self._has_form([op]):
+            self._cut_at_once(op)
         self._set_target_shardings(op)
         if op.name == CALL:
             self._set_call_shardings(op)
@@ -177,6 +180,13 @@ class Converter:
         shard = self._shard(op, emit)
         self._map(op.results, self._results_of(op, shard) if results is None else results)
         self._fill_padding(op.results, shard)
+
+    def _cut_at_once(self, op: Op) -> None:
+        """Give the result of an op that is made from scalars the sharding to which all that uses it slices it."""
+        part = sliced_at_once(op, self.semantics)
+        sharding = None if part is None else self.program.sharding(part)
+        if sharding is not None and not has_unfit_axes(sharding):
+            self._shardings[op.results[0].id] = sharding
 
     def _has_form(self, ops: Iterable[Op]) -> bool:
         """Return whether all of some ops have local forms of their own, and shardings are not taken as they are."""

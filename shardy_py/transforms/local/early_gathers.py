@@ -1,4 +1,7 @@
-"""Gathers before the op that made what is gathered: a broadcast sends what it spreads, a constant nothing."""
+"""Gathers and slices before the op that made what is gathered or sliced.
+
+A broadcast sends what it spreads, a constant nothing; and of what is made from scalars each device makes its part.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from math import prod
 
 from attrs import evolve
 
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import ConstantLike, OpSemantics, Pure
 from shardy_py.ir.local import Shard
 from shardy_py.ir.types import static_shape
@@ -15,6 +18,8 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.transforms.local.regrid import Change, gather
+
+_ALL_SLICE = "sdy.all_slice"
 
 
 def smaller_maker(op: Op, semantics: OpSemantics) -> Op | None:
@@ -26,6 +31,20 @@ def smaller_maker(op: Op, semantics: OpSemantics) -> Op | None:
         return None
     sizes = [prod(static_shape(value.type) or ()) for value in made.operands]
     return made if 2 * sum(sizes) <= prod(static_shape(op.results[0].type) or ()) else None
+
+
+def sliced_at_once(op: Op, semantics: OpSemantics) -> Value | None:
+    """Return the part that all users of what is made from scalars slice it to, as one of them has it, or None."""
+    if len(op.results) != 1 or op.regions or not semantics.has_trait(op, Pure):
+        return None
+    users = op.results[0].users
+    if not users or any(user.name != _ALL_SLICE for user in users):
+        return None
+    if any(static_shape(value.type) != () for value in op.operands):
+        return None
+    part, *others = (user.results[0] for user in users)
+    sharding = op.program.sharding(part)
+    return part if all(op.program.sharding(other) == sharding for other in others) else None
 
 
 def gathered_operands(

@@ -56,6 +56,7 @@ class Fallback:
     trust_shardings: bool
     gathers: bool
     warnings: list[Diagnostic] = field(factory=list)
+    _gathers_made: int = field(default=0, init=False)
 
     def localize(self, op: Op, shard: Shard, form: Form | None) -> Outcome:
         """Return the local form of an op.
@@ -168,9 +169,12 @@ class Fallback:
             results = self._between_meshes(op, shard, rule, form)
             if results is not None:
                 return Outcome(results, tuple(partial))
+            made = self._gathers_made
             outcome = self._gathered_in_part(op, shard, rule, form)
             if outcome is not None:
-                self._warn(op, reason, "along the dimensions concerned")
+                # Operands that were sliced from what devices have, and whole ones, are there without being gathered.
+                if self._gathers_made > made:
+                    self._warn(op, reason, "along the dimensions concerned")
                 return outcome
         self._warn(op, reason, "whole")
         whole = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
@@ -255,6 +259,7 @@ class Fallback:
         wider = _before_slice(shard, shard.op.operands[number], kept)
         if wider is not None:
             return wider
+        self._gathers_made += bool(moved_dims(shard, sharding, kept))
         change = Change.between(shard, shard.op.operands[number].shape, sharding, kept)
         one_by_one = self.options.per_dim_all_gather
         return gather(shard, value, change, _lost(sharding, kept), one_by_one=one_by_one)

@@ -316,3 +316,20 @@ def test_collectives_by_way_of_axes_that_do_not_fit_together() -> None:
       return %1, %3 : tensor<7x4xf32>, tensor<7x4xf32>
     }"""
     compare_padded(text, numbers(7, 4))
+
+
+def test_slices_of_what_devices_have_are_not_gathered() -> None:
+    """A concatenation whose operands were cut from whole ones takes these, and no warning says that it gathers."""
+    text = (
+        MESH
+        + """func.func @main(%a: tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) ->
+        (tensor<6x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) {
+      %0 = stablehlo.slice %a [0:6, 3:4] : (tensor<6x4xf32>) -> tensor<6x1xf32>
+      %1 = stablehlo.slice %a [0:6, 0:1] : (tensor<6x4xf32>) -> tensor<6x1xf32>
+      %2 = stablehlo.concatenate %0, %a, %1, dim = 1
+          {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>}
+          : (tensor<6x1xf32>, tensor<6x4xf32>, tensor<6x1xf32>) -> tensor<6x6xf32>
+      return %2 : tensor<6x6xf32>
+    }"""
+    )
+    assert compare_padded(text, numbers(6, 4)) == []

@@ -79,3 +79,22 @@ def test_values_are_those_of_one_device(text: str) -> None:
     """The elements are the same wherever the gather stands."""
     vector = np.arange(1, 5, dtype=np.float32)
     assert compare(text, vector[2] if text is SCALAR else vector) == []
+
+
+@pytest.mark.parametrize(
+    "made", ["stablehlo.iota dim = 1 :", "stablehlo.broadcast_in_dim %v, dims = [] : (tensor<f32>) ->"]
+)
+def test_what_is_made_from_scalars_is_made_in_parts(made: str) -> None:
+    """An iota, or a scalar that is spread, is never whole on a device that needs a part of it only."""
+    whole = "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
+    text = f"""{MESH}func.func @main(%v: tensor<f32>) -> (tensor<5x6xf32> {whole}) {{
+  %0 = {made} tensor<5x6xf32>
+  %1 = sdy.sharding_constraint %0 <@mesh, [{{}}, {{}}]> : tensor<5x6xf32>
+  %2 = sdy.sharding_constraint %1 <@mesh, [{{"x"}}, {{"y"}}]> : tensor<5x6xf32>
+  %3 = stablehlo.sine %2 : tensor<5x6xf32>
+  return %3 : tensor<5x6xf32>
+}}"""
+    assert "sdy.all_slice" in str(sdy.propagate(text, explicit_collectives=True))
+    compare(text, np.float32(3))
+    lines = sdy.propagate(text, explicit_collectives=True).local().text.partition("stablehlo.sine")[0].splitlines()
+    assert not any("tensor<5x6xf32>" in line for line in lines if "func.func" not in line)
