@@ -50,6 +50,9 @@ GRADIENT_CALLS: dict[str, Arguments] = {
         for rank in (1, 2, 3)
     },
     "avg_pool3d_backward.default": given(_LARGEST[0], VOLUME, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None),
+    "native_batch_norm_backward.default": given(
+        *(X / 2, X, CHANNELS[1], CHANNELS[2], CHANNELS[3], CHANNELS[0], CHANNELS[3], True, 1e-5, [True, True, True])
+    ),
     "native_group_norm_backward.default": given(
         *(Y, X, _FLAT[1], _FLAT[2], CHANNELS[0], 6, 4, 8, 2, [True, True, True])
     ),

@@ -42,6 +42,18 @@ def _image(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(ins, dim), {0: dim}) for dim in range(free)])
 
 
+def _channels(op: Op) -> Any:
+    """Return the rule of the gradients of a batch normalization: channels are free."""
+    size = operand_shape(op, 1)[1]
+
+    def places(shapes: list[tuple[int, ...]]) -> dict[int, int]:
+        found = {n: int(len(shape) > 1) for n, shape in enumerate(shapes) if shape}
+        return {n: dim for n, dim in found.items() if shapes[n][dim] == size}
+
+    ins = places([operand_shape(op, number) for number in range(len(op.operands))])
+    return tied(op, [(ins, places([result_shape(op, number) for number in range(len(op.results))]))])
+
+
 def _along(op: Op) -> Any:
     """Return the rule of gradients of ops along one dimension, which is whole in all tensors."""
     rank = len(result_shape(op))
@@ -70,6 +82,7 @@ def register(aten: Dialect) -> None:
         rules.broadcast: ELEMENTS,
         _loss: LOSSES,
         _image: _IMAGES,
+        _channels: ("native_batch_norm_backward",),
         _along: ("glu_backward", "unfold_backward"),
         _diagonal: ("diagonal_backward",),
         _samples: ("grid_sampler_2d_backward", "grid_sampler_3d_backward"),
