@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
 import shardy_py as sdy
+from shardy_py.targets.torch.collectives import ProcessDevices
 from tests.torch.models import exported_decoder
 from tests.torch.test_import import GLOBS
 
@@ -32,8 +33,25 @@ def main(rank: int, store: str, batch: int) -> None:
     seen = {"distance": distance, "ran": program.collectives, "predicted": predicted}
     placed = result.distribute(exported.module(), mesh)["layers.0.self_attn.o_proj.weight"]
     seen["placements"] = [str(item) for item in placed.placements]
+    seen["combined"] = _combined(program.devices, rank)
     print(json.dumps(seen))
     dist.destroy_process_group()
+
+
+def _combined(devices: ProcessDevices, rank: int) -> bool:
+    """Return whether sums that are scattered along any dimension, and truth values, are those of all processes."""
+    groups = [[0, 1, 2, 3]]
+    devices.prepare(groups)
+    values = [torch.arange(48.0).view(4, 3, 4) * (number + 1) for number in range(4)]
+    flags = [value % (number + 2) < number for number, value in enumerate(values)]
+    right = [
+        torch.equal(devices.reduce_scatter([values[rank]], groups, "add", dim)[0], sum(values).chunk(4, dim)[rank])
+        for dim in (0, 2)
+    ]
+    right.append(torch.equal(devices.reduce([flags[rank]], groups, "or")[0], torch.stack(flags).any(0)))
+    right.append(torch.equal(devices.reduce([flags[rank]], groups, "and")[0], torch.stack(flags).all(0)))
+    scattered = devices.reduce_scatter([flags[rank]], groups, "add", 0)[0]
+    return all([*right, torch.equal(scattered, torch.stack(flags).any(0)[rank : rank + 1])])
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def test_four_processes_compute_what_one_does(batch: int, tmp_path: Path) -> Non
         seen = json.loads(output.splitlines()[-1])
         assert seen["distance"] <= 1e-5
         assert seen["ran"] == seen["predicted"]
+        assert seen["combined"]
         assert seen["placements"] == ["R", "S(1)"]
 
 

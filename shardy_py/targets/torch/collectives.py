@@ -185,7 +185,8 @@ class ProcessDevices(Devices):
         found = torch.empty_like(numbers[0])
         # Releases before 2.13 know the older name only.
         scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
-        scatter(found, numbers, op=_reduce_op(combiner, parts), group=process_group)
+        # Parts come one behind the other along the first dimension.
+        scatter(found, numbers.flatten(0, 1), op=_reduce_op(combiner, parts), group=process_group)
         return [found.to(parts.dtype)]
 
     def _parts(self, value: Any, groups: Groups, dim: int) -> tuple[Sequence[int], Any, Any]:
