@@ -142,6 +142,7 @@ _SIMPLE: dict[str, Check] = {
     "Sequence[int]": (_are_integers, "a sequence of integers"),
     "tuple[int, ...]": (_are_integers, "a sequence of integers"),
     "StageCallback": (callable, "a function"),
+    "ProgressCallback": (callable, "a function"),
     "AfterPass": (callable, "a function"),
     "Progress": (callable, "a function"),
     "Observer": (callable, "a function"),

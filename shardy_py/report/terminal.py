@@ -55,9 +55,9 @@ def print_table(
 
 
 def print_lines(console: Console, lines: Iterable[str], style: str = "") -> None:
-    """Print lines of text in lines that are as wide as the console at most."""
+    """Print lines of text: whole in a pipe, no wider than the terminal on one."""
     for line in lines:
-        for part in wrap_line(line, console.width):
+        for part in wrap_line(line, console.width) if console.is_terminal else [line]:
             console.print(Text(part, style), soft_wrap=True)
 
 
