@@ -17,6 +17,7 @@ from shardy_py.emitters.lower.host_grid import GRID, grid_text
 from shardy_py.emitters.lower.host_phases import Storage, write_phases
 from shardy_py.emitters.lower.llvm import METADATA, function_text, global_text
 from shardy_py.emitters.lower.machine import binding, host_machine, optimize, parse
+from shardy_py.emitters.lower.straight_tiles import straighten_tiles
 from shardy_py.emitters.lower.target import HOST
 from shardy_py.emitters.lower.wrapping import may_wrap
 from shardy_py.emitters.lower.writer import ModuleWriter
@@ -133,6 +134,7 @@ def host_text(module: builtin.ModuleOp, launch: Launch) -> str:
     for function in functions(module):
         if ENTRY in function.attributes:
             buffers = len(function.body.blocks[0].args)
+            straighten_tiles(module, function, launch)
             phases = write_phases(function, writer, launch, tiles)
         else:
             writer.functions.append(function_text(function, writer))

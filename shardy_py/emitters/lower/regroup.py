@@ -41,6 +41,21 @@ class _Loop:
 
 
 @frozen(eq=False)
+class CountedLoop:
+    """A loop whose number takes the same values in every thread.
+
+    Args:
+        number: The number that it goes by.
+        values: What the number is in the steps.
+        steps: The blocks of a step, in which the number is one of them.
+    """
+
+    number: SSAValue
+    values: range
+    steps: frozenset[Block]
+
+
+@frozen(eq=False)
 class Counter:
     """The number that a loop goes by.
 
@@ -80,8 +95,11 @@ def regroup_loops(function: func.FuncOp) -> list[Counter]:
 
 
 def _next_loop(function: func.FuncOp, done: set[SSAValue]) -> _Loop | None:
-    """Return a loop that is entered once, by all threads or by those that a condition holds for."""
-    for loop in _loops(function):
+    """Return an innermost loop without waits that is entered once, by all threads or where a condition holds."""
+    for loop, steps in _loops(function):
+        users = {use.operation.parent for use in loop.header.args[0].uses}
+        if not _is_innermost(steps) or not users <= {loop.header, *steps}:
+            continue
         is_new = loop.header.args[0] not in done and loop.before not in _reached(loop.after)
         if is_new and (_is_always_reached(function, loop.before) or _condition(function, loop) is not None):
             return loop
@@ -160,8 +178,8 @@ def _targets(block: Block) -> list[Block]:
     return [target for target, _ in successors(last)]
 
 
-def _loops(function: func.FuncOp) -> Iterator[_Loop]:
-    """Yield the innermost loops by constant bounds in which threads do not wait."""
+def _loops(function: func.FuncOp) -> Iterator[tuple[_Loop, set[Block]]]:
+    """Yield the loops by constant bounds, with the blocks of a step."""
     before = _predecessors(function)
     for header in function.body.blocks:
         end = header.last_op
@@ -175,9 +193,21 @@ def _loops(function: func.FuncOp) -> Iterator[_Loop]:
         if len(latches) != 1 or len(entries) != 1 or end.else_block in steps:
             continue
         loop = _Loop(entries[0], header, end.then_block, latches[0], end.else_block)
-        users = {use.operation.parent for use in header.args[0].uses}
-        if _counts(loop) and _is_innermost(steps) and users <= {header, *steps}:
-            yield loop
+        if _counts(loop):
+            yield loop, steps
+
+
+def counted_loops(function: func.FuncOp) -> Iterator[CountedLoop]:
+    """Yield the loops whose number begins at a constant, grows by a constant and stays below a constant."""
+    for loop, steps in _loops(function):
+        end = loop.header.last_op
+        assert isinstance(end, cf.ConditionalBranchOp)
+        assert isinstance(end.cond.owner, arith.CmpiOp)
+        start, step = _bounds(loop)
+        bound = constant_value(end.cond.owner.rhs)
+        within = frozenset(steps - _reached(loop.after, loop.header))
+        if bound is not None and step > 0 and start < bound:
+            yield CountedLoop(loop.header.args[0], range(start, bound, step), within)
 
 
 def _reached(start: Block, without: Block | None = None) -> set[Block]:
