@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from shardy_py.emitters.dialect.gpu import ThreadIdOp
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.lower.regroup import CountedLoop, counted_loops
-from shardy_py.emitters.passes.base import add_before, constant_value, erase_dead_ops
+from shardy_py.emitters.passes.base import add_before, constant_value
 from shardy_py.values import frozen
 
 _MOST_TERMS = 6
@@ -76,8 +76,6 @@ def straighten_tiles(module: builtin.ModuleOp, entry: func.FuncOp, launch: Launc
             continue
         for access, rotation, terms in straight:
             _rewrite(access, rotation, terms)
-        if straight:
-            erase_dead_ops(entry.body)
 
 
 _Straight = tuple[_Access, arith.RemUIOp, tuple[SSAValue, ...]]
@@ -251,21 +249,19 @@ def _rotation(place: SSAValue) -> arith.RemUIOp | None:
 
 
 def _straight_terms(access: _Access, rotation: arith.RemUIOp, order: _Order) -> tuple[SSAValue, ...]:
-    """Return the terms that stay of what is rotated, so that it never begins again and places stay apart.
+    """Return the terms that stay of what is rotated, so that nothing begins again and places stay apart.
 
     Raises:
         _UnknownError: there are none.
     """
     terms = list(_terms(rotation.lhs))
-    modulus = constant_value(rotation.rhs)
     before = _numbers(access.place, access.known)
-    for size in range(1, len(terms)) if modulus and len(terms) <= _MOST_TERMS else ():
+    for size in range(1, len(terms)) if len(terms) <= _MOST_TERMS else ():
         for kept in combinations(terms, size):
             straight = sum(_numbers(term, access.known) for term in kept)
-            if straight.max() < modulus:
-                after = _numbers(access.place, {**access.known, rotation.result: straight})
-                if order.admits(before, after, access.count):
-                    return kept
+            after = _numbers(access.place, {**access.known, rotation.result: straight})
+            if order.admits(before, after, access.count):
+                return kept
     raise _UnknownError
 
 
