@@ -33,7 +33,7 @@ _COMPUTED: Mapping[type[Operation], Callable[[Any, Any], Any]] = MappingProxyTyp
 
 @frozen(eq=False)
 class _Access:
-    """What threads read or write of a tile.
+    """A place of a tile that threads read or write.
 
     Args:
         pointer: The op that computes where.
@@ -107,7 +107,7 @@ def _straight_places(
 
 
 class _Order:
-    """Where each element of a tile is afterwards, as far as it is decided."""
+    """The order of the elements of a tile afterwards, as far as it is decided."""
 
     def __init__(self, size: int) -> None:
         self._after = np.full(size, -1)
