@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.analysis.cost.equal_ops import OpKeys, axes_key
-from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
+from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor, put_back
 from shardy_py.analysis.cost.op_kinds import OpKind, OpKinds
 from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -83,6 +83,7 @@ class Flattener:
         for tensor in section.results:
             tensor.is_result = True
         self._drop_unused(section)
+        put_back(section)
         return section
 
     def _drop_unused(self, section: Section) -> None:
@@ -266,7 +267,7 @@ class Flattener:
         parameters = {tensor.value.id: tensor for item in node.carried for tensor in item.parameters}
         for region, count in zip(op.regions, runs, strict=True):
             for block in region.blocks:
-                inner = Section(node, depth=node.depth + 1)
+                inner = Section(node, depth=node.depth + 1, runs=node.runs * count)
                 self._runs[node.depth + 1 :] = [node.runs * count]
                 self._open[node.depth + 1 :] = [is_loop]
                 local = dict(names)

@@ -109,6 +109,7 @@ class Section:
         nodes: Its nodes, in program order.
         results: What it hands on at its end.
         depth: The number of loops and branches around its nodes.
+        runs: The number of its runs on one device.
     """
 
     owner: Node | None = None
@@ -116,6 +117,7 @@ class Section:
     nodes: list[Node] = Factory(list)
     results: list[Tensor] = Factory(list)
     depth: int = 0
+    runs: float = 1.0
 
 
 def walk(section: Section) -> Iterator[Node]:
@@ -124,6 +126,27 @@ def walk(section: Section) -> Iterator[Node]:
         yield node
         for inner in node.sections:
             yield from walk(inner)
+
+
+def put_back(section: Section) -> None:
+    """Let hoisted nodes that only move data run where they stand, or as far out as what uses them is hoisted.
+
+    As in XLA's while_loop_invariant_code_motion.cc::NotWorthHoistingIndividually: they fuse into what uses them.
+    """
+    for node in reversed(section.nodes):
+        for inner in node.sections:
+            put_back(inner)
+        if not node.is_hoisted or not node.kind.is_free:
+            continue
+        depths = [user.depth for tensor in node.outputs for user in tensor.users]
+        wanted = min([section.depth, *depths])
+        place: Section | None = section
+        while place is not None and place.depth > wanted and place.owner is not None:
+            place = place.owner.section
+        if place is not None and wanted > node.depth:
+            node.depth, node.runs, node.is_hoisted = wanted, place.runs, wanted < section.depth
+            for tensor in node.outputs:
+                tensor.depth = wanted
 
 
 def user_in(section: Section, node: Node) -> Node | None:

@@ -34,6 +34,7 @@ _MOVING = frozenset(
 )
 _MOVABLE = frozenset((Pure, Elementwise, ConstantLike))
 _FUSIBLE = frozenset((Elementwise, Broadcast, ConstantLike, PassThrough))
+_FREE = frozenset((Broadcast, ConstantLike, PassThrough))
 _FOLDED = frozenset((Elementwise, Broadcast, PassThrough))
 
 
@@ -56,6 +57,7 @@ class OpKind:
         is_reduction: Whether they reduce dimensions.
         is_folding: Whether what they make of constants that are the same in all places is such a constant.
         is_fusible: Whether they are computed within kernels whatever their attributes.
+        is_free: Whether a compiler hoists them out of loops only for what uses them.
         may_move: Whether they do nothing but compute, so that they may run elsewhere.
         may_merge: Whether equal ones become one, and unused ones are dropped.
         has_data_flow: Whether values flow through their regions or from operands to results.
@@ -81,6 +83,7 @@ class OpKind:
     is_reduction: bool
     is_folding: bool
     is_fusible: bool
+    is_free: bool
     may_move: bool
     may_merge: bool
     has_data_flow: bool
@@ -144,6 +147,7 @@ class OpKinds:
             Reduction in traits,
             not traits.isdisjoint(_FOLDED),
             name == ALL_SLICE or not traits.isdisjoint(_FUSIBLE),
+            not traits.isdisjoint(_FREE),
             may_move,
             self.profile.simplifies_communication if is_own else may_move,
             self.registry.get_data_flow(op) is not None,

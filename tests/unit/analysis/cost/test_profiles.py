@@ -48,6 +48,37 @@ def test_a_collective_on_what_does_not_change_leaves_the_loop_where_the_backend_
     assert (plain.profile, host.profile) == ("none", "xla-cpu")
 
 
+FREE = """
+func.func @main(%x: tensor<8x8xf32>, %w: tensor<8xf32>) -> tensor<8x8xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0:3 = stablehlo.while(%i = %zero, %y = %x, %v = %w) : tensor<i32>, tensor<8x8xf32>, tensor<8xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    WIDEN
+    %z = stablehlo.add %y, %b : tensor<8x8xf32>
+    stablehlo.return %j, %z, %v : tensor<i32>, tensor<8x8xf32>, tensor<8xf32>
+  }
+  return %0#1 : tensor<8x8xf32>
+}
+"""
+WIDE = "stablehlo.broadcast_in_dim %v, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>"
+
+
+def test_a_broadcast_of_what_does_not_change_stays_in_the_loop():
+    """It is part of the addition and takes no memory; its exponential is computed before, once, in 4 * 64 bytes."""
+    arguments_and_result, counter = 4 * (64 + 8) + 4 * 64, 4
+    alone = _cost(FREE.replace("WIDEN", f"%b = {WIDE}"), "xla-cpu")
+    assert alone.peak_bytes.value == arguments_and_result + counter + 1
+    used = _cost(FREE.replace("WIDEN", f"%c = {WIDE}\n    %b = stablehlo.exponential %c : tensor<8x8xf32>"), "xla-cpu")
+    assert used.peak_bytes.value == arguments_and_result + counter + 4 * 64
+    assert used.transcendentals.value == 64
+
+
 TWO_SUMS = """
 func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>},
                 %y: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>})
