@@ -5,11 +5,11 @@ As in XLA's all_reduce_combiner.cc: those of one kind over the same groups, of w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from shardy_py.analysis.cost.graph import Node, Section, user_in
+from shardy_py.analysis.cost.graph import Node, Section, walk
 from shardy_py.analysis.cost.values import Transfer
 from shardy_py.ir.types import TensorType
 from shardy_py.values import define
@@ -34,8 +34,8 @@ class Priced:
     operand: int = 0
 
 
-def combine(priced: Iterable[Priced], most: float, price: Callable[[Priced, int], float | None]) -> None:
-    """Combine all-reduces, in place.
+def combine(priced: Iterable[Priced], most: float, price: Callable[[Priced, int], float | None]) -> list[list[Priced]]:
+    """Combine all-reduces, in place; return those that become one.
 
     Args:
         priced: The transfers of one section.
@@ -44,14 +44,11 @@ def combine(priced: Iterable[Priced], most: float, price: Callable[[Priced, int]
     """
     reduces = [item for item in priced if item.transfer.kind == "all_reduce" and item.transfer.bytes]
     if most <= 0 or len(reduces) < 2:
-        return
-    levels = _levels(reduces)
-    groups: dict[tuple[object, ...], list[Priced]] = {}
-    for item in reduces:
-        groups.setdefault((item.group, levels[id(item)], item.node.depth), []).append(item)
-    for members in groups.values():
-        for part in _up_to(members, most):
-            _make_one(part, price)
+        return []
+    parts = [part for part in _groups(reduces, most) if len(part) > 1]
+    for part in parts:
+        _make_one(part, price)
+    return parts
 
 
 def group_key(node: Node, axes: str, devices: int) -> object:
@@ -61,22 +58,86 @@ def group_key(node: Node, axes: str, devices: int) -> object:
     return element_type, axes, devices, str(node.op.attributes.get("reduction_op"))
 
 
-def _up_to(members: list[Priced], most: float) -> Iterable[list[Priced]]:
-    """Yield lists of members whose bytes together are at most so many."""
-    part: list[Priced] = []
-    size = 0.0
-    for item in members:
-        if part and size + item.transfer.bytes > most:
-            yield part
-            part, size = [], 0.0
-        part.append(item)
-        size += item.transfer.bytes
-    yield part
+def _groups(reduces: list[Priced], most: float) -> Iterator[list[Priced]]:
+    """Yield what becomes one: of the first that is left, all alike behind it up to one that needs one of them.
+
+    As in XLA's collective_combiner_utils.h::CombineInstructionsByKey.
+    """
+    makers = [_makers(node) for node in reduces[0].node.section.nodes]
+    bits = {item.node.position: 1 << number for number, item in enumerate(reduces)}
+    needed = _needed(makers, bits)
+    left = reduces
+    if any(needed.values()):
+        places = {position: place for place, position in enumerate(_post_order(reduces[0].node.section, makers))}
+        left = sorted(reduces, key=lambda item: places[item.node.position])
+    while left:
+        part, taken, size = [left[0]], bits[left[0].node.position], left[0].transfer.bytes
+        key = (left[0].group, left[0].node.depth)
+        for item in left[1:]:
+            if (item.group, item.node.depth) != key:
+                continue
+            if size + item.transfer.bytes > most or needed[item.node.position] & taken:
+                break
+            part.append(item)
+            taken |= bits[item.node.position]
+            size += item.transfer.bytes
+        yield part
+        left = [item for item in left if not bits[item.node.position] & taken]
+        if len(part) > 1:
+            # What needs one of them needs what any of them does.
+            whole = taken
+            for item in part:
+                whole |= needed[item.node.position]
+            for item in left:
+                if needed[item.node.position] & taken:
+                    needed[item.node.position] |= whole
+
+
+def _makers(node: Node) -> list[int]:
+    """Return the positions of the nodes of its section that make what a node and its regions read."""
+    section, end = node.section, node.position
+    read = node.inputs
+    if node.sections:
+        read = [*read, *(tensor for inner in node.sections for other in walk(inner) for tensor in other.inputs)]
+    return [
+        tensor.maker.position
+        for tensor in read
+        if tensor.maker is not None and tensor.maker.position < end and tensor.maker.section is section
+    ]
+
+
+def _needed(makers: Sequence[Sequence[int]], bits: Mapping[int, int]) -> dict[int, int]:
+    """Return the bits of the all-reduces that each one needs; both by position."""
+    above: list[int] = []
+    for inputs in makers:
+        found = 0
+        for maker in inputs:
+            found |= above[maker] | bits.get(maker, 0)
+        above.append(found)
+    return {position: above[position] for position in bits}
+
+
+def _post_order(section: Section, makers: Sequence[Sequence[int]]) -> Iterator[int]:
+    """Yield the positions of the nodes of a section, what results need first of all, operand by operand."""
+    is_seen, is_done = bytearray(len(makers)), bytearray(len(makers))
+    ends = [item.maker.position for item in section.results if item.maker is not None and item.maker.section is section]
+    for end in (*ends, *range(len(makers))):
+        if is_seen[end]:
+            continue
+        waiting = [end]
+        while waiting:
+            position = waiting[-1]
+            if not is_seen[position]:
+                is_seen[position] = True
+                waiting += [maker for maker in reversed(makers[position]) if not is_seen[maker]]
+                continue
+            waiting.pop()
+            if not is_done[position]:
+                is_done[position] = True
+                yield position
 
 
 def _make_one(members: list[Priced], price: Callable[[Priced, int], float | None]) -> None:
-    if len(members) < 2:
-        return
     total = sum(item.transfer.bytes for item in members)
     seconds = price(members[0], total)
     first = members[0].transfer.op_id
@@ -84,21 +145,3 @@ def _make_one(members: list[Priced], price: Callable[[Priced, int], float | None
         share = None if seconds is None else seconds * item.transfer.bytes / total
         combined_with = first if item is not members[0] else -1
         item.transfer = evolve(item.transfer, seconds=share, combined_with=combined_with, combined=len(members))
-
-
-def _levels(reduces: list[Priced]) -> dict[int, int]:
-    """Return, for each all-reduce, how many others in a row need its result; those of one level never do."""
-    section: Section = reduces[0].node.section
-    wanted = {item.node.position for item in reduces}
-    below = [0] * len(section.nodes)
-    for node in reversed(section.nodes):
-        deepest = 0
-        for tensor in node.outputs:
-            for user in tensor.users:
-                here = user if user.section is section else user_in(section, user)
-                if here is not None and here.position > node.position:
-                    depth = below[here.position] + (here.position in wanted)
-                    if depth > deepest:
-                        deepest = depth
-        below[node.position] = deepest
-    return {id(item): below[item.node.position] for item in reduces}

@@ -66,7 +66,7 @@ def estimate(
     )
     estimator.run()
     estimator.pricer.check_meshes()
-    memory = Liveness(estimator.fusion, sizes, estimator.traffic).measure(main, section)
+    memory = Liveness(estimator.fusion, sizes, estimator.traffic, estimator.together).measure(main, section)
     devices = max((prod(axis.size for axis in mesh.axes) for mesh in program.meshes.values()), default=1)
     notes = (*flattener.notes, *estimator.notes())
     if machine is not None and memory.peak > machine.memory_bytes:
@@ -93,6 +93,7 @@ class _Estimator:
     unknown: dict[str, set[int]] = field(factory=dict)
     folded: set[int] = field(factory=set)
     sending: set[int] = field(factory=set)
+    together: dict[int, list[Node]] = field(factory=dict)
     peaks: dict[str, float] = field(factory=dict)
 
     def run(self) -> None:
@@ -108,7 +109,9 @@ class _Estimator:
                     self.sending.add(id(node))
             node.work = self._work(node, counter, priced)
         for found in moving.values():
-            self.pricer.combine(found)
+            for part in self.pricer.combine(found):
+                nodes = [item.node for item in part]
+                self.together.update((id(node), nodes) for node in nodes)
         self.fusion = Fusion(self._halo_slices())
         halos = {
             id(node): sum(item.transfer.bytes for item in self.priced if item.node is node)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import field
+from attrs import Factory, field
 
 from shardy_py.analysis.cost.flatten import DONATED
 from shardy_py.analysis.cost.fusion import Fusion
-from shardy_py.analysis.cost.graph import Node, Section, Tensor, user_in, without_repeats
+from shardy_py.analysis.cost.graph import Node, Section, Tensor, without_repeats
+from shardy_py.analysis.cost.order import Steps, breadth_first, readers
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.ir.graph import Op
@@ -47,11 +48,13 @@ class Liveness:
         fusion: The kernels.
         sizes: Measures values.
         traffic: Measures stored values.
+        together: The nodes that run at the same time as one, by the id of each of them.
     """
 
     fusion: Fusion
     sizes: LocalSizes
     traffic: Traffic
+    together: Mapping[int, Sequence[Node]] = Factory(dict)
     _free: set[int] = field(factory=set, init=False)
     _peak: int = field(default=0, init=False)
     _peak_op: int = field(default=-1, init=False)
@@ -92,27 +95,48 @@ class Liveness:
                 found[id(tensor)] = tensor
         return [tensor for tensor in found.values() if tensor.maker is not None]
 
-    def _section(self, section: Section, owned: Iterable[Tensor], kept: set[int]) -> int:
+    def _section(self, section: Section, owned: Sequence[Tensor], kept: set[int]) -> int:
         """Return the largest sum of bytes of the values made in a section, less those it owns at its start."""
-        dying = self._last_reads(section, owned, kept)
-        owned_bytes = sum(self._bytes(tensor) for tensor in without_repeats(list(owned)))
+        owned = without_repeats(owned)
+        steps, dying = self._steps(section, owned, kept)
+        owned_bytes = sum([self._bytes(tensor) for tensor in owned])
         live = peak = owned_bytes
-        for node in section.nodes:
-            ends = dying.get(node.position, ())
+        for number, step in enumerate(steps):
+            ends = dying.get(number, ())
             freed = sum([self._bytes(tensor) for tensor in ends]) if ends else 0
-            made = self._made(node, ends)
-            inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
-            reused = self._reused(node, made, ends) if ends else 0
-            during = live + made - reused + inside + round(self.traffic.extra_bytes(node))
+            total, during = 0, live
+            for node in step:
+                made = self._made(node, ends)
+                inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
+                reused = self._reused(node, made, ends) if ends else 0
+                total += made
+                during += made - reused + inside + round(self.traffic.extra_bytes(node))
             if during > peak:
                 peak = during
                 if section.owner is None:
-                    self._peak_op = node.op.id
-            live += made - freed
-            for item in node.outputs:
-                if not item.users and id(item) not in kept:
-                    live -= self._bytes(item)
+                    self._peak_op = step[-1].op.id
+            live += total - freed
+            for node in step:
+                for item in node.outputs:
+                    if not item.users and id(item) not in kept:
+                        live -= self._bytes(item)
         return max(0, peak - owned_bytes)
+
+    def _steps(
+        self, section: Section, owned: Sequence[Tensor], kept: set[int]
+    ) -> tuple[Steps, dict[int, list[Tensor]]]:
+        """Return the steps of a section and, by their numbers, the values that nobody reads behind them."""
+        stored = [item for node in section.nodes for item in node.outputs if self.fusion.is_stored(item)]
+        found = {id(item): readers(section, item) for item in (*owned, *stored)}
+        is_ordered = not self.traffic.profile.runs_breadth_first
+        steps = [[node] for node in section.nodes] if is_ordered else breadth_first(section, found, self.together)
+        numbers = {node.position: number for number, step in enumerate(steps) for node in step}
+        dying: dict[int, list[Tensor]] = {}
+        for item in (*owned, *stored):
+            places = found[id(item)]
+            if places and id(item) not in kept:
+                dying.setdefault(max([numbers[place] for place in places]), []).append(item)
+        return steps, dying
 
     def _inner(self, node: Node, section: Section) -> int:
         """Return the bytes of a region besides the values that it gets."""
@@ -156,24 +180,3 @@ class Liveness:
         if id(tensor) in self._free or (tensor.maker is not None and tensor.maker.kind.is_constant):
             return 0
         return self.traffic.stored_bytes(tensor)
-
-    def _last_reads(self, section: Section, owned: Iterable[Tensor], kept: set[int]) -> dict[int, list[Tensor]]:
-        """Return, by position, the values that the node there is the last to read."""
-        found: dict[int, list[Tensor]] = {}
-        for tensor in (*without_repeats(list(owned)), *(item for node in section.nodes for item in node.outputs)):
-            if id(tensor) in kept or not self.fusion.is_stored(tensor):
-                continue
-            last = self._last_read(section, tensor)
-            if last >= 0:
-                found.setdefault(last, []).append(tensor)
-        return found
-
-    def _last_read(self, section: Section, tensor: Tensor) -> int:
-        """Return the position of the last kernel in a section that reads a value; -1 where none does."""
-        last = -1
-        for user in tensor.users:
-            for root in self.fusion.roots_of(user):
-                here = root if root.section is section else user_in(section, root)
-                if here is not None and here.position > last:
-                    last = here.position
-        return last

@@ -129,9 +129,9 @@ class TransferPricer:
         windows = () if kind.cost is None or not kind.has_windows else tuple(kind.cost.get_windows(node.op))
         return masked_operations(node.op, windows, self.sizes) if windows else 0.0
 
-    def combine(self, priced: list[Priced]) -> None:
-        """Combine all-reduces of one section as the backend does."""
-        combine(priced, self.profile.combined_bytes, self._combined_seconds)
+    def combine(self, priced: list[Priced]) -> list[list[Priced]]:
+        """Combine all-reduces of one section as the backend does; return those that become one."""
+        return combine(priced, self.profile.combined_bytes, self._combined_seconds)
 
     def _priced_sdy(self, node: Node) -> Priced:
         kind = node.op.name.removeprefix("sdy.")

@@ -28,6 +28,7 @@ class Profile:
         transposes_operands: Whether the operands of products are copied where their batch dimensions do not come first.
         copies_carried: Whether what loops carry is copied where its old value is still needed, and arguments that are
             results.
+        runs_breadth_first: Whether kernels run as soon as what they read is there, rather than in the program's order.
         fuses_tables: Whether a gather or a scatter that is fused counts as a read, and a write, of its whole table.
     """
 
@@ -41,6 +42,7 @@ class Profile:
     transposes_collectives: bool = False
     transposes_operands: bool = False
     copies_carried: bool = False
+    runs_breadth_first: bool = False
     fuses_tables: bool = False
 
 
@@ -57,6 +59,7 @@ PROFILES: tuple[Profile, ...] = (
         transposes_collectives=True,
         transposes_operands=True,
         copies_carried=True,
+        runs_breadth_first=True,
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.
