@@ -60,6 +60,7 @@ class OpWork:
         reads: Operand number to the elements that are read of it, for those that are not read as a whole.
         writes: Result number to the elements that are written of it, for those that are not written as a whole.
         tables: The numbers of the operands that are read at places that other data gives.
+        temporary_bytes: The bytes in memory while it runs besides its operands and results.
     """
 
     flops: float = 0.0
@@ -67,6 +68,7 @@ class OpWork:
     reads: Mapping[int, float] = Factory(dict)
     writes: Mapping[int, float] = Factory(dict)
     tables: tuple[int, ...] = ()
+    temporary_bytes: float = 0.0
 
 
 @frozen

@@ -235,7 +235,8 @@ def _work(answer: Any, op: Op) -> OpWork | None:
         return None
     if not isinstance(answer, OpWork):
         raise Unfit(f"returned {shown(answer)}, not an OpWork or None")
-    amounts = (answer.flops, answer.transcendentals, *answer.reads.values(), *answer.writes.values())
+    read, written = answer.reads.values(), answer.writes.values()
+    amounts = (answer.flops, answer.transcendentals, answer.temporary_bytes, *read, *written)
     wrong = next((number for number in amounts if not _is_amount(number)), None)
     if wrong is not None:
         raise Unfit(f"gives {shown(wrong)}, not a number that is finite and at least 0")

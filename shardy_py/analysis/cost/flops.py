@@ -42,6 +42,7 @@ class Work:
         reads: Operand number to the elements that one device reads, for those that are not read as a whole.
         writes: Result number to the elements that it writes, for those that are not written as a whole.
         tables: The numbers of the operands that are read at places that other data gives.
+        temporary_bytes: The bytes in memory of one device while it runs besides its operands and results.
         is_known: Whether there is a rule, or a word of the dialect, that says so.
     """
 
@@ -51,6 +52,7 @@ class Work:
     reads: Mapping[int, float] = Factory(dict)
     writes: Mapping[int, float] = Factory(dict)
     tables: tuple[int, ...] = ()
+    temporary_bytes: float = 0.0
     is_known: bool = True
 
 
@@ -153,7 +155,15 @@ class WorkCounter:
         if local is None:
             return None
         whole = cost.get_work(op, self._shapes(op, is_local=False)) or local
-        found = Work(whole.flops, local.flops, local.transcendentals, local.reads, local.writes, local.tables)
+        found = Work(
+            whole.flops,
+            local.flops,
+            local.transcendentals,
+            local.reads,
+            local.writes,
+            local.tables,
+            local.temporary_bytes,
+        )
         if key is not None:
             self._memo[key] = found
         return found

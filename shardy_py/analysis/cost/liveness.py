@@ -110,7 +110,7 @@ class Liveness:
                 inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
                 reused = self._reused(node, made, ends) if ends else 0
                 total += made
-                during += made - reused + inside + round(self.traffic.extra_bytes(node))
+                during += made - reused + inside + round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
             if during > peak:
                 peak = during
                 if section.owner is None:

@@ -348,7 +348,9 @@ class _Run:
         place.insert(copy)
         self._resharder.program.shardings[copy.results[0].id] = wanted
         self._reshard(copy, self._semantics.get_traits(copy))
-        return copy.results[0]
+        # Where it is made in another sharding, a reshard is the only user so far.
+        resharded = copy.results[0].users
+        return resharded[0].results[0] if resharded else copy.results[0]
 
     def _reshard_results(self, op: Op, plan: Plan) -> None:
         """Let the op give results as it computes them, and reshard them to what they were."""

@@ -18,6 +18,8 @@ from shardy_py.sharding.rule_builder import tensor_shape
 _BASE_LENGTH = 16
 """The length of the parts of a scan in reduce_window_rewriter.cc."""
 
+_INDEX_BYTES = 4
+
 
 class ReduceWindowCost(CostOpInterface):
     """A reduction over windows; one over everything before an element becomes a tree."""
@@ -62,7 +64,10 @@ class SelectAndScatterCost(CostOpInterface):
         body = select + 5 + 1 + rank
         # An index per dimension is made, read beside the values, joined with the others, and read by the scatter.
         moved = float((2 * rank + 1) * elements + (4 * rank + 5) * source)
-        return OpWork(float(source * (window - 1) * body + source * scatter), reads={0: moved})
+        # The indices of the operand, one per dimension, live until those of the windows are there, beside their values.
+        held = float(_INDEX_BYTES * (rank * elements + (rank + 1) * source))
+        flops = float(source * (window - 1) * body + source * scatter)
+        return OpWork(flops, reads={0: moved}, temporary_bytes=held)
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each dimension that has one; source and operand are the other way around."""

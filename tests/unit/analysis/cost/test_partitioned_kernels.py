@@ -174,9 +174,20 @@ func.func @main(%s: tensor<2xui64>) -> (tensor<64x128xf32> {_on("x", "")}) {{
     assert cost.flops.value == 37.25 * 64 * 128 + 16 * 128
 
 
-def test_the_gradient_of_a_pooling_scatters_what_the_windows_of_a_part_meet():
-    """Windows of two lie within a shard: 8 of 32 rows, with 11 operations on each of 3 elements and one addition."""
+def test_vectors_that_are_compared_in_pairs_are_gathered_once():
+    """Of the pairs a device has its rows; the columns are all 256 elements, of which 192 come from 3 others."""
     cost = _cost(f"""
+func.func @main(%x: tensor<256xf32> {_on("x")}) -> (tensor<256x256xf32> {_on("x", "")}) {{
+  %rows = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<256xf32>) -> tensor<256x256xf32>
+  %row = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<256xf32>) -> tensor<1x256xf32>
+  %columns = stablehlo.broadcast_in_dim %row, dims = [0, 1] : (tensor<1x256xf32>) -> tensor<256x256xf32>
+  %0 = stablehlo.subtract %rows, %columns : tensor<256x256xf32>
+  return %0 : tensor<256x256xf32>
+}}""")
+    assert _sent(cost) == [("all_gather", 4 * 192)]
+
+
+POOLING = f"""
 func.func @main(%a: tensor<64x64xf32> {_on("x", "")}, %s: tensor<32x32xf32>) -> (tensor<64x64xf32> {_on("x", "")}) {{
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = "stablehlo.select_and_scatter"(%a, %s, %zero) <{{window_dimensions = array<i64: 2, 2>,
@@ -190,8 +201,21 @@ func.func @main(%a: tensor<64x64xf32> {_on("x", "")}, %s: tensor<32x32xf32>) -> 
       stablehlo.return %1 : tensor<f32>
   }}) : (tensor<64x64xf32>, tensor<32x32xf32>, tensor<f32>) -> tensor<64x64xf32>
   return %0 : tensor<64x64xf32>
-}}""")
+}}"""
+
+
+def test_the_gradient_of_a_pooling_scatters_what_the_windows_of_a_part_meet():
+    """Windows of two lie within a shard: 8 of 32 rows, with 11 operations on each of 3 elements and one addition."""
+    cost = _cost(POOLING)
     assert cost.flops.value == 8 * 32 * (3 * 9 + 1)
+
+
+def test_the_gradient_of_a_pooling_holds_the_places_of_all_elements():
+    """Two indices per element, and of each window a value and two indices, besides operands and result."""
+    cost = _cost(POOLING)
+    elements, windows = 16 * 64, 8 * 32
+    arguments_and_result = 2 * 4 * elements + 4 * 32 * 32
+    assert cost.peak_bytes.value == arguments_and_result + 4 * (2 * elements + 3 * windows)
 
 
 def test_a_matrix_stays_as_it_is_divided_where_the_result_of_its_product_lies_elsewhere():
