@@ -112,7 +112,7 @@ class Flattener:
             kind = kind_of(op)
             if kind.is_ending:
                 results = [names[value.id] for value in op.operands]
-            elif not kind.is_ordinary and self._is_entered(op, kind, section, names, parts):
+            elif (op.regions or not kind.is_ordinary) and self._is_entered(op, kind, section, names, parts):
                 continue
             elif kind.has_data_flow and self._hands_on(op):
                 names.update({value.id: names[given.id] for value, given in zip(op.results, op.operands, strict=True)})
@@ -123,7 +123,7 @@ class Flattener:
         return results
 
     def _is_entered(self, op: Op, kind: OpKind, section: Section, names: _Names, parts: int) -> bool:
-        """Enter what a call, a manual computation or a view is the same as; return whether an op is one of these."""
+        """Enter what a call, a manual computation, a view or a sole branch is the same as; return whether it is one."""
         if (callee := callee_of(op)) is not None:
             self._call(op, callee, section, names, parts)
         elif op.name == MANUAL_COMPUTATION:
@@ -131,9 +131,23 @@ class Flattener:
         elif kind.is_view or (kind.is_passing and self._is_folded(op)):
             # Another view of the same bytes.
             names[op.results[0].id] = names[op.operands[0].id]
+        elif len(op.regions) == 1 and self._is_always_taken(op):
+            results = self._block(op.regions[0].blocks[0], section, dict(names), parts)
+            names.update({value.id: tensor for value, tensor in zip(op.results, results, strict=True)})
         else:
             return op.name == MESH
         return True
+
+    def _is_always_taken(self, op: Op) -> bool:
+        """Return whether the only region of an op runs once, whatever its operands.
+
+        As in XLA's conditional_simplifier.cc; JAX leaves such branches of code for one platform.
+        """
+        blocks = op.regions[0].blocks
+        if len(blocks) != 1 or blocks[0].arguments or self.registry.get_data_flow(op) is None:
+            return False
+        ending = blocks[0].terminator
+        return self._region_runs(op) == [1.0] and ending is not None and len(ending.operands) == len(op.results)
 
     def _is_folded(self, op: Op) -> bool:
         """Return whether an op only rearranges an operand of products, which read it in any order.
