@@ -157,6 +157,28 @@ def user_in(section: Section, node: Node) -> Node | None:
     return found
 
 
+def makers_above(node: Node, first: int) -> set[int]:
+    """Return the positions, from a first one on, of the nodes of its section whose results a node needs."""
+    found: set[int] = set()
+    waiting = [node]
+    while waiting:
+        for tensor in _read(waiting.pop()):
+            maker = tensor.maker
+            if maker is None or maker.section is not node.section:
+                continue
+            if maker.position >= first and maker.position not in found:
+                found.add(maker.position)
+                waiting.append(maker)
+    return found
+
+
+def _read(node: Node) -> list[Tensor]:
+    """Return what a node and its regions read."""
+    if not node.sections:
+        return node.inputs
+    return [*node.inputs, *(tensor for inner in node.sections for other in walk(inner) for tensor in other.inputs)]
+
+
 def without_repeats(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return tensors, each once."""
     return list({id(tensor): tensor for tensor in tensors}.values())

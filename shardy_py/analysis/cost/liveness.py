@@ -56,6 +56,7 @@ class Liveness:
     traffic: Traffic
     together: Mapping[int, Sequence[Node]] = Factory(dict)
     _free: set[int] = field(factory=set, init=False)
+    _apart: set[int] = field(factory=set, init=False)
     _peak: int = field(default=0, init=False)
     _peak_op: int = field(default=-1, init=False)
 
@@ -96,11 +97,10 @@ class Liveness:
         return [tensor for tensor in found.values() if tensor.maker is not None]
 
     def _section(self, section: Section, owned: Sequence[Tensor], kept: set[int]) -> int:
-        """Return the largest sum of bytes of the values made in a section, less those it owns at its start."""
+        """Return the largest sum of bytes of the values that a section owns at its start, or makes."""
         owned = without_repeats(owned)
         steps, dying = self._steps(section, owned, kept)
-        owned_bytes = sum([self._bytes(tensor) for tensor in owned])
-        live = peak = owned_bytes
+        live = peak = sum([self._bytes(tensor) for tensor in owned])
         for number, step in enumerate(steps):
             ends = dying.get(number, ())
             freed = sum([self._bytes(tensor) for tensor in ends]) if ends else 0
@@ -120,7 +120,7 @@ class Liveness:
                 for item in node.outputs:
                     if not item.users and id(item) not in kept:
                         live -= self._bytes(item)
-        return max(0, peak - owned_bytes)
+        return peak
 
     def _steps(
         self, section: Section, owned: Sequence[Tensor], kept: set[int]
@@ -140,16 +140,23 @@ class Liveness:
 
     def _inner(self, node: Node, section: Section) -> int:
         """Return the bytes of a region besides the values that it gets."""
-        owned = [
-            tensor
-            for item in node.carried
-            if not item.is_unchanged
-            for tensor in section.parameters
-            if any(tensor is parameter for parameter in item.parameters)
-        ]
-        given = {id(tensor) for tensor in section.parameters} - {id(tensor) for tensor in owned}
+        owned, given = [], {id(tensor) for tensor in section.parameters}
+        copies = []
+        for item in node.carried:
+            if item.is_unchanged:
+                continue
+            here = [one for one in section.parameters if any(one is parameter for parameter in item.parameters)]
+            owned += here
+            given -= {id(tensor) for tensor in here}
+            copied = self.traffic.carried_copies(section, item)
+            if copied:
+                # The next value lies where the old one was, and not where the copy of that is.
+                self._apart |= {id(tensor) for tensor in item.yielded}
+            # What becomes the old value of something else has another copy there.
+            copies += [Tensor(tensor.value, users=tensor.users) for tensor in copied[1:]]
         self._free |= given
-        return self._section(section, owned, {id(tensor) for tensor in section.results})
+        inside = self._section(section, [*owned, *copies], {id(tensor) for tensor in section.results})
+        return max(0, inside - sum(self._bytes(tensor) for tensor in without_repeats(owned)))
 
     def _made(self, node: Node, ends: Sequence[Tensor]) -> int:
         """Return the bytes of the results of a node that lie nowhere else."""
@@ -172,7 +179,7 @@ class Liveness:
         if node.carried:
             initial = {id(item.initial): self._bytes(item.initial) for item in node.carried}
             return min(made, sum(size for key, size in initial.items() if any(key == id(item) for item in ends)))
-        if not self.fusion.is_fusible(node):
+        if not self.fusion.is_fusible(node) or any(id(tensor) in self._apart for tensor in node.outputs):
             return 0
         return made if made in [self._bytes(tensor) for tensor in ends] else 0
 

@@ -10,7 +10,8 @@ from attrs import Factory
 from shardy_py.analysis.cost.flatten import RuleOf
 from shardy_py.analysis.cost.flops import Work
 from shardy_py.analysis.cost.fusion import Fusion, Kernel
-from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor
+from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor, makers_above
+from shardy_py.analysis.cost.order import readers
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
 from shardy_py.ir.graph import Op
@@ -198,7 +199,9 @@ class Traffic:
                 continue
             if item.initial.maker is None:
                 moved += 2 * node.runs * self.stored_bytes(item.initial)
-            moved += sum(self._iteration_bytes(section, item) for section in node.sections)
+            for section in node.sections:
+                copies = self.carried_copies(section, item)
+                moved += 2 * section.runs * sum([self.stored_bytes(tensor) for tensor in copies])
         return moved
 
     def returned_bytes(self, main: Section) -> float:
@@ -215,19 +218,38 @@ class Traffic:
             seen.add(id(tensor))
         return moved
 
-    def _iteration_bytes(self, section: Section, item: Carried) -> float:
-        here = [tensor for tensor in section.parameters if any(tensor is other for other in item.parameters)]
-        made = [tensor for tensor in section.results if any(tensor is other for other in item.yielded)]
-        if not here or not made or made[0].maker is None:
-            return 0.0
-        maker, tensor = made[0].maker, here[0]
-        if maker.section is not section or not tensor.users:
-            return 0.0
-        roots = {id(root): root for user in tensor.users for root in self.fusion.roots_of(user)}.values()
-        last = max(root.position for root in roots if root.section is section or root.position)
-        is_read_by_maker = any(root is maker for root in roots)
-        is_in_the_way = last > maker.position or (is_read_by_maker and not self.fusion.is_fusible(maker))
-        return 2 * maker.runs * self.stored_bytes(made[0]) if is_in_the_way else 0.0
+    def carried_copies(self, section: Section, item: Carried) -> list[Tensor]:
+        """Return what a region copies, so that the next value of what a loop carries can lie in the memory of the old.
+
+        That is the old value where something may read it once the next one is there, and, where the next one is the
+        old one of something else, that.
+        """
+        here = next((one for one in section.parameters if any(one is other for other in item.parameters)), None)
+        made = next((one for one in section.results if any(one is other for other in item.yielded)), None)
+        if here is None or made is None or not self.profile.copies_carried:
+            return []
+        given = {id(one) for one in section.parameters}
+        maker = made.maker
+        if maker is None or maker.section is not section:
+            is_other = id(made) in given and made is not here
+            return [here, made] if is_other and (here.users or self._is_handed_on(section, here)) else []
+        return [here] if self._is_handed_on(section, here) or self._is_read_late(section, here, maker) else []
+
+    def _is_handed_on(self, section: Section, tensor: Tensor) -> bool:
+        return any(tensor is other for other in section.results)
+
+    def _is_read_late(self, section: Section, tensor: Tensor, maker: Node) -> bool:
+        """Return whether a kernel may read a value when the kernel that makes its next one has begun to write.
+
+        One that the maker needs may not, nor the maker itself, if it goes through the elements one by one.
+        """
+        found = set(readers(section, tensor))
+        if maker.position in found and not self.fusion.is_fusible(maker):
+            return True
+        found.discard(maker.position)
+        if not found or max(found) > maker.position:
+            return bool(found)
+        return not found <= makers_above(maker, min(found))
 
     def copied_bytes(self, node: Node) -> float:
         """Return the bytes of the copies that a collective makes of its operand and result, in another layout.

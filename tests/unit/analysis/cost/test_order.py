@@ -53,3 +53,43 @@ def test_an_all_reduce_that_needs_one_of_those_before_it_ends_what_becomes_one()
     lines = chains + _dot("%r", "%y3", "%z3") + "return %r : TYPE"
     cost = _cost(lines, arguments="%x: TYPE, %y: TYPE, %z: TYPE")
     assert [item.combined for item in cost.transfers] == [1, 2, 2, 1]
+
+
+LOOP = """%zero = stablehlo.constant dense<0> : tensor<i32>
+  %r:3 = stablehlo.while(%i = %zero, %a = %x, %b = %y) : tensor<i32>, TYPE, TYPE
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    BODY
+  }
+  return %r#1 : TYPE"""
+SUM = "%s = stablehlo.add %a, %b : TYPE\n    "
+BOTH = SUM + "%d = stablehlo.subtract %a, %b : TYPE\n    stablehlo.return %j, %s, %d : tensor<i32>, TYPE, TYPE"
+MOVED = SUM + "stablehlo.return %j, %s, %a : tensor<i32>, TYPE, TYPE"
+ALONE = SUM + "stablehlo.return %j, %s, %b : tensor<i32>, TYPE, TYPE"
+
+
+@pytest.mark.parametrize(
+    ("body", "copies", "held"),
+    [
+        # The sum lies where %a was.
+        (ALONE, 0, 0),
+        # The sum and the difference read both old values, of which there are copies.
+        (BOTH, 2, 2),
+        # The old values are copied, as the sum lies where %a was; the copy of %a is copied to where %b was.
+        (MOVED, 3, 2),
+    ],
+)
+def test_what_a_loop_carries_is_copied_where_its_next_value_takes_its_place_too_early(body, copies, held):
+    """A copy is read and written in each of five iterations, besides what the loop starts with and its sums."""
+    lines, arguments = LOOP.replace("BODY", body), "%x: TYPE, %y: TYPE"
+    copied, plain = (_cost(lines, name, arguments=arguments) for name in ("xla-cpu", "xla-gpu"))
+    started = 2 if body == ALONE else 4
+    assert copied.memory_traffic_bytes.value - plain.memory_traffic_bytes.value == SIZE * (started + 5 * 2 * copies)
+    carried = 1 if body == ALONE else 2
+    counter, compared = 4, 0 if held else 1
+    assert copied.peak_bytes.value == SIZE * (2 + carried + held) + counter + compared

@@ -268,3 +268,17 @@ func.func @main(%x: {tensor}) -> {tensor} {{
   return %0 : {tensor}
 }}""")
     assert (cost.flops.value, cost.transcendentals.value) == (64 * flops, 64 * transcendentals)
+
+
+def test_a_branch_that_is_always_taken_costs_what_is_in_it():
+    """The addition in the only branch is one kernel with the one behind it: what passes between them is not stored."""
+    cost = _cost("""
+func.func @main(%x: tensor<8x8xf32>, %i: tensor<i32>) -> tensor<8x8xf32> {
+  %0 = "stablehlo.case"(%i) ({
+    %1 = stablehlo.add %x, %x : tensor<8x8xf32>
+    stablehlo.return %1 : tensor<8x8xf32>
+  }) : (tensor<i32>) -> tensor<8x8xf32>
+  %2 = stablehlo.multiply %0, %0 : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}""")
+    assert (cost.flops.value, cost.memory_traffic_bytes.value) == (2 * 64, 2 * 4 * 64)
