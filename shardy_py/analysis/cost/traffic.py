@@ -169,18 +169,21 @@ class Traffic:
     def _transposed_bytes(self, node: Node) -> float:
         """Return the bytes of the operands of a product that are copied with their batch dimensions first.
 
-        As in XLA's dot_decomposer.cc. What a kernel makes for the product alone, it makes in that order.
+        So are those whose other dimensions are on both sides of the contracted ones, or the other way around. As in
+        XLA's dot_decomposer.cc. What a kernel makes for the product alone, it makes in that order.
         """
         if not self.profile.transposes_operands or not node.kind.is_contraction:
             return 0.0
         rule = self.rule_of(node.op)
-        if rule is None or len(node.inputs) != 2 or not any(map(rule.is_batching, range(rule.num_factors))):
+        if rule is None or len(node.inputs) != 2:
             return 0.0
         moved, converted = 0.0, {id(tensor) for tensor in self.converted(node)}
-        for tensor, mapping in zip(node.inputs, rule.operand_mappings, strict=True):
-            kinds = [_dimension_kind(rule, dim) for dim in mapping]
+        for tensor, value, mapping in zip(node.inputs, node.op.operands, rule.operand_mappings, strict=True):
+            # A dimension of which a device has one place may stand anywhere.
+            shape = self.sizes.shape(value)
+            kinds = [_dimension_kind(rule, dim) for dim, size in zip(mapping, shape, strict=False) if size != 1]
             runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
-            is_leading = runs[:1] == ["batch"] and len(runs) == len(set(runs))
+            is_leading = (runs[:1] == ["batch"] or "batch" not in runs) and len(runs) == len(set(runs))
             is_made = tensor.maker is not None and len(tensor.users) == 1 and self.fusion.is_fusible(tensor.maker)
             moved += 0.0 if is_leading or is_made or id(tensor) in converted else self.stored_bytes(tensor)
         return moved
@@ -293,7 +296,7 @@ class Traffic:
             return 0
         halo = self.halos.get(id(node), 0)
         joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
-        converted = 2 * sum(self.stored_bytes(tensor) for tensor in self.converted(node))
+        converted = 2 * sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node)
         return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined
 
     def stored_bytes(self, tensor: Tensor) -> int:

@@ -174,6 +174,22 @@ def test_operands_with_batch_dimensions_further_behind_are_copied():
     operand, result = 2 * 16 * 4 * 8 * 4, 2 * 4 * 16 * 16 * 4
     assert _cost(ATTENTION, "none").memory_traffic_bytes.value == 2 * operand + result
     assert _cost(ATTENTION, "xla-cpu").memory_traffic_bytes.value == 6 * operand + result
+    assert _cost(ATTENTION, "xla-cpu").peak_bytes.value == 4 * operand + result
+
+
+@pytest.mark.parametrize(("heads", "copies"), [(4, 1), (1, 0)])
+def test_an_operand_with_other_dimensions_around_the_contracted_one_is_copied(heads, copies):
+    """The weights of several heads are read and written once more, and the copy is in memory; one head needs none."""
+    text = f"""
+func.func @main(%x: tensor<16x8xf32>, %w: tensor<{heads}x8x32xf32>) -> tensor<16x{heads}x32xf32> {{
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1]
+    : (tensor<16x8xf32>, tensor<{heads}x8x32xf32>) -> tensor<16x{heads}x32xf32>
+  return %0 : tensor<16x{heads}x32xf32>
+}}"""
+    weights, others = 4 * heads * 8 * 32, 4 * (16 * 8 + 16 * heads * 32)
+    cost = _cost(text, "xla-cpu")
+    assert cost.memory_traffic_bytes.value == (1 + 2 * copies) * weights + others
+    assert cost.peak_bytes.value == (1 + copies) * weights + others
 
 
 CONTRACTED = """
