@@ -12,6 +12,8 @@ _ALIGNMENT = 64
 _STAYS_LOOP = '!1 = !{!"llvm.loop.unroll.disable"}'
 _STAYS_SCALAR = '{} = !{{!"llvm.loop.vectorize.enable", i1 false}}'
 _FIRST_LOOP = 2
+# LLVM halves the vectors of some processors, which is slower for sums, and faster for the tiles of transposes.
+_WHOLE_VECTORS = '"prefer-vector-width"="512" '
 
 
 def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
@@ -22,7 +24,8 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
         buffers: The number of its buffers.
         launch: The grid.
     """
-    lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {{", "entry:"]
+    width = _WHOLE_VECTORS if phases.exchanges else ""
+    lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {width}{{", "entry:"]
     for item in phases.storage:
         lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
     lines += [f"  %{_name(number)}.known = alloca i32" for number, exits in enumerate(phases.exits) if len(exits) > 1]

@@ -59,6 +59,7 @@ class HostPhases:
         alike: The phases behind which all threads go on alike.
         counting: The phases that are steps of a loop, and are given how many of them there were.
         scalar: The phases whose threads write neighbours that lie apart from those of the next thread.
+        exchanges: Whether lanes exchange values, as reductions do.
     """
 
     names: tuple[str, ...]
@@ -72,6 +73,7 @@ class HostPhases:
     alike: frozenset[int] = frozenset()
     counting: frozenset[int] = frozenset()
     scalar: frozenset[int] = frozenset()
+    exchanges: bool = False
 
     @property
     def parting(self) -> frozenset[int]:
@@ -135,7 +137,8 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     )
     straight |= alike
     scalar = frozenset(phase.number for phase in phases.phases if _writes_neighbours_apart(phase))
-    return HostPhases(names, exits, storage, barriers, threads, widths, live, straight, alike, counting, scalar)
+    places = (names, exits, storage, barriers, threads, widths, live)
+    return HostPhases(*places, straight, alike, counting, scalar, exchanges=bool(words))
 
 
 def _writes_neighbours_apart(phase: Phase) -> bool:

@@ -62,9 +62,6 @@ def host_machine() -> Any:
     """Return the machine of this processor."""
     found = binding()
     features = found.get_host_cpu_features().flatten()
-    if "+avx512f" in features.split(","):
-        # LLVM halves the vectors of some processors, which is slower for sums and copies of whole rows.
-        features += ",-prefer-256-bit"
     target = found.Target.from_triple(found.get_process_triple())
     return target.create_target_machine(
         cpu=found.get_host_cpu_name(), features=features, opt=3, reloc="pic", codemodel="jitdefault", jit=True

@@ -20,7 +20,7 @@ from shardy_py.emitters.lower.machine import parse
 from shardy_py.emitters.lower.phases import DONE
 from shardy_py.emitters.run.memory import ALIGNMENT, aligned
 from shardy_py.errors import OptionError, VerificationError
-from tests.unit.emitters.fusions import ADD_SLICE_PAD, LOG_TRANSPOSE_ADD, NEGATE, fusion_of
+from tests.unit.emitters.fusions import ADD_SLICE_PAD, LOG_TRANSPOSE_ADD, NEGATE, SUM, TRANSPOSE, fusion_of
 
 COMBINE = """
 func.func @main(%x: tensor<{n}x{type}>, %y: tensor<{n}x{type}>) -> tensor<{n}x{type}> {{
@@ -123,3 +123,15 @@ def test_every_thread_of_the_grid_runs_once() -> None:
     HostKernel(text, "count", 12, [counts.nbytes], [0]).run_into([counts])
     assert (counts == 1).all()
     assert f"@{GRID}" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole"),
+    [
+        (SUM.format(shape="8x1024", result="8", dim=1), True),
+        (TRANSPOSE.format(shape="64x96", result="96x64", dims="1, 0", dtype="f32"), False),
+    ],
+)
+def test_only_kernels_whose_lanes_exchange_values_ask_for_whole_vectors(text: str, is_whole: bool) -> None:
+    """Sums are faster in the widest vectors of a processor, tiles of transposes in those that LLVM prefers."""
+    assert ('"prefer-vector-width"="512"' in emit(fusion_of(text)).host.llvm) is is_whole
