@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.mlir.bindings import import_bindings
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
 from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.values import frozen
@@ -35,7 +36,7 @@ __all__ = [
 
 def _require_jaxlib() -> None:
     try:
-        import jaxlib.mlir.ir  # noqa: F401
+        import_bindings()
     except ImportError as error:
         raise UnsupportedError(
             Diagnostic(
