@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Hashable
 from functools import lru_cache
-from stat import S_ISDIR
 
 from shardy_py.errors import PluginError
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.interfaces import RuleOptions
+from shardy_py.plugins.distributions import installed_distributions
 from shardy_py.plugins.registry import DEFAULT_OPTIONS, Registry
 from shardy_py.values import frozen
-
-_METADATA = (".dist-info", ".egg-info", ".egg")
-"""The endings of the entries of a directory that describe a distribution."""
 
 
 def installed_registry(*, options: RuleOptions = DEFAULT_OPTIONS, skip_broken: bool = False) -> Registry:
@@ -80,14 +75,6 @@ class _Given:
         return tuple(map(id, (*self.plugins, *self.contributed)))
 
 
-def installed_distributions() -> Hashable:
-    """Return a value that changes when a distribution is installed, removed or replaced.
-
-    It has what importlib.metadata looks at: the search path with the metadata directories in it, and the finders.
-    """
-    return tuple([_entry(path) for path in sys.path]), tuple(map(id, sys.meta_path))
-
-
 @lru_cache(maxsize=8)
 def _build(distributions: Hashable, options: RuleOptions, skip_broken: bool) -> Registry:
     with no_garbage_collection(keep=True):
@@ -99,24 +86,3 @@ def _build_given(
     distributions: Hashable, given: _Given, blocked: tuple[str, ...], options: RuleOptions, skip_broken: bool
 ) -> Registry:
     return Registry.from_entry_points(plugins=given.plugins, blocked=blocked, options=options, skip_broken=skip_broken)
-
-
-def _entry(path: str) -> Hashable:
-    try:
-        # A relative entry is another place wherever the process goes; the place it is in may be gone.
-        place = os.path.abspath(path)
-        state = os.stat(place)
-    except OSError:
-        return path
-    return _metadata_in(place, state.st_mtime_ns) if S_ISDIR(state.st_mode) else (place, state.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _metadata_in(place: str, modified: int) -> Hashable:
-    """Return the metadata directories of a directory; other files may come and go there without effect."""
-    try:
-        with os.scandir(place) as entries:
-            found = [(item.name, item.stat().st_mtime_ns) for item in entries if item.name.endswith(_METADATA)]
-    except OSError:
-        return place, modified
-    return place, tuple(sorted(found))

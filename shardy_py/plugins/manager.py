@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pluggy
@@ -17,6 +16,7 @@ from shardy_py.ir.passes import Pass
 from shardy_py.ir.plugin_places import place_of
 from shardy_py.plugins import hookspecs
 from shardy_py.plugins.dialect import Dialect
+from shardy_py.plugins.distributions import EntryPoint, entry_points
 from shardy_py.plugins.hook_answers import (
     answers_of,
     check_frontends,

@@ -10,16 +10,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.passes import Pass, make_pass, split_options, unknown_name
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
 from shardy_py.transforms.plugin_passes import guard_pass
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 ANCHORS = ("any", "builtin.module", "func.func")
 _ROOM = "shardy_py.transforms"
@@ -32,6 +33,8 @@ def bundled_passes() -> Mapping[str, str]:
 
     A pass is named in its own file only. The files are read and not imported, as a command needs few of the passes.
     """
+    from importlib.resources import files
+
     return MappingProxyType(dict(sorted(_named_in(files(_ROOM), _ROOM))))
 
 

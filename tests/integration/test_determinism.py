@@ -13,17 +13,19 @@ pytest.importorskip("jaxlib", reason="the example is an MLIR module")
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "gpt_train.mlir"
 SCRIPT = """
-import importlib.metadata, random, sys
+import random, sys
 from pathlib import Path
 
-found = importlib.metadata.entry_points
+from shardy_py.plugins import manager
+
+found = manager.entry_points
 
 def shuffled(**selection):
     items = list(found(**selection))
     random.Random({seed}).shuffle(items)
     return items
 
-importlib.metadata.entry_points = shuffled
+manager.entry_points = shuffled
 
 import shardy_py
 from shardy_py.report.data import report_json

@@ -10,7 +10,8 @@ import pytest
 import shardy_py as sdy
 from shardy_py.api.registries import load_registry
 from shardy_py.plugins import RuleOptions
-from shardy_py.plugins.installed import installed_distributions, installed_registry
+from shardy_py.plugins.distributions import installed_distributions
+from shardy_py.plugins.installed import installed_registry
 
 PLUGIN = """
 import shardy_py as sdy
