@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, field
+from attrs import evolve, field, fields
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError
 from shardy_py.indexing import IndexingMap, OpIndexing
@@ -62,6 +62,16 @@ Local = Localize | LocalOpInterface
 """The form of an op on one device: a function of the op and its `Shard`, or an object with ``localize``."""
 _GLOB_CHARACTERS = frozenset("*?[")
 _OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local")
+_CHECKS: Mapping[str, Callable[..., None]] = {
+    "traits_of": check_traits_of,
+    "data_flow": check_data_flow,
+    "mesh_reference": check_mesh_reference,
+    "cost": check_cost,
+    "indexing": check_indexing,
+    "emission": check_emission,
+    "local": check_local,
+}
+"""The checks of the parts that a definition may lack, in order."""
 
 
 def _check_definition(definition: OpDefinition) -> None:
@@ -72,15 +82,23 @@ def _check_definition(definition: OpDefinition) -> None:
     """
     name = definition.name
     check_rule(definition.rule, op=name, is_glob=definition.is_glob)
-    check_traits_of(definition.traits_of, op=name)
-    check_data_flow(definition.data_flow, op=name)
-    check_mesh_reference(definition.mesh_reference, op=name)
-    check_cost(definition.cost, op=name)
-    check_indexing(definition.indexing, op=name)
-    check_emission(definition.emission, op=name)
-    check_local(definition.local, op=name)
+    _check_parts(definition, _CHECKS)
     check_contextual(definition.contextual, op=name)
     check_attribute_name(definition.sharding_attribute, op=name)
+    _check_together(definition)
+
+
+def _check_parts(definition: OpDefinition, names: Iterable[str]) -> None:
+    """Check those of the parts that may be missing, and are there."""
+    for name in names:
+        part = getattr(definition, name)
+        if part is not None:
+            _CHECKS[name](part, op=definition.name)
+
+
+def _check_together(definition: OpDefinition) -> None:
+    """Check that the parts of a definition go with its name and with each other."""
+    name = definition.name
     if definition.is_glob:
         given = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
         if given:
@@ -163,6 +181,24 @@ class OpDefinition:
         """True if the name has wildcards."""
         return not _GLOB_CHARACTERS.isdisjoint(self.name)
 
+    def with_parts(self, parts: Mapping[str, Any]) -> OpDefinition:
+        """Return the definition with other parts; what stays as it was is not checked again.
+
+        Args:
+            parts: The parts, by the names of the arguments.
+
+        Raises:
+            PluginError: one is unfit.
+        """
+        if not parts.keys() <= _CHECKS.keys():
+            return evolve(self, **parts)
+        made = object.__new__(OpDefinition)
+        for name in _FIELDS:
+            object.__setattr__(made, name, parts[name] if name in parts else getattr(self, name))
+        _check_parts(made, parts)
+        _check_together(made)
+        return made
+
     def __call__(self, rule: Rule) -> Rule:
         """Make the definition a decorator: take a function as the rule and hand it back.
 
@@ -176,6 +212,9 @@ class OpDefinition:
             raise refuse("invalid-rule", "the decorator is over None, not over a rule function", self.name)
         self._register(evolve(self, rule=as_rule(self.name, rule, {})))
         return rule
+
+
+_FIELDS = tuple(item.name for item in fields(OpDefinition))
 
 
 def as_rule(

@@ -4,8 +4,6 @@ Pointwise operators, and users' own that carry the tag ``pointwise``, get their 
 `shardy_py.frontends.torch`. Operators without a rule are reported by coverage. Nothing here imports PyTorch.
 """
 
-from attrs import evolve
-
 from shardy_dialects.aten import (
     contractions,
     control_flow,
@@ -36,7 +34,7 @@ grouped.register_transformers(transformers)
 for _dialect in (aten, transformers):
     for _definition in _dialect.definitions:
         _default = local_constant if ConstantLike in _definition.traits else local_by_types
-        _dialect.replace(evolve(_definition, local=FORMS.get(_definition.name, _default)))
+        _dialect.replace(_definition.with_parts({"local": FORMS.get(_definition.name, _default)}))
 
 higher_order = Dialect("higher_order")
 control_flow.register(higher_order)

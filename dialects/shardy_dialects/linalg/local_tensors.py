@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import evolve
-
 from shardy_dialects.linalg.tensors import kept_dims
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Value
@@ -141,4 +139,4 @@ def register(*dialects: Dialect) -> None:
         for definition in dialect.definitions:
             form = FORMS.get(definition.name)
             if form is not None:
-                dialect.replace(evolve(definition, local=form))
+                dialect.replace(definition.with_parts({"local": form}))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve
-
 from shardy_dialects.stablehlo import (
     broadcast,
     chlo,
@@ -84,11 +82,11 @@ def mhlo_dialect() -> Dialect:
 
 
 def _complete(dialect: Dialect, *describe: Callable[[OpDefinition], dict[str, Any]]) -> None:
-    """Add everything besides rules to the ops of a dialect, to each at once: every change is checked."""
+    """Add everything besides rules to the ops of a dialect, to each at once."""
     for definition in dialect.definitions:
         parts = {name: part for function in describe for name, part in function(definition).items()}
         if parts:
-            dialect.replace(evolve(definition, **parts))
+            dialect.replace(definition.with_parts(parts))
 
 
 @hookimpl
