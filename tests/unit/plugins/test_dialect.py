@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 import shardy_py.plugins
 from shardy_py.errors import PluginError
@@ -67,6 +68,44 @@ def test_unfit_arguments_are_refused_at_once(arguments, code):
     with pytest.raises(PluginError) as error:
         Dialect("toy").op(**arguments)
     assert code_of(error) == code
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"local": lambda op, shard: [], "emission": lambda builder, op: []},
+        {"indexing": lambda op: None},
+        {"traits": [Elementwise], "local": lambda op, shard: []},
+    ],
+)
+def test_parts_are_added_as_if_they_had_been_given(parts):
+    """A definition with more parts is the one that `attrs.evolve` makes, and stays in its dialect."""
+    dialect = Dialect("toy")
+    definition = dialect.op("toy.f", traits=[Pure])
+    made = definition.with_parts(parts)
+    assert made == evolve(definition, **parts)
+    assert made.place == definition.place
+    made(lambda op: None)
+    assert dialect.definitions[0].rule is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("toy.f", {"local": 3}),
+        ("toy.f", {"indexing": None, "cost": dict}),
+        ("toy.f", {"data_flow": object()}),
+        ("toy.*", {"local": lambda op, shard: []}),
+    ],
+)
+def test_parts_are_checked(name, parts):
+    """Parts that are unfit alone, or for a name with wildcards, are refused as they are where an op is defined."""
+    definition = OpDefinition(name)
+    with pytest.raises(PluginError) as expected:
+        evolve(definition, **parts)
+    with pytest.raises(PluginError) as refused:
+        definition.with_parts(parts)
+    assert refused.value.diagnostics == expected.value.diagnostics
 
 
 def test_a_rule_is_given_once():
