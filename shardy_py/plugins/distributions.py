@@ -26,7 +26,7 @@ _HEADER = re.compile(r"^(Name|Version): *(\S+) *$", re.MULTILINE)
 
 @frozen
 class Distribution:
-    """What is installed under a name."""
+    """A distribution that is installed: its name and its version."""
 
     name: str
     version: str

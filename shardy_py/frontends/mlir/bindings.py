@@ -13,7 +13,7 @@ from typing import Any
 
 
 class _NumpyOnDemand(ModuleType):
-    """What the bindings have for numpy: a module that imports it as soon as an attribute is asked for."""
+    """Stand-in for numpy in the bindings: it imports numpy as soon as an attribute is asked for."""
 
     def __getattr__(self, name: str) -> Any:
         _take_away(self)
