@@ -74,9 +74,8 @@ def run_emit(
     if shard_device is not None:
         source = local_text(source, shard_device, registry)
     if as_coverage:
-        with step_bar(1) as steps:
-            steps.start("Finding the pieces of the program")
-            coverage = kernel_coverage(source, registry=registry)
+        with progress_bar("Finding pieces") as show:
+            coverage = kernel_coverage(source, registry=registry, on_progress=show)
         _print_report(format_coverage(coverage), coverage_json(coverage) if as_json else None, output)
         return
     if as_list:
@@ -100,7 +99,7 @@ def run_emit(
     if as_explanation:
         _print_report("\n".join(explain(kernel)), None, output)
     elif draw is not None:
-        _print(_drawn(kernel, draw, block, warp), output)
+        _draw(kernel, draw, block, warp, output)
     elif as_time:
         _print(_timed(kernel, inputs, seed, against), output)
     elif as_run:
@@ -187,14 +186,17 @@ def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str
     return format_run(kernel, results)
 
 
-def _drawn(kernel: Kernel, form: str, block: int, warp: int) -> str:
+def _draw(kernel: Kernel, form: str, block: int, warp: int, output: str | None) -> None:
     require_library("xdsl", purpose="kernels need", extra="codegen")
     from shardy_py.emitters.draw.svg import draw_svg
     from shardy_py.emitters.draw.text import draw_text
     from shardy_py.emitters.draw.trace import warp_accesses
 
     accesses = warp_accesses(kernel, block=block, warp=warp)
-    return draw_svg(accesses) if form == "svg" else draw_text(accesses)
+    if form == "svg":
+        _print(draw_svg(accesses), output)
+    else:
+        _print_report(draw_text(accesses, width=text_width() if output is None else None), None, output)
 
 
 def _timed(kernel: Kernel, inputs: str, seed: int, against: str | None) -> str:

@@ -5,31 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shardy_py.emitters.draw.warps import LINE, WORD, WarpAccess
+from shardy_py.emitters.draw.warps import LINE, SECTOR, WORD, WarpAccess
 
 MOST_LINES = 4
 """The lines of memory that one access shows at most."""
+_CELL, _AROUND = 3, 13
+"""The characters of a word, and those of a row besides its words."""
 
 
-def draw_text(accesses: Sequence[WarpAccess]) -> str:
-    """Return a warp's accesses, each with its words: a column per bank, a row per line of 128 bytes.
+def draw_text(accesses: Sequence[WarpAccess], *, width: int | None = None) -> str:
+    """Return a warp's accesses, each with its words: a column per word, a row per line of 128 bytes.
 
     Accesses that differ by where they begin alone are one picture, that of the first.
+
+    Args:
+        accesses: The accesses.
+        width: The most characters of a row. A line of memory that has more is shown as two or four rows, without those
+            that no thread accesses. None for any number.
     """
     groups: dict[object, list[WarpAccess]] = {}
     for access in accesses:
         groups.setdefault(access.pattern, []).append(access)
-    return "\n".join(line for group in groups.values() for line in _picture(group))
+    columns = _row_words(width)
+    return "\n".join(line for group in groups.values() for line in _picture(group, columns))
 
 
-def _picture(group: Sequence[WarpAccess]) -> Iterator[str]:
+def _row_words(width: int | None) -> int:
+    """Return how many words are in a row: a line of memory, or the half or quarter of one that is not too long."""
+    words = LINE // WORD
+    while width is not None and words > SECTOR // WORD and words * _CELL + _AROUND > width:
+        words //= 2
+    return words
+
+
+def _picture(group: Sequence[WarpAccess], columns: int) -> Iterator[str]:
     access = group[0]
     yield title(group)
     yield f"   {addresses(access)}"
     shown = list(access.lines.items())
     for line, words in shown[:MOST_LINES]:
-        cells = [_cell(words.get(word, ())) for word in range(LINE // WORD)]
-        yield f"   {line * LINE:>8} |{' '.join(cells)}|"
+        for first in sorted({word - word % columns for word in words}):
+            cells = [_cell(words.get(word, ())) for word in range(first, first + columns)]
+            yield f"   {line * LINE + first * WORD:>8} |{' '.join(cells)}|"
     if len(shown) > MOST_LINES:
         yield f"   and {len(shown) - MOST_LINES} more lines"
 

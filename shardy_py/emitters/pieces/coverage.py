@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from shardy_py.emitters.fusion.fusion import Fusion
-from shardy_py.emitters.pieces.greedy import kernel_problem
+from shardy_py.emitters.pieces.greedy import PieceCallback, kernel_problem, no_callback
 from shardy_py.emitters.pieces.hlo import FUSION
 from shardy_py.emitters.pieces.read import read_pieces
 from shardy_py.errors import Diagnostic
@@ -54,19 +54,25 @@ class KernelCoverage:
     uncovered: tuple[UncoveredOps, ...]
 
 
-def kernel_coverage(source: Any, *, registry: Registry | None = None) -> KernelCoverage:
+def kernel_coverage(
+    source: Any, *, registry: Registry | None = None, on_progress: PieceCallback | None = None
+) -> KernelCoverage:
     """Return which ops of a program are in kernels, and why the others are not.
 
     Args:
         source: HLO text, or whatever `shardy_py.propagate` takes.
         registry: What is known about the ops; by default what the installed plugins say.
+        on_progress: Called with how many steps are done, of how many, and what comes next: to read the program, which
+            is one step, then to make each piece.
 
     Raises:
         ParseError: the text cannot be read.
         UnsupportedError: a fusion has something that no kernel can have inside.
     """
     known = registry or installed_registry(skip_broken=True)
-    block, fusions = read_pieces(source, known)
+    on_piece = on_progress or no_callback
+    on_piece(0, 1, "reading the program")
+    block, fusions = read_pieces(source, known, on_piece=on_piece)
     inside = {op.id for fusion in fusions for op in fusion.ops}
     problems = [(op, _reason(op, block, known)) for op in _ops(block, known) if op.id not in inside]
     return KernelCoverage(fusions, len(inside) + len(problems), len(inside), tuple(_grouped(problems)))

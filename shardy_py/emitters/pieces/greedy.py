@@ -10,7 +10,7 @@ are scatters that are not simplified, or whose operand a kernel may compute.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import field
 
@@ -22,6 +22,13 @@ from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.interfaces import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
 from shardy_py.plugins import Registry
 from shardy_py.values import define
+
+PieceCallback = Callable[[int, int, str], None]
+"""Receiver of the number of pieces that are made, of how many there are, and of the name of the next one."""
+
+
+def no_callback(done: int, total: int, name: str) -> None:
+    """Report nothing."""
 
 
 def kernel_problem(op: Op, registry: Registry) -> Diagnostic | None:
@@ -74,17 +81,25 @@ class _Piece:
     has_reduction: bool = False
 
 
-def pieces_of(block: Block, registry: Registry, layouts: Layouts) -> list[Fusion]:
+def pieces_of(
+    block: Block, registry: Registry, layouts: Layouts, *, on_piece: PieceCallback = no_callback
+) -> list[Fusion]:
     """Return the pieces of a block, in the order of their roots.
 
     Args:
         block: The block.
         registry: What is known about the ops.
         layouts: The layouts of values that are not row-major.
+        on_piece: Called before each piece is made.
     """
     walk = _Walk(block, registry)
     pieces = sorted(walk.pieces(), key=lambda piece: walk.numbers[piece.root.id])
-    return [walk.fusion(piece, f"{_short(piece.root)}_{number}", layouts) for number, piece in enumerate(pieces)]
+    found = []
+    for number, piece in enumerate(pieces):
+        name = f"{_short(piece.root)}_{number}"
+        on_piece(number, len(pieces), name)
+        found.append(walk.fusion(piece, name, layouts))
+    return found
 
 
 def piece_of(roots: Sequence[Op], registry: Registry, *, name: str = "", layouts: Layouts | None = None) -> Fusion:

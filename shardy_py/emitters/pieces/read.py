@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.emitters.fusion.fusion import Fusion, Layouts
-from shardy_py.emitters.pieces.greedy import pieces_of
+from shardy_py.emitters.pieces.greedy import PieceCallback, no_callback, pieces_of
 from shardy_py.emitters.pieces.hlo import FUSION, check_tuples, fusion_names, hlo_layouts
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.hlo import HloModule, import_hlo
@@ -85,7 +85,9 @@ def read_fusions(source: Any, *, registry: Registry | None = None) -> tuple[Fusi
     return read_pieces(source, registry or installed_registry(skip_broken=True))[1]
 
 
-def read_pieces(source: Any, registry: Registry) -> tuple[Block, tuple[Fusion, ...]]:
+def read_pieces(
+    source: Any, registry: Registry, *, on_piece: PieceCallback = no_callback
+) -> tuple[Block, tuple[Fusion, ...]]:
     """Return the body of a program, its calls inlined, with its candidate pieces; see `read_fusions`."""
     given = _read(source, registry)
     ops = [op for op in given.block.ops if op.name == FUSION]
@@ -95,7 +97,7 @@ def read_pieces(source: Any, registry: Registry) -> tuple[Block, tuple[Fusion, .
         (numbers[op.results[0].id], _of_region(op, kernel_name(name), given, registry))
         for op, name in zip(ops, names, strict=True)
     ]
-    pieces = pieces_of(given.block, registry, given.layouts)
+    pieces = pieces_of(given.block, registry, given.layouts, on_piece=on_piece)
     found += [(numbers[fusion.roots[0].id], fusion) for fusion in pieces]
     return given.block, tuple(fusion for _, fusion in sorted(found, key=lambda item: item[0]))
 

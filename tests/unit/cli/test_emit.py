@@ -212,6 +212,9 @@ def test_reasons_and_pictures(shardy, add: str) -> None:
     assert shardy("emit", add, "--explain").output.startswith("emitter loop: ")
     text = shardy("emit", add, "--draw", "text", "--block", "2", "--warp", "1").output
     assert "threads 0-11: 1152 + 4 a thread" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert shardy("emit", add, "--draw", "text", "-o", "picture.txt").exit_code == 0
+    assert max(map(len, Path("picture.txt").read_text(encoding="utf-8").splitlines())) == 109
     assert shardy("emit", add, "--draw", "svg").output.startswith("<svg ")
     both = shardy("emit", add, "--draw", "svg", "--explain")
     assert both.exit_code == 2

@@ -29,6 +29,7 @@ COMMANDS = {
     "explore": ("in.mlir", "-o", "out.html"),
     "advise": ("in.mlir", "--trials", "4"),
     "emit": ("kernel.mlir", "--list"),
+    "emit --coverage": ("kernel.mlir", "--coverage"),
 }
 KERNEL = """\
 func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
@@ -42,7 +43,7 @@ func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 def test_a_terminal_shows_steps_with_a_total(command: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of steps that are done go up, of a total that is larger than nothing, and no line is too long."""
     Path("kernel.mlir").write_text(KERNEL)
-    screen = run_in_terminal(monkeypatch, 80, command, *COMMANDS[command])
+    screen = run_in_terminal(monkeypatch, 80, command.split()[0], *COMMANDS[command])
     drawn = [line for line in screen.lines if "━" in line and "/" in line]
     found = [tuple(map(int, pair)) for line in drawn for pair in re.findall(r" (\d+)/(\d+) ?", line)]
     assert found, screen.text

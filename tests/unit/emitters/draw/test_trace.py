@@ -38,6 +38,30 @@ def test_a_transpose_without_conflicts() -> None:
     assert "writes tile 0, 4 bytes a thread, 8 times: 1 pass each" in text
 
 
+def shown(text: str) -> dict[int, str]:
+    """Return what the rows of a picture show, by the byte of each word."""
+    rows = [line.split("|") for line in text.splitlines() if line.endswith("|")]
+    cells = ((int(first) + 4 * number, cell) for first, row, _ in rows for number, cell in enumerate(row.split()))
+    return {byte: cell for byte, cell in cells if cell != "."}
+
+
+@pytest.mark.parametrize(("width", "words"), [(None, 32), (109, 32), (108, 16), (80, 16), (61, 16), (60, 8), (20, 8)])
+@pytest.mark.parametrize("dims", ["1, 0", "0, 1"])
+def test_a_line_of_memory_is_as_many_rows_as_it_needs(width: int | None, words: int, dims: str) -> None:
+    """Rows are no wider than asked for, whole sectors are in one, and they show what rows of whole lines show."""
+    kernel = emit(fusion_of(TRANSPOSE.format(shape="64x64", result="64x64", dims=dims, dtype="f32")))
+    found = warp_accesses(kernel, block=1, warp=1)
+    text, whole = draw_text(found, width=width), draw_text(found)
+    rows = [line for line in text.splitlines() if line.endswith("|")]
+    assert {len(line.split("|")[1].split()) for line in rows} == {words}
+    assert max(map(len, rows)) <= max(width or 200, 8 * 3 + 13)
+    assert shown(text) == shown(whole)
+    assert all(line.strip(" .|0123456789") == "" and shown(line) for line in rows)
+    assert [line for line in text.splitlines() if line not in rows] == [
+        line for line in whole.splitlines() if not line.endswith("|")
+    ]
+
+
 def test_vectors_of_a_row_reduction() -> None:
     """Threads of a row read two neighbours at once; the picture is SVG that parses."""
     kernel = emit(fusion_of(SUM.format(shape="1024x4096", dim=1, result="1024")))

@@ -74,3 +74,11 @@ def test_traits_alone_choose_no_emitter(trait, maps, body, operands) -> None:
     kernel = emit(Fusion.of_function(op.program.functions["main"], sdy.Registry.of([odd])))
     assert kernel.choice.kind.value == "loop"
     assert "xla_gpu.loop" in kernel.stage("initial")
+
+
+def test_progress_counts_the_pieces() -> None:
+    """One step to read the program, then as many as there are pieces, each with the name of the next one."""
+    steps: list[tuple[int, int, str]] = []
+    coverage = kernel_coverage(PROGRAM, registry=registry(), on_progress=lambda *step: steps.append(step))
+    names = [fusion.name for fusion in coverage.fusions]
+    assert steps == [(0, 1, "reading the program"), *((number, 2, name) for number, name in enumerate(names))]
