@@ -9,10 +9,10 @@ from attrs import evolve, field
 
 from shardy_py.analysis.cost import flops, liveness, traffic
 from shardy_py.analysis.cost.combining import Priced
-from shardy_py.analysis.cost.flatten import Flattener, RuleOf
+from shardy_py.analysis.cost.flatten import Flattener
 from shardy_py.analysis.cost.flops import NOTHING, Work, WorkCounter, element_type_of
 from shardy_py.analysis.cost.fusion import Fusion, Kernel
-from shardy_py.analysis.cost.graph import Node, Section, walk
+from shardy_py.analysis.cost.graph import Node, RuleOf, Section, walk
 from shardy_py.analysis.cost.liveness import Liveness, MainMemory
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 from attrs import field
 
 from shardy_py.analysis.cost.equal_ops import OpKeys, axes_key
-from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor, put_back
+from shardy_py.analysis.cost.graph import Carried, Node, RuleOf, Section, Tensor, put_back
 from shardy_py.analysis.cost.op_kinds import OpKind, OpKinds
+from shardy_py.analysis.cost.sharing import Sharing
+from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.callgraph import callee_of
@@ -18,11 +20,8 @@ from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_names import MANUAL_COMPUTATION, MESH
 from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
-from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import symbol
 from shardy_py.values import define
-
-RuleOf = Callable[[Op], OpShardingRule | None]
 
 DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 """Attributes of arguments whose memory the results may take; JAX's names."""
@@ -49,6 +48,7 @@ class Flattener:
     profile: Profile = NO_PROFILE
     notes: dict[str, None] = field(factory=dict)
     kinds: OpKinds = field(init=False)
+    _sharing: Sharing = field(init=False)
     _runs: list[float] = field(factory=list, init=False)
     _open: list[bool] = field(factory=list, init=False)
     _calls: list[str] = field(factory=list, init=False)
@@ -64,6 +64,7 @@ class Flattener:
 
     def __attrs_post_init__(self) -> None:
         self.kinds = OpKinds(self.registry, self.profile)
+        self._sharing = Sharing(self.kinds, self.rule_of, LocalSizes(self.program, self.registry, None))
 
     def flatten(self, main: Op) -> Section:
         """Return the main function.
@@ -204,7 +205,7 @@ class Flattener:
         is_control_flow = bool(op.regions) and self.is_control_flow(op)
         key = self._key(op, kind, section, inputs) if kind.may_merge and not is_control_flow else None
         equal = None if key is None else self._seen.get(key)
-        if equal is not None and not kind.is_moving:
+        if equal is not None and (not kind.is_moving or self._sharing.is_shared(op, inputs, equal)):
             names.update({value.id: tensor for value, tensor in zip(op.results, equal.outputs, strict=True)})
             return
         depth = section.depth if is_control_flow else self._depth(kind, inputs, section)
@@ -234,7 +235,7 @@ class Flattener:
             return None
         equal = self._equal
         operands = [equal.get(id(tensor), id(tensor)) for tensor in inputs] if equal else map(id, inputs)
-        # Communications have channels of their own and stay apart; what equal ones of one function lead to is equal.
+        # Sums have channels of their own and stay apart; what equal ones of one function lead to is equal.
         frame = self._frame if kind.is_moving else 0
         results = op.results
         if len(results) == 1:

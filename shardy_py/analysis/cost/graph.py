@@ -5,14 +5,17 @@ A compiler inlines calls before anything else, so that fusion, liveness and hois
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from attrs import Factory
 
 from shardy_py.analysis.cost.flops import NOTHING, Work
 from shardy_py.analysis.cost.op_kinds import OpKind
 from shardy_py.ir.graph import Op, Value
+from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import define
+
+RuleOf = Callable[[Op], OpShardingRule | None]
 
 
 @define(eq=False)

@@ -7,10 +7,9 @@ from math import prod
 
 from attrs import Factory
 
-from shardy_py.analysis.cost.flatten import RuleOf
 from shardy_py.analysis.cost.flops import Work
 from shardy_py.analysis.cost.fusion import Fusion, Kernel
-from shardy_py.analysis.cost.graph import Carried, Node, Section, Tensor, makers_above
+from shardy_py.analysis.cost.graph import Carried, Node, RuleOf, Section, Tensor, makers_above
 from shardy_py.analysis.cost.order import readers
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile

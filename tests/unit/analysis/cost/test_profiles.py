@@ -116,11 +116,64 @@ func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"},
 """
 
 
-def test_communications_that_nobody_uses_count_where_no_backend_drops_them():
-    """Of three equal gathers, one of them unused, XLA keeps the two that have users; without a profile all stay."""
+def test_a_tensor_is_brought_to_the_same_sharding_once_where_the_backend_remembers():
+    """Of three equal gathers, one of them unused, XLA makes one; without a profile all stay."""
     assert _cost(REPEATED, "none").counts == {"all_gather": 3}
-    assert _cost(REPEATED, "xla-cpu").counts == {"all_gather": 2}
-    assert _cost(REPEATED, "xla-gpu").counts == {"all_gather": 2}
+    assert _cost(REPEATED, "xla-cpu").counts == {"all_gather": 1}
+    assert _cost(REPEATED, "xla-gpu").counts == {"all_gather": 1}
+
+
+UNUSED = """
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>}) -> tensor<8x4xf32> {
+  %0 = sdy.all_gather [{"b"}, {}] %x out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  return %x : tensor<8x4xf32>
+}
+"""
+
+
+def test_communications_that_nobody_uses_count_where_no_backend_drops_them():
+    """XLA drops a gather without users; without a profile it stays."""
+    assert _cost(UNUSED, "none").counts == {"all_gather": 1}
+    assert _cost(UNUSED, "xla-cpu").counts == {}
+
+
+SUMS = """
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>})
+    -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+  %0 = sdy.all_reduce {"b"} %x out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  %1 = sdy.all_reduce {"b"} %x out_sharding=<@mesh, [{}, {}]> : tensor<8x4xf32>
+  %2 = stablehlo.negate %1 : tensor<8x4xf32>
+  %3 = stablehlo.add %0, %2 : tensor<8x4xf32>
+  return %3 : tensor<8x4xf32>
+}
+"""
+
+
+def test_equal_sums_stay_apart():
+    """XLA sums a tensor twice for two ops, which are combined."""
+    assert _cost(SUMS, "xla-cpu").counts == {"all_reduce": 2}
+
+
+@pytest.mark.parametrize(("rows", "gathers"), [(8, 1), (16, 1), (32, 2), (64, 2)])
+def test_what_groups_of_devices_gather_is_gathered_again_for_other_ops(rows, gathers):
+    """A layer and the gradient of its weights need the same rows of `x`; XLA 0.10.2 has as many gathers of them.
+
+    If the rows of a device take more memory than its columns of the weights, devices with the same rows are a group.
+    """
+    text = f"""
+func.func @main(%x: tensor<{rows}x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"a"}}, {{"b"}}]>}},
+                %w: tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"b"}}]>}},
+                %d: tensor<{rows}x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"a"}}, {{"b"}}]>}})
+    -> (tensor<{rows}x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"a"}}, {{"b"}}]>}},
+        tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"b"}}]>}}) {{
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+    : (tensor<{rows}x8xf32>, tensor<8x16xf32>) -> tensor<{rows}x16xf32>
+  %1 = stablehlo.tanh %0 : tensor<{rows}x16xf32>
+  %2 = stablehlo.dot_general %x, %d, contracting_dims = [0] x [0]
+    : (tensor<{rows}x8xf32>, tensor<{rows}x16xf32>) -> tensor<8x16xf32>
+  return %1, %2 : tensor<{rows}x16xf32>, tensor<8x16xf32>
+}}"""
+    assert _cost(text, "xla-cpu").counts == {"all_gather": gathers, "all_reduce": 1}
 
 
 TWICE = """
