@@ -25,6 +25,8 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.local import Localize
 from shardy_py.ir.types import static_shape
+from shardy_py.plugins.bodies.places import named_dims, whole_dims
+from shardy_py.plugins.bodies.shares import SharedBody
 from shardy_py.plugins.bodies.text import BodyText
 from shardy_py.plugins.guarded_interfaces import (
     guard_applies,
@@ -40,7 +42,7 @@ from shardy_py.plugins.guarded_interfaces import (
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
 from shardy_py.rules import elementwise
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.derivation import rule_from_op_maps
+from shardy_py.sharding.derivation import rule_from_op_maps, with_whole_dims
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
 
@@ -80,6 +82,7 @@ class ResolvedDefinition:
     sums_collectives: bool = False
     owner: str = "an unknown owner"
     place: str = ""
+    ignores_padding: Callable[[Op], bool] | None = None
     facts: OpFacts = field(init=False)
     rule_guard: Guard = field(init=False)
     is_plain: bool = field(init=False)
@@ -139,9 +142,10 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         owner, place = self._owner(name), own.place
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
         indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
-        combined = own.emission.combiner if isinstance(own.emission, BodyText) else None
+        body = SharedBody(own.emission, indexing) if isinstance(own.emission, BodyText) else None
+        is_combined = body is not None and bool(body.word)
         if rule is None and own.data_flow is None:
-            rule = elementwise if Elementwise in traits else _rule_of(indexing, traits, combined is not None)
+            rule = _derived_rule(own, indexing, traits, body)
         return ResolvedDefinition(
             traits,
             predicates,
@@ -158,11 +162,12 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             None if own.local is None else guard_local(own.local, owner=owner, place=place),
             guard_applies(own.local, owner=owner, place=place),
             own.any_sizes,
-            own.combiner if combined is None or own.combiner is not Combiner.ADD else combined,
+            body.combiner if body is not None and is_combined and own.combiner is Combiner.ADD else own.combiner,
             own.initial_of,
             own.sums_collectives,
             owner,
             place,
+            body.ignores_padding if body is not None and is_combined else None,
         )
 
     def _owner(self, name: str) -> str:
@@ -192,16 +197,20 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         return any(other.partition(".")[0] == space for other in defined)
 
 
-def _rule_of(
-    indexing: IndexingOf | None, traits: frozenset[Trait], is_combined: bool
+def _derived_rule(
+    own: OpDefinition, indexing: IndexingOf | None, traits: frozenset[Trait], body: SharedBody | None
 ) -> Callable[[Op], OpShardingRule | None] | None:
-    """Return the rule function that follows from indexing maps.
+    """Return the rule function of ops whose definition has none: elementwise, or what follows from indexing maps.
 
     Args:
-        indexing: The maps.
+        own: The definition.
+        indexing: The indexing maps.
         traits: The traits of the ops.
-        is_combined: Whether the scalar body combines what it reads, so that partial results can be combined, too.
+        body: The scalar body, where it is a text.
     """
+    if Elementwise in traits:
+        dims = frozenset[int]() if body is None else named_dims(body.body)
+        return (lambda op: with_whole_dims(elementwise(op), dims)) if dims else elementwise
     if indexing is None:
         return None
 
@@ -211,9 +220,10 @@ def _rule_of(
         if found is None or None in shapes:
             return None
         known = [shape or () for shape in shapes]
-        count = len(op.operands)
-        sums = Contraction in traits or (is_combined and not any(item.constraints for item in found.output_to_input))
-        return rule_from_op_maps(found.output_to_input, known[:count], known[count:], sums=sums)
+        count, maps = len(op.operands), found.output_to_input
+        is_combined = body is not None and not any(item.constraints for item in maps) and body.combiner(op) is not None
+        derived = rule_from_op_maps(maps, known[:count], known[count:], sums=Contraction in traits or is_combined)
+        return derived if own.emission is None else with_whole_dims(derived, whole_dims(own.emission, op, maps))
 
     return rule
 

@@ -22,16 +22,22 @@ class Reductions:
             change nothing, such as zeros of a sum, are not among them.
         shape_collectives: Whether explicit collectives follow from this. Those of ops that the reference knows are
             what it makes of them: sums, whatever the op does.
+        ignores_padding: Whether elements beyond the end change nothing where all operands hold the neutral value there.
     """
 
     combiners: Mapping[int, Combiner | None] = field(factory=dict)
     initial_operands: tuple[int, ...] = ()
     shape_collectives: bool = True
+    ignores_padding: bool = True
 
     @classmethod
     def of_rule(cls, rule: OpShardingRule) -> Reductions:
         """Return the reductions that a rule describes itself."""
         return cls(rule.reductions, rule.initial_operands)
+
+    def neutral(self, factor: int) -> Combiner | None:
+        """Return the combiner whose neutral value may fill padding along a factor, or None where none may."""
+        return self.combiners.get(factor) if self.ignores_padding else None
 
 
 def with_collectives_only(

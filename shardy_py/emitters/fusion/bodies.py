@@ -107,10 +107,16 @@ class _Tracer:
     def op(self, name: str, *operands: Traced, dtype: str | None = None, **attributes: Any) -> Traced:
         """Return what an op gives; a boolean that becomes a condition and a byte again stays what it is."""
         before = operands[0]
-        if (name, dtype, before.kind) == ("arith.extui", "i8", "op") and before.parts[0] == "arith.trunci":
-            return cast(Traced, before.parts[1][0])
+        if (name, dtype, before.dtype, before.kind) == ("arith.extui", "i8", "i1", "op"):
+            source = before.parts[1][0]
+            if before.parts[0] == "arith.trunci" and source.kind == "operand" and self._is_boolean(source.parts[0]):
+                return cast(Traced, source)
         parts = (name, operands, tuple(sorted(attributes.items())))
         return Traced(before.dtype if dtype is None else dtype, "op", parts)
+
+    def _is_boolean(self, number: int) -> bool:
+        type_ = self._op.operands[number].type
+        return isinstance(type_, TensorType) and type_.element_type == "i1"
 
     def constant(self, value: complex, dtype: str) -> Traced:
         """Return a constant."""

@@ -56,6 +56,24 @@ def build(
     return tuple(found)
 
 
+def expression_type(text: str, names: Sequence[str], node: ast.expr, op: Op, maps: Sequence[IndexingMap]) -> str:
+    """Return the type of an expression that a body combines.
+
+    Args:
+        text: The text of the body, for errors.
+        names: The names of the operands.
+        node: The expression.
+        op: The op.
+        maps: The indexing maps of its operands.
+
+    Raises:
+        PluginError: the body does not fit the op.
+    """
+    builder = DryBuilder(len(static_shape(op.results[0].type) or ()), maps, lambda number: "")
+    combined = [number for number, map_ in enumerate(maps) if map_.ranges]
+    return _Body(builder, op, _numbers(text, names, len(op.operands))).dry_dtype(node, combined)
+
+
 def element_type(value: Value) -> str:
     """Return the element type of a value, with the sign of integers."""
     dtype = value.type.element_type if isinstance(value.type, TensorType) else str(value.type)
@@ -351,9 +369,18 @@ class _Body:
             for number in self._numbers.get(part.id, ())
         }
         whole = combined_map({number: item for number, item in read.items() if item.ranges}, name)
-        dry = _Body(DryBuilder(self._b, self._kernel_dtype), self._op, self._numbers)
-        term = dry._element(node.args[0], dict.fromkeys(whole.operands, ()))
-        return combine(self._b, name, whole, term.dtype, lambda at: self._element(node.args[0], at))
+        dtype = self.dry_dtype(node.args[0], whole.operands)
+        return combine(self._b, name, whole, dtype, lambda at: self._element(node.args[0], at))
+
+    def dry_dtype(self, node: ast.expr, combined: Sequence[int]) -> str:
+        """Return the type of what is combined; nothing is built.
+
+        Args:
+            node: The expression.
+            combined: The operands that it reads over symbols.
+        """
+        builder = DryBuilder(len(self._b.indices), self._b.maps, self._kernel_dtype)
+        return _Body(builder, self._op, self._numbers)._element(node, dict.fromkeys(combined, ())).dtype
 
     def _kernel_dtype(self, number: int) -> str:
         dtype = element_type(self._op.operands[number])

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shardy_py.indexing import IndexingMap
-from shardy_py.ir.emission import ElementBuilder, Scalar
+from shardy_py.ir.emission import Scalar
 from shardy_py.ir.graph import Op
+from shardy_py.ir.types import TensorType
 from shardy_py.values import frozen
 
 
@@ -22,23 +23,25 @@ class DryBuilder:
     """Gives values that have a type only.
 
     Args:
-        builder: The builder of the same element.
+        rank: The number of dimensions of the result.
+        maps: The indexing maps of the op.
         element_dtype: Returns the type that an element of an operand has in a kernel.
     """
 
-    def __init__(self, builder: ElementBuilder, element_dtype: Callable[[int], str]) -> None:
-        self._builder = builder
+    def __init__(self, rank: int, maps: Sequence[IndexingMap], element_dtype: Callable[[int], str]) -> None:
+        self._rank = rank
+        self._maps = maps
         self._element_dtype = element_dtype
 
     @property
     def indices(self) -> Sequence[Scalar]:
         """The index of the element."""
-        return [_Typed("index") for _ in self._builder.indices]
+        return [_Typed("index") for _ in range(self._rank)]
 
     @property
     def maps(self) -> Sequence[IndexingMap]:
         """The indexing maps of the op."""
-        return self._builder.maps
+        return self._maps
 
     def operand(self, number: int, indices: Sequence[Scalar] | None = None) -> Scalar:
         """Return an element of an operand."""
@@ -53,8 +56,9 @@ class DryBuilder:
         return _Typed(dtype)
 
     def literal(self, op: Op) -> Scalar:
-        """Return an element of a constant, as the builder does."""
-        return self._builder.literal(op)
+        """Return an element of a constant."""
+        type_ = op.results[0].type
+        return _Typed(type_.element_type if isinstance(type_, TensorType) else str(type_))
 
     def apply(self, map_: IndexingMap, indices: Sequence[Scalar], symbols: Sequence[Scalar] = ()) -> list[Scalar]:
         """Return the results of a map."""

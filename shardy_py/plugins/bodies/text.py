@@ -14,20 +14,12 @@ from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.graph import Op
 from shardy_py.plugins.bodies.build import build
 from shardy_py.plugins.bodies.calls import FUNCTIONS
-from shardy_py.plugins.bodies.terms import CASTS
-from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum.text import excerpt
 from shardy_py.values import frozen
 
-_INDEX = re.compile(r"d\d+")
-_COMBINERS = {
-    "all": Combiner.AND,
-    "any": Combiner.OR,
-    "max": Combiner.MAX,
-    "min": Combiner.MIN,
-    "prod": Combiner.MUL,
-    "sum": Combiner.ADD,
-}
+INDEX_NAME = re.compile(r"d\d+")
+"""Names of the indices of the element."""
+
 _EXAMPLE = 'emission="x, y -> x * tanh(y)"'
 _NODES = (
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Starred),
@@ -51,12 +43,6 @@ class BodyText:
     operands: tuple[str, ...] = field(eq=False)
     results: tuple[ast.expr, ...] = field(eq=False, repr=False)
 
-    @property
-    def combiner(self) -> Combiner | None:
-        """The combiner of partial results: of a body whose every result combines elements in the same way."""
-        words = {_reducer(node) for node in self.results}
-        return _COMBINERS.get(words.pop()) if len(words) == 1 else None
-
     def __call__(self, builder: ElementBuilder, op: Op) -> Sequence[Scalar]:
         """Build one element of each result.
 
@@ -64,16 +50,6 @@ class BodyText:
             PluginError: the text does not fit the op.
         """
         return build(self.text, self.operands, self.results, builder, op)
-
-
-def _reducer(node: ast.expr) -> str:
-    """Return the name of the function with which an expression combines elements, behind casts, or ""."""
-    if not isinstance(node, ast.Call) or len(node.args) != 1:
-        return ""
-    name = getattr(node.func, "id", "")
-    if name in CASTS:
-        return _reducer(node.args[0])
-    return "" if isinstance(node.args[0], ast.Starred) else name
 
 
 def parse_body(text: str, *, op: str) -> BodyText:
@@ -117,7 +93,7 @@ def _operands(text: str, left: str, op: str) -> Iterator[str]:
         if not bare.isidentifier() or bare in names[:number]:
             reason = f"{name!r} stands twice" if bare in names[:number] else f"{name!r} is no name of an operand"
             raise _refused(text, reason, op, text.find(name, column) if name else column, _EXAMPLE)
-        if bare in FUNCTIONS or _INDEX.fullmatch(bare):
+        if bare in FUNCTIONS or INDEX_NAME.fullmatch(bare):
             meaning = "a function" if bare in FUNCTIONS else "an index of the element"
             raise _refused(text, f"{bare!r} is {meaning}", op, text.find(name, column), "give it another name")
         column = text.find(name, column) + len(name)

@@ -84,8 +84,11 @@ class LoopFactors:
         taken: set[int] = set()
         for index, size in access.dims:
             factors = self._factors_of(index, size)
-            # A tensor has a factor once: of a diagonal, the first dimension is sharded and the second is whole.
-            if not factors or not taken.isdisjoint(factors):
+            # A tensor has a factor once: of a diagonal, the first dimension is sharded where it is stored. The op
+            # needs all of it, since no device has the elements of its part of the second.
+            shared = taken.intersection(factors)
+            self.replicate(loop for loop, own in enumerate(self._factors) if shared.intersection(own))
+            if not factors or shared:
                 factors = (self._new_factor(1),)
             taken.update(factors)
             mapping.append(factors)

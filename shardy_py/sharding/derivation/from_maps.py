@@ -37,7 +37,7 @@ def rule_from_indexing_maps(
     of the parallel loop, which needs a permutation (neighbours exchange what windows share), while the loop over the
     window needs replication. Loops that run backwards, are shifted or take steps need a permutation, those in any
     other expression replication, and so do reduced loops along which tensors meet at different places. A tensor that
-    has a loop in two dimensions is sharded along the first.
+    has a loop in two dimensions is sharded along the first, and gathered for the op.
 
     Args:
         maps: One map per operand, then one per result; their dimensions are the loops.
@@ -112,6 +112,28 @@ def rule_from_op_maps(
         return rule
     replicated = tuple(sorted((*rule.need_replication_factors, *rule.reduction_factors)))
     return evolve(rule, reduction_factors=(), need_replication_factors=replicated)
+
+
+def with_whole_dims(rule: OpShardingRule | None, dims: Collection[int]) -> OpShardingRule | None:
+    """Return a rule in which the factors of some dimensions of the first result need replication.
+
+    Args:
+        rule: The rule, or None.
+        dims: The dimensions.
+
+    >>> rule = rule_from_op_maps([IndexingMap.of_shape((8, 4), [dim(0), dim(1)])], [(8, 4)], [(8, 4)])
+    >>> str(with_whole_dims(rule, {1}))
+    '<([i, j])->([i, j]) {i=8, j=4} need_replication={j}>'
+    """
+    if rule is None or not dims:
+        return rule
+    mapping = rule.result_mappings[0]
+    whole = {factor for number in dims if number < len(mapping) for factor in mapping[number]}
+    return evolve(
+        rule,
+        need_replication_factors=tuple(sorted({*rule.need_replication_factors, *whole})),
+        permutation_factors=tuple(factor for factor in rule.permutation_factors if factor not in whole),
+    )
 
 
 def _check(maps: Sequence[AffineMap], shapes: Sequence[Shape], iterator_types: Sequence[str]) -> None:

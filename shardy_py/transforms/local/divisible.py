@@ -14,6 +14,7 @@ from shardy_py.ir.local import LocalEmitter, LocalOps
 from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.transforms.local.collectives import COLLECTIVES
 from shardy_py.values import define
@@ -39,8 +40,8 @@ class Padder:
     ops: LocalOps
     next_channel: Callable[[], int]
     _rules: dict[int, OpShardingRule | None] = field(factory=dict, init=False)
-    """The rules of ops on tensors without padding, by the numbers of the ops, and their combiners."""
-    _combiners: dict[int, Mapping[int, Combiner | None]] = field(factory=dict, init=False)
+    """The rules of ops on tensors without padding, by the numbers of the ops, and their reductions."""
+    _reductions: dict[int, Reductions] = field(factory=dict, init=False)
     _whole: dict[int, TensorType] = field(factory=dict, init=False)
     """The types of padded values before, by their numbers."""
     _zeros: dict[int, set[int]] = field(factory=dict, init=False)
@@ -51,7 +52,7 @@ class Padder:
         values = (*op.operands, *op.results)
         if any(padded_type(self.program, value) != value.type for value in values):
             self._rules[op.id] = self.semantics.get_sharding_rule(op)
-            self._combiners[op.id] = self.semantics.get_reductions(op).combiners
+            self._reductions[op.id] = self.semantics.get_reductions(op)
 
     def pad(self, op: Op) -> None:
         """Put the padded form of an op in its place, if it has padded operands or results that do not divide.
@@ -132,7 +133,7 @@ class Padder:
 
     def _masked(self, op: Op, rule: OpShardingRule) -> list[Value]:
         """Return the operands of an op with neutral values in the padding along reduced dimensions."""
-        combiners = self._combiners[op.id]
+        reductions = self._reductions[op.id]
         operands = list(op.operands)
         for number, mapping in enumerate(rule.operand_mappings):
             whole = self._whole.get(op.operands[number].id)
@@ -141,7 +142,7 @@ class Padder:
                 reduced = [factor for factor in factors if factor in rule.reduction_factors]
                 if not reduced or size is None or size == op.operands[number].shape[dim]:
                     continue
-                operands[number] = self._mask(op, operands[number], dim, size, combiners.get(reduced[0]))
+                operands[number] = self._mask(op, operands[number], dim, size, reductions.neutral(reduced[0]))
         return operands
 
     def _mask(self, op: Op, value: Value, dim: int, size: int, combiner: Combiner | None) -> Value:

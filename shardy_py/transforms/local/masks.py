@@ -27,7 +27,8 @@ def without_padding(op: Op, shard: Shard, rule: OpShardingRule, *, has_form: boo
     Raises:
         CannotLocalize: there is no neutral value.
     """
-    combiners = shard.semantics.get_reductions(op).combiners
+    reductions = shard.semantics.get_reductions(op)
+    combiners = reductions.combiners
     operands = list(shard.operands)
     for number, mapping in enumerate(rule.operand_mappings):
         padded = shard.padded_dims(number) if mapping else []
@@ -35,7 +36,8 @@ def without_padding(op: Op, shard: Shard, rule: OpShardingRule, *, has_form: boo
             dims = [dim for dim in padded if factor in mapping[dim]]
             if dims and (combiners.get(factor) is not None or not has_form):
                 masked = evolve(shard, operands=operands)
-                operands[number] = masked.masked(number, dims, _neutral(masked, number, combiners.get(factor)))
+                combiner = combiners.get(factor) if has_form else reductions.neutral(factor)
+                operands[number] = masked.masked(number, dims, _neutral(masked, number, combiner))
     return evolve(shard, operands=operands)
 
 

@@ -21,6 +21,7 @@ from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.indexing import IndexingMap, bounds_of, dim, op_maps, symbol
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import ElementBuilder, Scalar
+from shardy_py.testing import assert_emits
 
 CONCATENATE, LOOP, REDUCTION, TRANSPOSE = (
     EmitterKind.CONCATENATE,
@@ -196,3 +197,18 @@ def test_reductions(name: str, function: Callable[..., Any], kind: EmitterKind) 
     text = REDUCE.format(name=name, shape=sizes, result=result, init=init)
     inits = numbers(48) if has_inits else np.array(0, np.float32)
     check(text, function, [numbers(*shape), inits], kind)
+
+
+def test_the_lowest_bit_is_no_copy() -> None:
+    """Integers of 8 bits are cut to one bit as bytes of booleans are, which nothing may take for a plain transpose."""
+
+    def lowest(b: ElementBuilder, op: Op) -> Scalar:
+        return b.op("arith.extui", b.op("arith.trunci", b.operand(0), dtype="i1"), dtype="i8")
+
+    dialect = sdy.Dialect("odd")
+    dialect.op("odd.swap", indexing="(i, j) -> (j, i)", emission=lowest)
+    registry = sdy.Registry.of([dialect])
+    numbers = np.random.default_rng(0).integers(-128, 127, (64, 64)).astype(np.int8)
+    assert assert_emits("odd.swap", lambda x: x.T & 1, [numbers], registry=registry).choice.kind is LOOP
+    booleans = numbers > 0
+    assert assert_emits("odd.swap", np.transpose, [booleans], registry=registry).choice.kind is TRANSPOSE

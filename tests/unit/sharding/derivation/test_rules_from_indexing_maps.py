@@ -86,8 +86,12 @@ def test_what_does_not_fit(maps, shapes, kinds, message) -> None:
 
 
 def test_a_tensor_has_a_factor_once() -> None:
-    """Of a diagonal the first dimension has the loop's factor, the second one of its own."""
-    assert rule("a", [("a, a", (8, 8))], ("a", (8,))) == "<([i, j])->([i]) {i=8, j=1}>"
+    """Of a diagonal the first dimension has the loop's factor, the second one of its own; the op needs all of both."""
+    assert rule("a", [("a, a", (8, 8))], ("a", (8,))) == "<([i, j])->([i]) {i=8, j=1} need_replication={i}>"
+    beside = rule("a, b", [("a, a, b", (8, 8, 4))], ("a, b", (8, 4)))
+    assert beside == "<([i, k, j])->([i, j]) {i=8, j=4, k=1} need_replication={i}>"
+    trace = rule("a", [("a, a", (8, 8))], ("", ()), ("reduction",))
+    assert trace == "<([i, j])->([]) {i=8, j=1} need_replication={i}>"
 
 
 def test_sums_that_meet_at_different_places_need_replication() -> None:
