@@ -10,7 +10,7 @@ from xdsl.dialects import builtin, func
 from xdsl.dialects import llvm as llvm_dialect
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from shardy_py.emitters.entry.arguments import ENTRY
+from shardy_py.emitters.entry.arguments import ENTRY, INPUT_ALIGN
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.lower import atomics, control, floats, functions, integers, memory, threads
 from shardy_py.emitters.lower.literals import constant_text
@@ -128,12 +128,28 @@ def _attributes(function: func.FuncOp, number: int, *, is_entry: bool) -> str:
         found.append("noalias")
     align, size = known.get("llvm.align"), known.get("llvm.dereferenceable")
     if is_entry and isinstance(align, builtin.IntegerAttr):
-        found.append(f"align {align.value.data}")
+        found.append(f"align {_usable_align(align.value.data, size)}")
     if is_entry and isinstance(size, builtin.IntegerAttr):
         found.append(f"dereferenceable({size.value.data})")
     if "xla.invariant" in known:
         found.append("readonly")
     return "".join(f"{item} " for item in found)
+
+
+def _usable_align(align: int, size: Attribute | None) -> int:
+    """Return the alignment of a buffer that LLVM is told.
+
+    From an aligned buffer LLVM reads three elements as a vector of four, also behind its end: such a read stays within
+    aligned memory. It is outside of the tensor all the same, so that what is read is as aligned as its size.
+
+    Args:
+        align: The alignment of the buffer; results, which are only written, have that of allocations.
+        size: Its size in bytes.
+    """
+    is_read = align <= INPUT_ALIGN
+    if not is_read or not isinstance(size, builtin.IntegerAttr):
+        return align
+    return gcd(align, size.value.data)
 
 
 def write_op(op: Operation, writer: FunctionWriter) -> None:

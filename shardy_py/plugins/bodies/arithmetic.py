@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shardy_py.ir.emission import ElementBuilder
-from shardy_py.plugins.bodies.terms import BOOLEAN, Term, alike, mistake
+from shardy_py.plugins.bodies.terms import BOOLEAN, HALVES, Term, alike, mistake
 
 _SYMBOLS = {
     ast.Add: "+",
@@ -82,9 +82,11 @@ def binary(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
 
 def _divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
     """Return quotient or remainder, rounded down; of integers by zero it is zero, as numpy has it."""
+    if left.dtype in HALVES:
+        wide = [Term("f32", b.op("arith.extf", term.scalar, dtype="f32")) for term in (left, right)]
+        return Term(left.dtype, b.op("arith.truncf", _float_divided(b, sign, *wide).scalar, dtype=left.dtype))
     if left.is_float:
-        whole = Term(left.dtype, b.op("math.floor", b.op("arith.divf", left.scalar, right.scalar)))
-        return whole if sign == "//" else binary(b, "-", left, binary(b, "*", whole, right))
+        return _float_divided(b, sign, left, right)
     if left.is_complex or left.is_boolean:
         raise mistake(f"{left.dtype} has no operator {sign}")
     zero, one = (Term(left.dtype, b.constant(number, left.scalar.dtype)) for number in (0, 1))
@@ -102,6 +104,31 @@ def _divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
         rest = binary(b, "-", left, binary(b, "*", quotient, safe))
         found = rest if left.is_unsigned else select(b, by_minus_one, zero, rest)
     return select(b, by_zero, zero, found)
+
+
+def _float_divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
+    """Return quotient or remainder of floats, rounded down; from the exact remainder, as numpy has it.
+
+    A quotient is rounded, so that its floor may be off by one.
+    """
+    zero = Term(left.dtype, b.constant(0, left.dtype))
+    towards_zero = Term(left.dtype, b.op("arith.remf", left.scalar, right.scalar))
+    is_exact = compare(b, ast.Eq(), towards_zero, zero)
+    is_opposite = binary(b, "^", compare(b, ast.Lt(), right, zero), compare(b, ast.Lt(), towards_zero, zero))
+    is_moved = binary(b, "&", is_opposite, compare(b, ast.NotEq(), towards_zero, zero))
+    if sign == "%":
+        rest = select(b, is_moved, binary(b, "+", towards_zero, right), towards_zero)
+        signed_zero = Term(left.dtype, b.op("math.copysign", zero.scalar, right.scalar))
+        return select(b, is_exact, signed_zero, rest)
+    whole = binary(b, "/", binary(b, "-", left, towards_zero), right)
+    whole = select(b, is_moved, binary(b, "-", whole, Term(number=1)), whole)
+    below = Term(left.dtype, b.op("math.floor", whole.scalar))
+    is_above = compare(b, ast.Gt(), binary(b, "-", whole, below), Term(number=0.5))
+    nearest = select(b, is_above, binary(b, "+", below, Term(number=1)), below)
+    quotient = binary(b, "/", left, right)
+    signed_zero = Term(left.dtype, b.op("math.copysign", zero.scalar, quotient.scalar))
+    found = select(b, compare(b, ast.Eq(), whole, zero), signed_zero, nearest)
+    return select(b, compare(b, ast.Eq(), right, zero), quotient, found)
 
 
 def power(b: ElementBuilder, left: Term, right: Term) -> Term:

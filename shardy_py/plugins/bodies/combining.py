@@ -11,10 +11,9 @@ from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary
 from shardy_py.plugins.bodies.calls import extremum
 from shardy_py.plugins.bodies.casts import cast
-from shardy_py.plugins.bodies.terms import BOOLEAN, Term, mistake, with_type
+from shardy_py.plugins.bodies.terms import BOOLEAN, HALVES, Term, mistake, with_type
 from shardy_py.values import frozen
 
-_HALVES = ("f16", "bf16")
 _SIGNS = {"sum": "+", "mean": "+", "prod": "*", "any": "|", "all": "&"}
 
 
@@ -93,7 +92,7 @@ def combine(
         element: Returns what is combined, from the indices of the operands.
     """
     kept = BOOLEAN if name in ("any", "all") else dtype
-    carried = "f32" if kept in _HALVES else kept
+    carried = "f32" if kept in HALVES else kept
     start = with_type(b, Term(number=neutral(name, carried)), carried)
 
     def step(index: Sequence[Scalar], before: Sequence[Scalar]) -> Sequence[Scalar]:

@@ -9,6 +9,7 @@ from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.values import frozen
 
 BOOLEAN, INDEX = "i1", "index"
+HALVES = ("f16", "bf16")
 CASTS = ("f16", "bf16", "f32", "f64", *(f"{sign}i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), BOOLEAN)
 _FLOAT = re.compile(r"b?f\d+|tf32|f8\w+")
 

@@ -11,9 +11,12 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 import re
 from pathlib import Path
 
-from shardy_py.emitters import emit
+import shardy_py as sdy
+from shardy_py.emitters import Fusion, emit
 from shardy_py.emitters.lower.libdevice import FILE, find_libdevice
+from shardy_py.emitters.lower.ptx import with_read_parameters
 from shardy_py.errors import OptionError, UnsupportedError
+from shardy_py.testing import make_op
 from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
 
 FUNCTION = """
@@ -111,3 +114,53 @@ def test_functions_of_libdevice() -> None:
     assert "@__nv_logf" in kernel.llvm
     assert ".extern" not in kernel.ptx
     assert "__nv_" not in kernel.ptx
+
+
+def picked(count: int, size: int = 5) -> Fusion:
+    """Return a fusion in which each row comes from another operand."""
+    rows = count * size
+    domain = f"i in [0, {rows - 1}], j in [0, 4]"
+    maps = [f"(i, j) -> (i floordiv {count}, j), domain: {domain}, i mod {count} in [{n}, {n}]" for n in range(count)]
+    dialect = sdy.Dialect("odd")
+    dialect.op("odd.mixed", indexing=maps, emission="*xs -> pick(*xs)")
+    op = make_op("odd.mixed", [(size, 5)] * count, [(rows, 5)])
+    return Fusion.of_function(op.program.functions["main"], sdy.Registry.of([dialect]))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_parameters_are_read_before_one_is_chosen(count: int) -> None:
+    """No address of a parameter is taken: each is read from its own place."""
+    ptx = emit(picked(count)).ptx
+    assert len(re.findall(r"ld\.param\.b64 \s*%rd\d+, \[\w+_param_\d+\]", ptx)) == count + 1
+    assert not re.search(r"mov\.b64 \s*%rd\d+, \w+_param_", ptx)
+    assert not re.search(r"ld\.param\S* \s*%rd\d+, \[%", ptx)
+
+
+def test_other_uses_of_addresses_stay() -> None:
+    """An address with which something else is computed is left alone, with all others."""
+    text = "\tmov.b64 \t%rd1, k_param_0;\n\tmov.b64 \t%rd2, k_param_1;\n\tselp.b64 \t%rd3, %rd1, %rd2, %p1;\n"
+    read = "\tld.param.b64 \t%rd4, [%rd3];\n"
+    assert with_read_parameters(text + read) == (
+        "\tld.param.b64 \t%rd1, [k_param_0];\n\tld.param.b64 \t%rd2, [k_param_1];\n"
+        "\tselp.b64 \t%rd3, %rd1, %rd2, %p1;\n\tmov.b64 \t%rd4, %rd3;\n"
+    )
+    for other in (
+        "\tadd.s64 \t%rd5, %rd1, 8;\n",
+        "\tmov.b64 \t%rd6, %rd3;\n",
+        "\tselp.b64 \t%rd7, %rd3, %rd9, %p1;\n",
+        "\tld.param.b64 \t%rd8, [%rd2+8];\n",
+    ):
+        assert with_read_parameters(text + read + other) == text + read + other
+    assert with_read_parameters(read) == read
+
+
+@pytest.mark.parametrize(("size", "widest"), [(35, ""), (34, ".v2"), (36, ".v4")])
+def test_no_vector_reaches_behind_the_end(size: int, widest: str) -> None:
+    """What LLVM reads at once lies in the tensor: a buffer counts as aligned as its size."""
+    dialect = sdy.Dialect("odd")
+    dialect.op("odd.energy", indexing="()[k] -> (k)", emission="x -> sum(x * x)")
+    op = make_op("odd.energy", [(size,)], [()])
+    ptx = emit(Fusion.of_function(op.program.functions["main"], sdy.Registry.of([dialect]))).ptx
+    places = re.findall(r"ld\.global\.nc(\.v\d)?\.b32 \s*[^\[]*\[%rd\d+(?:\+(\d+))?\]", ptx)
+    assert max(int(place or 0) + 4 * int(vector[2:] or 1) for vector, place in places) == 4 * size
+    assert max(vector for vector, _ in places) == widest
