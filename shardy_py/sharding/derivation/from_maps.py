@@ -11,6 +11,7 @@ from shardy_py.indexing import AffineMap, Expression, IndexingMap, Variable, Var
 from shardy_py.indexing.expressions import rewritten
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation.dim_index import dim_index
+from shardy_py.sharding.derivation.domains import restricted_factors
 from shardy_py.sharding.derivation.factors import LoopFactors
 from shardy_py.sharding.derivation.loops import Access, all_dims, loop_sizes
 from shardy_py.sharding.rule import OpShardingRule
@@ -78,6 +79,8 @@ def rule_from_op_maps(
 ) -> OpShardingRule | None:
     """Return the rule of an op from the maps of its operands: each index of the result is a loop, so is each symbol.
 
+    Loops that the domain of a map restricts to a part of a dimension need replication.
+
     Args:
         maps: The map of every operand, from the index of the first result.
         operands: The shapes of the operands; () for a scalar.
@@ -108,10 +111,19 @@ def rule_from_op_maps(
         num_results=len(results),
         iterator_types=[PARALLEL] * rank + [REDUCTION] * symbols,
     )
-    if rule is None or sums:
+    if rule is None:
+        return None
+    # What moves is gathered where it must be.
+    replicated = restricted_factors(rule, maps, operands, results[0]).difference(rule.permutation_factors)
+    if not sums:
+        replicated.update(rule.reduction_factors)
+    if not replicated:
         return rule
-    replicated = tuple(sorted((*rule.need_replication_factors, *rule.reduction_factors)))
-    return evolve(rule, reduction_factors=(), need_replication_factors=replicated)
+    return evolve(
+        rule,
+        reduction_factors=tuple(factor for factor in rule.reduction_factors if factor not in replicated),
+        need_replication_factors=tuple(sorted({*rule.need_replication_factors, *replicated})),
+    )
 
 
 def with_whole_dims(rule: OpShardingRule | None, dims: Collection[int]) -> OpShardingRule | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.sharding.derivation import rule_from_op_maps
 
@@ -43,3 +45,37 @@ def test_no_rule() -> None:
     assert rule_from_op_maps([], [], [(4,)]) is None
     assert rule_from_op_maps([IndexingMap.undefined()], [(4,)], [(4,)]) is None
     assert rule_from_op_maps([op_maps.identity((4,))], [(4,)], [(4,), (2,)]) is None
+
+
+@pytest.mark.parametrize(
+    ("maps", "operand", "result", "kinds"),
+    [
+        ("(i, j) -> (i, j), domain: i in [2, 8], j in [0, 6]", (9, 7), (9, 7), "need_replication={i}"),
+        ("(i, j) -> (i, j), domain: i in [0, 8], j in [0, 9]", (9, 7), (9, 7), ""),
+        (
+            "(i, j) -> (i, j), domain: i in [0, 8], j in [0, 6], i mod 3 in [0, 0]",
+            (9, 7),
+            (9, 7),
+            "need_replication={i}",
+        ),
+        (
+            "(i, j) -> (i, j), domain: i in [0, 8], j in [0, 6], i - j in [-1, 1]",
+            (9, 7),
+            (9, 7),
+            "need_replication={i, j}",
+        ),
+        ("(i, j) -> (i, j), domain: i in [0, 8], j in [0, 6], i + j in [0, 14]", (9, 7), (9, 7), ""),
+        ("(i, j)[k] -> (i, k), domain: i in [0, 8], j in [0, 6], k in [0, 2]", (9, 7), (9, 7), "need_replication={j}"),
+        (
+            "(i, j) -> (i floordiv 2, j), domain: i in [0, 7], j in [0, 4], i mod 2 in [1, 1]",
+            (4, 5),
+            (8, 5),
+            "need_replication={j}",
+        ),
+        ("(i, j) -> (i - 2, j), domain: i in [2, 8], j in [0, 6]", (7, 7), (9, 7), "permutation={i}"),
+    ],
+)
+def test_domains_that_leave_out_a_part(maps, operand, result, kinds) -> None:
+    """A loop of which a domain takes a part needs replication, unless it is permuted; of a digit, only that digit."""
+    found = str(rule_from_op_maps([IndexingMap.parse(maps)], [operand], [result], sums=True))
+    assert found.partition("}")[2].strip(" >") == kinds
