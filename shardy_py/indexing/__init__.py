@@ -24,6 +24,7 @@ from shardy_py.indexing.expressions import (
 )
 from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds_of
 from shardy_py.indexing.op_indexing import OpIndexing
+from shardy_py.indexing.reach import first_outside
 from shardy_py.indexing.simplify import simplify
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "compose",
     "constant",
     "dim",
+    "first_outside",
     "rescale_symbols",
     "runtime",
     "simplify",

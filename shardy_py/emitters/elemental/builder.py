@@ -87,6 +87,19 @@ class Scope:
         found = self._known.get(key)
         return found if found is not None or self._parent is None else self._parent.find(key)
 
+    def sees(self, value: SSAValue) -> bool:
+        """Return whether a value was made in this block, or in one around it."""
+        owner = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        scope: Scope | None = self
+        while scope is not None:
+            block: Block | None = scope.builder.insertion_point.block
+            while block is not None and block is not owner:
+                block = block.parent_block()
+            if block is owner:
+                return True
+            scope = scope._parent
+        return False
+
     def remember(self, value: Value, indices: Indices, element: SSAValue) -> None:
         """Take an element as computed."""
         self._known[value.id, indices] = element
@@ -119,6 +132,8 @@ class Scope:
         elements = emission(cast(ElementBuilder, OpElement(self, op, indices)), op)
         found = []
         for number, (element, result) in enumerate(zip(elements, op.results, strict=True)):
+            if isinstance(element, ScalarValue) and not self.sees(element.value):
+                raise _unseen(op)
             wanted, given = element_dtype(result), str(getattr(element, "dtype", ""))
             if given != wanted:
                 message = f"the scalar body gives {given} for result {number}, whose elements are {wanted} in a kernel"
@@ -185,6 +200,12 @@ class Scope:
         yield Scope(self.surroundings, Builder(InsertPoint.at_end(block)), self), block
 
 
+def _unseen(op: Op) -> UnsupportedError:
+    message = "the scalar body uses a value of a loop or a branch outside of it"
+    hint = "let the loop carry it, or the branch give it"
+    return UnsupportedError(Diagnostic("scalar-op", message, op.location, op.name, hint))
+
+
 def _cast(given: str, wanted: str) -> str:
     """Return a hint: how one type becomes another."""
     if (given, wanted) == ("i1", "i8"):
@@ -242,7 +263,9 @@ class OpElement:
     def op(self, name: str, *operands: ScalarValue, dtype: str | None = None, **attributes: Any) -> ScalarValue:
         """Add an op by its name."""
         if name == "arith.trunci" and dtype == "i1" and isinstance(operands[0].value.owner, arith.ExtUIOp):
-            return ScalarValue(operands[0].value.owner.input)
+            condition = operands[0].value.owner.input
+            if condition.type == builtin.i1:
+                return ScalarValue(condition)
         if dtype is None and name in COMPARISONS:
             dtype = "i1"
         if is_widened(name, operands, dtype):
@@ -253,13 +276,23 @@ class OpElement:
             return self.op("arith.trunci", self.op(name, *operands, dtype=str(wide)), dtype=dtype)
         if name in EXPANSIONS and len(operands) == 2:
             return cast(ScalarValue, EXPANSIONS[name](cast(ElementBuilder, self), *operands))
-        values = [operand.value for operand in operands]
+        values = self._seen(operands)
         problem = problem_of(name, tuple(value.type for value in values), result, attributes.get("predicate", ""))
         if problem:
             is_mixed = len({value.type for value in values}) > 1
             hint = "cast the operands to one type" if is_mixed else 'say what it gives: b.op(..., dtype="f32")'
             raise UnsupportedError(Diagnostic("scalar-op", problem, self.of.location, self.of.name, hint))
         return ScalarValue(self.scope.add(make_op(name, values, result, attributes)))
+
+    def _seen(self, operands: Sequence[ScalarValue]) -> list[SSAValue]:
+        """Return values that the block may use.
+
+        Raises:
+            UnsupportedError: one was made in a loop or a branch that is over.
+        """
+        if not all(self.scope.sees(operand.value) for operand in operands):
+            raise _unseen(self.of)
+        return [operand.value for operand in operands]
 
     def constant(self, value: complex, dtype: str) -> ScalarValue:
         """Return a constant, rounded to its type."""
@@ -360,7 +393,7 @@ class OpElement:
         condition = self.scope.inside(map_, self.at, values)
         regions = []
         with self._inner() as (inner, block):
-            found = body(self._results(map_, values), carried)
+            found = self._carried_on(body(self._results(map_, values), carried), carried)
             inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
         regions.append(Region(block))
         with self._inner() as (inner, block):
@@ -369,6 +402,19 @@ class OpElement:
         op = scf.IfOp(condition, [item.value.type for item in carried], regions[0], regions[1])
         self.scope.builder.insert(op)
         return [ScalarValue(value) for value in op.results]
+
+    def _carried_on(self, found: Sequence[ScalarValue], before: Sequence[ScalarValue]) -> Sequence[ScalarValue]:
+        """Return what the body of a loop gives.
+
+        Raises:
+            UnsupportedError: it is not what the loop carries.
+        """
+        given, wanted = ([str(item.value.type) for item in values] for values in (found, before))
+        if given != wanted:
+            message = f"the body of a loop gives ({', '.join(given)}), the loop carries ({', '.join(wanted)})"
+            hint = "return a value of the same type for each initial one"
+            raise UnsupportedError(Diagnostic("scalar-op", message, self.of.location, self.of.name, hint))
+        return found
 
     def _results(self, map_: IndexingMap, symbols: list[SSAValue]) -> list[ScalarValue]:
         return [ScalarValue(value) for value in self.scope.apply(map_, self.at, symbols)]
@@ -383,7 +429,7 @@ class OpElement:
         low, high, step = (self.scope.index(number) for number in (0, count, 1))
         types = [item.value.type for item in initial]
         with self._inner([INDEX, *types]) as (inner, block):
-            found = body([ScalarValue(argument) for argument in block.args[1:]])
+            found = self._carried_on(body([ScalarValue(argument) for argument in block.args[1:]]), initial)
             inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
         loop = scf.ForOp(low, high, step, [item.value for item in initial], Region(block))
         self.scope.builder.insert(loop)

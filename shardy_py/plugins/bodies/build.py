@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from attrs import evolve
+
 from shardy_py.errors import did_you_mean
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import Bound, IndexingMap, Interval, first_outside
 from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import TensorType, static_shape
@@ -17,7 +19,7 @@ from shardy_py.plugins.bodies.arithmetic import binary, compare, invert, negate,
 from shardy_py.plugins.bodies.calls import ELEMENTARY, REDUCERS
 from shardy_py.plugins.bodies.combining import combine, combined_map
 from shardy_py.plugins.bodies.dry import DryBuilder
-from shardy_py.plugins.bodies.terms import BOOLEAN, INDEX, Term, mistake, scalar_dtype, with_type
+from shardy_py.plugins.bodies.terms import BOOLEAN, CASTS, INDEX, Term, mistake, scalar_dtype, with_type
 
 _ALONE = ("max", "min")
 """The reducers that are functions of values where they have several arguments."""
@@ -49,7 +51,7 @@ def build(
         dtype = element_type(result)
         term = body.term(node, dtype)
         if not term.is_number and term.dtype != dtype:
-            hint = f"write {dtype}(...) around it"
+            hint = f"write {dtype}(...) around it" if dtype in CASTS else "give emission= a function, which casts it"
             raise mistake(f"result {number} has elements of {dtype}, its expression is of {term.dtype}", hint)
         term = with_type(b, term, dtype)
         found.append(b.op("arith.extui", term.scalar, dtype="i8") if term.is_boolean else term.scalar)
@@ -210,7 +212,26 @@ class _Body:
         if not maps or maps[number].is_undefined:
             message = f"no indexing map says which element of operand {number} is read"
             raise mistake(message, "give the op indexing=..., or the trait Elementwise")
+        self._check_places(number, maps[number])
         return maps[number]
+
+    def _check_places(self, number: int, map_: IndexingMap) -> None:
+        """Check that a map leads from the elements of the result to such that the operand has."""
+        shape = static_shape(self._op.operands[number].type)
+        written = static_shape(self._op.results[0].type)
+        if shape is None or written is None:
+            return
+        dims = [
+            Bound(bound.interval.meet(Interval(0, size - 1)), bound.name)
+            for bound, size in zip(map_.dims, written, strict=True)
+        ]
+        outside = first_outside(evolve(map_, dims=tuple(dims)), tuple(shape))
+        if outside is not None:
+            message = (
+                f"the map of operand {number} leads outside: {map_}; at ({', '.join(map(str, outside.point))}) it "
+                f"gives {outside.index} for dimension {outside.dim}, which has {shape[outside.dim]} elements"
+            )
+            raise mistake(message, "where an operand has no element, bound the map: ..., domain: i in [1, 7]")
 
     def _covers(self, map_: IndexingMap) -> bool:
         """Return whether a map is defined for all elements of the result."""

@@ -8,8 +8,8 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, ParseError, PluginError
-from shardy_py.indexing import AffineMap, IndexingMap, VariableKind
-from shardy_py.indexing.expressions import Variable
+from shardy_py.indexing import AffineMap, Binary, Constant, IndexingMap, VariableKind
+from shardy_py.indexing.expressions import Variable, walk
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.argument_checks import refuse
@@ -102,9 +102,14 @@ def as_indexing(name: str, given: Any) -> Any:
 
 def _parse(text: str, name: str) -> IndexingMap | AffineMap:
     try:
-        return IndexingMap.parse(text) if _DOMAIN in text.partition("->")[2] else AffineMap.parse(text)
+        found = IndexingMap.parse(text) if _DOMAIN in text.partition("->")[2] else AffineMap.parse(text)
     except ParseError as error:
         (item,) = error.diagnostics
         raise PluginError(
             Diagnostic("invalid-indexing", item.message, op=name, hint=item.hint or _EXAMPLE, excerpt=item.excerpt)
         ) from None
+    constraints = [item for item, _ in found.constraints] if isinstance(found, IndexingMap) else []
+    for part in (part for item in (*found.results, *constraints) for part in walk(item)):
+        if isinstance(part, Binary) and part.op in ("/", "mod", "ceildiv") and part.right == Constant(0):
+            raise refuse("invalid-indexing", f"{text!r} divides by zero", name, hint="give another divisor")
+    return found

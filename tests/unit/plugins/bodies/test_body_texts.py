@@ -196,3 +196,82 @@ def test_quotients_of_floats(dtype) -> None:
             np.testing.assert_array_equal(found.astype(np.float64), other.astype(np.float64))
             signs = (np.signbit(item.astype(np.float64))[found == 0] for item in (found, other))
             np.testing.assert_array_equal(*signs)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(i, j) -> (i + 1, j)", r"operand 0 leads outside: .* at \(3, 6\) it gives 4 for dimension 0, which has 4"),
+        ("(i, j) -> (i - 1, j)", r"at \(0, 0\) it gives -1 for dimension 0"),
+        ("(i, j) -> (i, (j * 2) mod 9)", r"at \(0, 4\) it gives 8 for dimension 1, which has 7"),
+    ],
+)
+def test_maps_that_lead_outside(text, message) -> None:
+    """A kernel is not made of a map that reads where the operand has no element."""
+    with pytest.raises(PluginError, match=message) as caught:
+        kernel_of("x -> x", operands=[(4, 7)], results=[(4, 7)], indexing=text).run(np.zeros((4, 7), np.float32))
+    assert caught.value.diagnostics[0].op == "odd.op"
+
+
+def test_a_domain_is_cut_by_the_result() -> None:
+    """A map may be bounded for a larger result, as that of the whole tensor is on a shard."""
+    text = "(i, j) -> (i, j - 1), domain: i in [0, 8], j in [1, 9]"
+    kernel = kernel_of("x -> x if inside(x) else 0", operands=[(4, 7)], results=[(4, 7)], indexing=text)
+    numbers = np.arange(28, dtype=np.float32).reshape(4, 7)
+    np.testing.assert_array_equal(kernel.run(numbers)[0], np.pad(numbers, ((0, 0), (1, 0)))[:, :-1])
+
+
+@pytest.mark.parametrize(
+    "text", ["(i) -> (i floordiv 0)", "(i) -> (i mod 0)", "(i) -> (i), domain: i in [0, 3], i mod 0 in [0, 0]"]
+)
+def test_maps_that_divide_by_zero(text) -> None:
+    """No place is a number divided by zero."""
+    with pytest.raises(PluginError, match="divides by zero"):
+        sdy.Dialect("odd").op("odd.op", indexing=text, emission="x -> x")
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (lambda b, at, kept: [kept[0], kept[0]], r"gives \(f32, f32\), the loop carries \(f32\)"),
+        (lambda b, at, kept: [b.constant(0, "i32")], r"gives \(i32\), the loop carries \(f32\)"),
+        (lambda b, at, kept: [], r"gives \(\), the loop carries \(f32\)"),
+    ],
+)
+def test_loops_carry_what_they_begin_with(step, message) -> None:
+    """A body of a loop gives a value of the same type for each initial one."""
+
+    def by_map(b, op):
+        return b.reduce(b.maps[0], [b.constant(0, "f32")], lambda at, kept: step(b, at, kept))
+
+    def by_count(b, op):
+        return b.repeat(3, [b.constant(0, "f32")], lambda kept: step(b, None, kept))
+
+    for body in (by_map, by_count):
+        with pytest.raises(ShardyError, match=message) as caught:
+            kernel_of(body, operands=[(4, 7)], results=[(4,)], indexing="(i)[k] -> (i, k)").run(
+                np.zeros((4, 7), np.float32)
+            )
+        assert caught.value.diagnostics[0].op == "odd.op"
+
+
+def test_values_of_loops_stay_inside() -> None:
+    """A value of a loop or a branch is an error behind it, as a result and in an op."""
+
+    def leaked(b):
+        inner = []
+        b.reduce(b.maps[0], [b.constant(0, "f32")], lambda at, kept: [inner.append(b.operand(0, at)) or kept[0]])
+        return inner[0]
+
+    for body in (lambda b, op: leaked(b), lambda b, op: b.op("math.exp", leaked(b))):
+        with pytest.raises(ShardyError, match="a value of a loop or a branch outside of it"):
+            kernel_of(body, operands=[(4, 7)], results=[(4,)], indexing="(i)[k] -> (i, k)").run(
+                np.zeros((4, 7), np.float32)
+            )
+
+
+def test_types_without_a_cast() -> None:
+    """The advice names no cast that expressions do not have."""
+    with pytest.raises(PluginError, match="its expression is of f32") as caught:
+        kernel_of("x -> x", results=[sdy.tensor(8, dtype="i4")], traits=[sdy.Elementwise]).run(np.zeros(8, np.float32))
+    assert "give emission= a function" in caught.value.diagnostics[0].hint

@@ -65,7 +65,7 @@ def test_no_rule() -> None:
             "need_replication={i, j}",
         ),
         ("(i, j) -> (i, j), domain: i in [0, 8], j in [0, 6], i + j in [0, 14]", (9, 7), (9, 7), ""),
-        ("(i, j)[k] -> (i, k), domain: i in [0, 8], j in [0, 6], k in [0, 2]", (9, 7), (9, 7), "need_replication={j}"),
+        ("(i, j)[k] -> (i, k), domain: i in [0, 8], j in [0, 6], k in [0, 2]", (9, 7), (9, 7), "need_replication={k}"),
         (
             "(i, j) -> (i floordiv 2, j), domain: i in [0, 7], j in [0, 4], i mod 2 in [1, 1]",
             (4, 5),
