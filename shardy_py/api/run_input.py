@@ -15,7 +15,7 @@ from shardy_py.api.main_function import find_main
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
-from shardy_py.api.source import complete_registry, read_program
+from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
 from shardy_py.frontends.select import find_frontend
@@ -55,6 +55,8 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
             message = f"registry and {name} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint=f"build the registry with {name}"))
     given_options = registry.options
+    if not (rule_options.conservative or rule_options.extended):
+        return registry
     return registry.with_options(
         evolve(
             given_options,
@@ -92,8 +94,9 @@ def read_input(given: ProgramInput, registry: Registry) -> RunInput:
         from shardy_py.frontends.jax_modules import lower_function
 
         module = lower_function(module, given.args or (), given.kwargs or {})
-    source_name = find_frontend(module, registry).source_name(module)
-    program = read_program(module, registry)
+    frontend = find_frontend(module, registry)
+    source_name = frontend.source_name(module)
+    program = read_through(frontend, module)
     main = find_main(program, source=source_name)
     return RunInput(program, main, complete_registry(program, registry), source_name)
 

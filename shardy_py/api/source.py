@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_py.frontends.select import find_frontend, frontend_of
+from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
 from shardy_py.ir.verify import verify
 from shardy_py.plugins import Registry
@@ -38,7 +39,15 @@ def read_program(module: Any, registry: Registry | None = None) -> Program:
     Raises:
         ShardyError: the input is not valid.
     """
-    frontend = find_frontend(module, _known(registry))
+    return read_through(find_frontend(module, _known(registry)), module)
+
+
+def read_through(frontend: Frontend, module: Any) -> Program:
+    """Return the op graph of a module that a frontend accepts; see `read_program`.
+
+    Raises:
+        ShardyError: the input is not valid.
+    """
     program = frontend.import_program(module)
     if program.frontend is None or (program.frontend.name == frontend.name and frontend is not program.frontend):
         # It comes from a plugin; the native libraries have verified theirs.

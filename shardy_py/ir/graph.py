@@ -470,12 +470,22 @@ class Program:
     @property
     def functions(self) -> dict[str, Op]:
         """Name to function op, in order."""
-        return {op.attributes["sym_name"]: op for op in self.body.ops if op.name == "func.func"}
+        return {op.attributes["sym_name"]: op for op in self._outer_ops("func.func")}
 
     @property
     def meshes(self) -> dict[str, Mesh]:
         """Name to mesh, in order."""
-        return {op.attributes["sym_name"]: op.attributes["mesh"] for op in self.body.ops if op.name == "sdy.mesh"}
+        return {op.attributes["sym_name"]: op.attributes["mesh"] for op in self._outer_ops("sdy.mesh")}
+
+    def _outer_ops(self, name: str) -> list[Op]:
+        """Return the ops of a name that are in no other op; passes ask over and over."""
+        found = []
+        op = self.body.first
+        while op is not None:
+            if op.name == name:
+                found.append(op)
+            op = op.next
+        return found
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, or None."""

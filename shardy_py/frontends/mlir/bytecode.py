@@ -11,7 +11,7 @@ op are one dictionary, and regions are no sections of their own.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import accumulate
 from types import SimpleNamespace
 
@@ -125,7 +125,8 @@ class BytecodeReader:
 def _section(chunks: list[bytes], wanted: int) -> bytes:
     """Return the content of a section of bytecode that was written in chunks."""
     if sum(map(len, chunks)) < _SMALL:
-        chunks = [b"".join(chunks)]
+        data = b"".join(chunks)
+        return _find_section(lambda begin, end: data[begin:end], wanted)
     starts = list(accumulate(map(len, chunks[:-1]), initial=0))
 
     def read(begin: int, end: int) -> bytes:
@@ -134,6 +135,11 @@ def _section(chunks: list[bytes], wanted: int) -> bytes:
         places = zip(chunks[first:last], starts[first:last], strict=True)
         return b"".join([chunk[max(begin - start, 0) : end - start] for chunk, start in places])
 
+    return _find_section(read, wanted)
+
+
+def _find_section(read: Callable[[int, int], bytes], wanted: int) -> bytes:
+    """Return the content of a section of bytecode, of which a function returns the bytes from one place to another."""
     head = read(0, _MAX_HEAD)
     if not head.startswith(_HEADER):
         raise ValueError("MLIR wrote another version of bytecode than it was told to")

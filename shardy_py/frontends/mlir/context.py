@@ -7,6 +7,8 @@ from functools import cache
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
 
+from shardy_py.ir.op_names import MESH
+
 
 def make_context() -> ir.Context:
     """Return a context with the dialects of jaxlib, which accepts unregistered ops in generic form, too.
@@ -34,5 +36,6 @@ def _dialects() -> ir.DialectRegistry:
 
 
 def ensure_shardy(context: ir.Context) -> None:
-    """Load the ``sdy`` dialect into a context somebody else made."""
-    _sdy.register_dialect(context)
+    """Load the ``sdy`` dialect into a context somebody else made, unless it is there."""
+    if not context.is_registered_operation(MESH):
+        _sdy.register_dialect(context)

@@ -104,7 +104,8 @@ class _Keys:
         return found[1]
 
     def _number(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
-        items = tuple([(name, freeze(attributes[name])) for name in sorted(attributes) if name != left_out])
+        # No two have the same name, so that only names are compared.
+        items = tuple([(name, freeze(value)) for name, value in sorted(attributes.items()) if name != left_out])
         return self._numbers.setdefault(items, len(self._numbers))
 
 
