@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.engine_options import engine_options
 from shardy_py.api.foreign_types import require_shapes
-from shardy_py.api.given_run import keep_given
 from shardy_py.api.keywords import takes
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Options, PropagateArguments
@@ -17,7 +16,6 @@ from shardy_py.api.result import Result
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.api.written import write_verified
-from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
@@ -27,7 +25,6 @@ from shardy_py.ir.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions
 from shardy_py.propagation.solve import Solution
-from shardy_py.propagation.trace import VisitLog
 from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.propagate import PropagatePass
@@ -36,8 +33,11 @@ from shardy_py.transforms.snapshots import AfterPass, snapshot_after_each
 from shardy_py.values import define
 
 if TYPE_CHECKING:
+    from shardy_py.api.given_run import GivenRun
     from shardy_py.explain.record.recording import Recording
     from shardy_py.explain.record.trace import Trace
+    from shardy_py.ir.constant_copies import CopyLog
+    from shardy_py.propagation.trace import VisitLog
 
 
 @takes(PropagateArguments)
@@ -57,7 +57,7 @@ def propagate(given: PropagateArguments) -> Result:
     if given.on_progress is not None:
         progress.total = _step_count(_passes(given, PropagatePass(engine), registry))
     progress.stage("import")
-    again = keep_given(given, registry) if given.trace else None
+    again = _keep_given(given, registry) if given.trace else None
     read = read_input(given, registry)
     program, main, registry = read.program, read.main, read.registry
     progress.finish_step()
@@ -76,7 +76,7 @@ def propagate(given: PropagateArguments) -> Result:
         op_names=program.op_names,
         registry=registry,
     )
-    copies = CopyLog(registry) if given.record_copies or given.trace else None
+    copies = _make_copy_log(given, registry)
     context = PassContext(registry, warnings, copies=copies)
     recording = _Recording.of(program, main, context, engine) if given.trace else None
     log, keep = (None, None) if recording is None else (recording.log, recording.keep)
@@ -104,6 +104,22 @@ def propagate(given: PropagateArguments) -> Result:
     if given.local:
         result.local()
     return result
+
+
+def _keep_given(given: PropagateArguments, registry: Registry) -> GivenRun:
+    """Return what a result needs to run again."""
+    from shardy_py.api.given_run import keep_given
+
+    return keep_given(given, registry)
+
+
+def _make_copy_log(options: Options, registry: Registry) -> CopyLog | None:
+    """Return the log of the constants that are copied, where it is needed."""
+    if not options.record_copies and not options.trace:
+        return None
+    from shardy_py.ir.constant_copies import CopyLog
+
+    return CopyLog(registry)
 
 
 def _pipeline(options: Options) -> PropagationPipeline:

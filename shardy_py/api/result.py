@@ -17,7 +17,6 @@ from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError, as_warnings
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.constant_copies import ConstantCopy
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.networkx import to_networkx
 from shardy_py.ir.op_values import all_values
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from shardy_py.explain.answer.value_explanation import ValueExplanation
     from shardy_py.explain.record.trace import Trace
     from shardy_py.explore.page import Page
+    from shardy_py.ir.constant_copies import ConstantCopy
     from shardy_py.layout.policies import LayoutPolicy
     from shardy_py.schedule.given import ScheduleLike
     from shardy_py.targets.jax import CompiledModule

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attrs import field
 
@@ -16,16 +16,18 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind
-from shardy_py.sharding.shard_moves import Windows
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
+
+if TYPE_CHECKING:
+    from shardy_py.ir.local_collective import LocalCollective
+    from shardy_py.sharding.shard_moves import Windows
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups of device numbers; the order within a group is the order of the shards."""

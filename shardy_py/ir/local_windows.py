@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from shardy_py.ir.local import Shard, no_local_form
-from shardy_py.sharding.shard_moves import Run, Windows, own_runs
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 
@@ -31,6 +30,8 @@ def with_window(
     Returns:
         The shard with another operand; its shardings are the same.
     """
+    from shardy_py.sharding.shard_moves import Run, Windows, own_runs
+
     target = dim if result_dim is None else result_dim
     before, after = shard.operand_shardings[number], shard.result_shardings[0]
     parts = shard.parts(after, target)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import attrs
 
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
-from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.local import LocalValue
+
+if TYPE_CHECKING:
+    from shardy_py.ir.constant_copies import CopyLog
+    from shardy_py.ir.local import LocalValue
 
 _PassT = TypeVar("_PassT", bound="Pass")
 _TRUE = frozenset(("true", "1", ""))

@@ -5,24 +5,20 @@ from shardy_py.propagation.engine import PropagationOptions, apply_solution, pro
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution, solve
 from shardy_py.propagation.steps.factors import Direction, Strategy
-from shardy_py.propagation.trace import Change, Observer, Update
 from shardy_py.schedule.default import DEFAULT, FLAT, Entry, Level, Schedule, Selector
 
 __all__ = [
     "DEFAULT",
     "FLAT",
-    "Change",
     "Direction",
     "Entry",
     "Level",
-    "Observer",
     "Problem",
     "PropagationOptions",
     "Schedule",
     "Selector",
     "Solution",
     "Strategy",
-    "Update",
     "apply_solution",
     "compile_program",
     "propagate_program",

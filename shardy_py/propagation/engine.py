@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve
 
@@ -21,10 +21,12 @@ from shardy_py.propagation.sharding_groups import sync_sharding_groups
 from shardy_py.propagation.solve import Solution, Strategies, solve
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Strategy
-from shardy_py.propagation.trace import Observer, VisitLog
 from shardy_py.schedule.default import DEFAULT, Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.propagation.trace import Observer, VisitLog
 
 StrategyName = Literal["basic", "aggressive", "basic-then-aggressive"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import field
 
@@ -13,10 +14,12 @@ from shardy_py.propagation.sharding_table import NO_SHARDING
 from shardy_py.propagation.step_classes import StepClasses
 from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
 from shardy_py.propagation.steps.factors import Direction, Strategy
-from shardy_py.propagation.trace import Observer, Recorder, VisitLog
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
 from shardy_py.schedule.default import Schedule, Vector
 from shardy_py.values import define
+
+if TYPE_CHECKING:
+    from shardy_py.propagation.trace import Observer, Recorder, VisitLog
 
 Strategies = tuple[Strategy, ...]
 AGGRESSIVE: Strategies = (Strategy.AGGRESSIVE,)
@@ -55,7 +58,7 @@ def solve(
         after_priority: Called after every user priority but the last.
         log: Receives every visit, also those that change nothing.
     """
-    recorder = None if observer is None and log is None else Recorder(problem, observer, log)
+    recorder = _make_recorder(problem, observer, log)
     solver = _Solver(problem, schedule, strategies, recorder)
     if recorder is not None:
         recorder.log.directions_of = solver.classes.directions_of
@@ -73,6 +76,15 @@ def solve(
         solver.run_levels(one.priority)
         done = one.priority
     return Solution(problem, solver.current)
+
+
+def _make_recorder(problem: Problem, observer: Observer | None, log: VisitLog | None) -> Recorder | None:
+    """Return the recorder of a solve that somebody looks at."""
+    if observer is None and log is None:
+        return None
+    from shardy_py.propagation.trace import Recorder
+
+    return Recorder(problem, observer, log)
 
 
 def apply_round(problem: Problem, current: list[int], one: PriorityRound) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
+from shardy_py.ir.debug_info import make_recorder
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.propagation.engine import (
@@ -21,9 +21,12 @@ from shardy_py.propagation.engine import (
     propagate_program,
 )
 from shardy_py.propagation.solve import Solution
-from shardy_py.propagation.trace import Observer, Update, VisitLog
 from shardy_py.schedule.default import DEFAULT, Schedule
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.ir.debug_info.recorder import DebugRecorder
+    from shardy_py.propagation.trace import Observer, Update, VisitLog
 
 _ANY_OPTIONS = "sdy-propagate"
 
@@ -59,8 +62,12 @@ class PropagationPass(ABC):
             conservative=self.conservative_propagation,
             keep_sharding_rules=self.keep_sharding_rules,
         )
-        debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
-        recorder = DebugRecorder(program, context.semantics, debug) if debug.is_any else None
+        recorder = make_recorder(
+            program,
+            context.semantics,
+            origins=self.debug_sharding_origins,
+            edges=self.debug_propagation_edge_sharding,
+        )
         propagate_program(
             program,
             context.semantics,

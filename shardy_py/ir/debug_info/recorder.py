@@ -31,11 +31,6 @@ class DebugOptions:
     origins: bool = False
     edges: bool = False
 
-    @property
-    def is_any(self) -> bool:
-        """True if there is anything to record."""
-        return self.origins or self.edges
-
 
 class DebugRecorder:
     """Recorder of the debug information of one pass, from before the first change to the attributes at the end."""

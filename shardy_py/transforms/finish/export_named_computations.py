@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shardy_py.ir.attributes import Attribute, SymbolRef
-from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.data_flow import edge_user, take_out_edge
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.move_region import move_region
@@ -24,6 +23,9 @@ from shardy_py.ir.types import function_type
 from shardy_py.sharding.tensor import symbol
 from shardy_py.transforms.finish.sink_data_flow_edges import sink_shardings
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.ir.constant_copies import CopyLog
 
 _OF_THE_COMPUTATION = ("name", "in_shardings", "out_shardings", EXECUTION_THREAD)
 """Attributes that a call does not take over."""

@@ -6,13 +6,16 @@ import re
 import struct
 from functools import lru_cache
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import FoldsIntoConstant, OpSemantics, Trait
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from shardy_py.ir.constant_copies import CopyLog
 
 _BITS = {"f16": "e", "f32": "f", "f64": "d"}
 """The formats of `struct` for element types."""

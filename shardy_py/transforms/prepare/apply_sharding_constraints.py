@@ -6,12 +6,12 @@ Mirrors apply_sharding_constraints.cc::ApplyShardingConstraintsPass.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve
 
 from shardy_py.ir.data_flow import edge_of_target, shardable_value
-from shardy_py.ir.debug_info import DebugOptions, DebugRecorder
+from shardy_py.ir.debug_info import make_recorder
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import inner_first, ops_named
@@ -25,6 +25,9 @@ from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.ir.debug_info.recorder import DebugRecorder
 
 
 @frozen
@@ -43,8 +46,12 @@ class ApplyShardingConstraintsPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Apply the constraints of all ops, those inside an op before it."""
-        debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
-        recorder = DebugRecorder(program, context.semantics, debug) if debug.is_any else None
+        recorder = make_recorder(
+            program,
+            context.semantics,
+            origins=self.debug_sharding_origins,
+            edges=self.debug_propagation_edge_sharding,
+        )
         work = _Constraints(program, context.semantics, recorder)
         for op in inner_first(ops_named(program, CONSTRAINT, MANUAL_COMPUTATION)):
             if op.name == CONSTRAINT:

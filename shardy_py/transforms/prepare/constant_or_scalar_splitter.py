@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import (
     AsSdyConstant,
@@ -39,6 +38,9 @@ from shardy_py.ir.symbols import (
 from shardy_py.ir.types import is_scalar
 from shardy_py.ir.use_order import order_uses
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.ir.constant_copies import CopyLog
 
 _SPECIAL = frozenset((CALL, NAMED_COMPUTATION, SHARDING_GROUP))
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from shardy_dialects.stablehlo.local.device import fold_device
 from shardy_dialects.stablehlo.local.literals import constant_literal, literal
 from shardy_dialects.stablehlo.local.mesh_groups import mesh_groups, read_mesh_groups
 from shardy_dialects.stablehlo.local.padded import PADDED
 from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
-from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
-from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.types import TensorType, Type, static_shape, tensor
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.shard_moves import Windows
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.ir.local_collective import LocalCollective
+    from shardy_py.sharding.shard_moves import Windows
 
 COMBINING = {
     Combiner.ADD: "stablehlo.add",
@@ -153,6 +153,8 @@ class StablehloLocalOps(LocalOps):
 
     def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
         """Return what each device needs of a dimension, sent by permutes."""
+        from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
+
         fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size)
         return fetcher.fetch(value, windows.held, windows.starts)
 
@@ -250,10 +252,14 @@ class StablehloLocalOps(LocalOps):
         if kind not in _GROUPS:
             return None
         groups = read_mesh_groups(op) or read_dense(str(op.attributes[_GROUPS[kind]]))
+        from shardy_py.ir.local_collective import LocalCollective
+
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 
     def fold_device(self, program: Program, device: int) -> None:
         """Put the number of a device into a local program, and fold what follows from it."""
+        from shardy_dialects.stablehlo.local.device import fold_device
+
         fold_device(program, device)
 
 
