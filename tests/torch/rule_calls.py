@@ -105,9 +105,9 @@ CALLS: dict[str, Arguments] = {
     "pixel_shuffle.default": given(floats(6, 8, 2, 4), 2),
     "pixel_unshuffle.default": given(floats(6, 2, 4, 8), 2),
     "repeat_interleave.self_int": given(X, 2, 1),
-    "unfold.default": given(ROWS.repeat(1, 2)[:, :10], 1, 4, 2),
-    "view_as_complex.default": given(floats(6, 4, 2)),
-    "view_as_real.default": given(torch.complex(X, Y)),
+    **{f"unfold{copy}.default": given(ROWS.repeat(1, 2)[:, :10], 1, 4, 2) for copy in ("", "_copy")},
+    **{f"view_as_complex{copy}.default": given(floats(6, 4, 2)) for copy in ("", "_copy")},
+    **{f"view_as_real{copy}.default": given(torch.complex(X, Y)) for copy in ("", "_copy")},
     # Elements.
     **dict.fromkeys(
         (
@@ -435,10 +435,3 @@ CALLS: dict[str, Arguments] = {
     "new_full.default": given(X, [6, 10], 5.0),
 }
 """The arguments by the name of the overload."""
-UNKNOWN: dict[str, Arguments] = {
-    **dict.fromkeys(("empty_like.default", "rand_like.default", "randn_like.default"), given(X)),
-    **{"randint_like.default": given(X, 90), "randint_like.low_dtype": given(X, 3, 90)},
-    **{"bernoulli.default": given(SOFT), "bernoulli.p": given(X, 0.3)},
-    **{"new_empty.default": given(X, [6, 10]), "new_empty_strided.default": given(X, [6, 10], [10, 1])},
-}
-"""Those of operators whose numbers are random or left open."""

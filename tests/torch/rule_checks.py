@@ -16,7 +16,8 @@ from shardy_py.ir.builder import Builder
 from shardy_py.ir.graph import Op
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
 from shardy_py.targets.torch.calls import call, operator
-from tests.torch.rule_calls import CALLS, UNKNOWN
+from tests.torch.random_calls import UNKNOWN
+from tests.torch.rule_calls import CALLS
 
 _OF_RESULT = ("size", "input_size", "input_sizes")
 """Arguments that hold the sizes of the result."""

@@ -14,7 +14,8 @@ from shardy_dialects.aten.creation import CONSTANTS, RANDOM
 from shardy_py.plugins import Registry
 from shardy_py.testing import RuleReport, check_rule_numerically
 from tests.conformance.sample import sample
-from tests.torch.rule_calls import CALLS, UNKNOWN
+from tests.torch.random_calls import UNKNOWN
+from tests.torch.rule_calls import CALLS
 from tests.torch.rule_checks import flipped_rules, function_of, op_and_arrays
 
 pytestmark = pytest.mark.torch

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
+from typing import Any
 
 import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn import functional
 
 import shardy_py as sdy
 from shardy_py.targets.torch import make_local_torch_program
@@ -83,3 +86,53 @@ def test_places_in_memory_of_a_view_are_refused() -> None:
     program = torch.export.export(Strided(), (torch.randn(4, 8),))
     with pytest.raises(sdy.UnsupportedError, match="looks at places in memory of a view"):
         sdy.propagate(program, {"a": 2})
+
+
+def _trained(x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor, count: torch.Tensor) -> list[torch.Tensor]:
+    y = functional.batch_norm(x, mean, variance, training=True)
+    same = count.detach()
+    count.add_(1)
+    count.mul_(2)
+    return [y * same, mean, variance, same]
+
+
+@pytest.mark.parametrize(("rows", "again"), [(4, False), (5, False), (5, True)])
+def test_inputs_that_are_written_to_are_results(rows: int, again: bool) -> None:
+    """Who reads an input behind a write, also one that its schema does not say, reads what it was written to be.
+
+    A graph that is traced again returns new tensors, and copies them to the inputs at its end.
+    """
+    given = torch.randn(rows, 6), torch.zeros(6), torch.ones(6), torch.tensor(3)
+    graph = make_fx(_trained, tracing_mode="fake")(*given)
+    assert "native_batch_norm.default" in graph.code
+    if again:
+        functional_graph = torch.func.functionalize(graph, remove="mutations_and_views")
+        graph = make_fx(functional_graph, tracing_mode="fake")(*(item.clone() for item in given))
+        assert "aten.copy_.default" in graph.code
+    result = sdy.propagate(graph, {"a": 2}, in_shardings={0: ("a",)}, strict=True)
+    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    copies = [item.clone() for item in given]
+    made = local.simulate(*given)
+    for number, want in enumerate(_trained(*copies)):
+        torch.testing.assert_close(made[local.origin.outputs[number].result], want, rtol=1e-5, atol=1e-5)
+    assert all(torch.equal(one, other) for one, other in zip(given[1:3], (torch.zeros(6), torch.ones(6)), strict=True))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x, y: [x.add_(1) * y], lambda x, y: functional.batch_norm(x * 1, y, y + 1, training=True)]
+)
+def test_an_input_that_is_written_to_has_to_be_returned(call: Callable[..., Any]) -> None:
+    """The tensors of the caller stay as they are: the error names the input."""
+    graph = make_fx(call, tracing_mode="fake")(torch.ones(4, 6), torch.ones(6))
+    with pytest.raises(sdy.UnsupportedError, match=r"writes to the input [xy]_1, which is not returned"):
+        sdy.propagate(graph, {"a": 2})
+
+
+def test_the_hint_for_writes_through_views_works() -> None:
+    """A graph that is traced again has no views, and gives the numbers that it gave."""
+    x = torch.randn(4, 8)
+    graph = make_fx(_viewed, tracing_mode="fake")(x)
+    again = make_fx(torch.func.functionalize(graph, remove="mutations_and_views"), tracing_mode="fake")(x)
+    result = sdy.propagate(again, {"a": 2}, in_shardings={0: ("a",)}, strict=True)
+    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    torch.testing.assert_close(local.simulate(x)[0], _viewed(x))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_dialects.aten.arguments import Factors, operand_shape, result_shape
+from shardy_dialects.aten.arguments import Factors, attribute, operand_shape, result_shape, whole
 from shardy_py import rules
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import ConstantLike, Dialect, Pure
@@ -15,10 +15,17 @@ CONSTANTS = (
     *("empty_strided.default", "empty_permuted.default", "triu_indices.default", "hann_window.default"),
 )
 RANDOM = ("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float")
-LIKE = (
-    *("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default", "rand_like.default"),
-    *("randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p"),
+LIKE = ("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default")
+RANDOM_LIKE = (
+    *("rand_like.default", "randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p"),
+    *("uniform.default", "exponential.default", "cauchy.default", "geometric.default", "log_normal.default"),
 )
+"""Ops that take nothing but sizes and types from their operand."""
+BY_ELEMENTS = (
+    *("multinomial.default", "poisson.default", "binomial.default", "_standard_gamma.default"),
+    *("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "rrelu_with_noise_functional.default"),
+)
+"""Random ops that draw numbers as their operands say, so that each device needs all of these."""
 _DROPOUTS = ("dropout.default", "native_dropout.default", "bernoulli.default")
 NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.default", "new_empty_strided.default")
 
@@ -33,6 +40,11 @@ def _new(op: Op) -> Any:
     return factors.build()
 
 
+def _random_slopes(op: Op) -> Any:
+    """Return the rule of slopes below zero; how many random ones are drawn depends on the elements."""
+    return whole(op) if attribute(op, "training", False) else rules.broadcast(op)
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     for name in CONSTANTS:
@@ -41,8 +53,12 @@ def register(aten: Dialect) -> None:
         aten.op(f"aten.{name}", rule=rules.generate)
     for name in _DROPOUTS:
         aten.op(f"aten.{name}", rule=rules.broadcast)
+    for name in RANDOM_LIKE:
+        aten.op(f"aten.{name}", rule=rules.broadcast)
+    aten.op("aten.rrelu.default", rule=_random_slopes)
+    for name in BY_ELEMENTS:
+        aten.op(f"aten.{name}", rule=whole)
     for name in LIKE:
-        traits = [] if "rand" in name or "bernoulli" in name else [Pure]
-        aten.op(f"aten.{name}", traits=traits, rule=rules.broadcast)
+        aten.op(f"aten.{name}", traits=[Pure], rule=rules.broadcast)
     for name in NEW:
         aten.op(f"aten.{name}", traits=[Pure], rule=_new)

@@ -358,8 +358,11 @@ def register(aten: Dialect) -> None:
         _resizes: ("repeat.default", "tile.default"),
         _pixels: ("pixel_shuffle.default", "pixel_unshuffle.default"),
         _repeat_interleave: ("repeat_interleave.self_int",),
-        _unfold: ("unfold.default",),
-        _to_complex: ("view_as_complex.default", "view_as_real.default"),
+        _unfold: ("unfold.default", "unfold_copy.default"),
+        _to_complex: (
+            *("view_as_complex.default", "view_as_real.default"),
+            *("view_as_complex_copy.default", "view_as_real_copy.default"),
+        ),
     }
     for rule, names in kinds.items():
         for name in names:

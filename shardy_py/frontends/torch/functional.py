@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -11,49 +11,92 @@ from shardy_py.frontends.torch.places import location_of
 
 _STATISTICS = {"aten.batch_norm.default": "training", "aten.instance_norm.default": "use_input_stats"}
 """Operators that write to running statistics, which their schemas do not say, to the argument that asks for it."""
+_HIDDEN = {"aten.native_batch_norm.default": "_native_batch_norm_legit_functional"}
+"""Those of them that graph modules have, to the operator that returns new statistics."""
+_SAME = frozenset(
+    f"aten.{name}.default" for name in ("detach", "alias", "detach_", "detach_copy", "alias_copy", "clone")
+)
+"""Operators whose result is the tensor that they are given, or a copy of it."""
 _HARMLESS = frozenset(("aten.detach_.default",))
 
 
-def functional(native: Any) -> Any:
-    """Return a program without writes to operands.
+Overwritten = Mapping[Any, tuple[tuple[Any, int], ...]]
+"""Node that writes to the nodes that hold a tensor, each with the number of the result that it is from then on."""
+
+
+def functional(native: Any) -> tuple[Any, Overwritten]:
+    """Return a program in which operators make new tensors, and which nodes are these instead of what they were.
 
     What ``torch.export.export`` gives may write to tensors in place, also through views of them; its decomposition
-    without a table makes new tensors of these. Where nothing is written, the program is returned as it is.
+    without a table makes new tensors of these. Where nothing is written, the program is returned as it is. A graph
+    module may write to tensors of which it has no views, and to inputs that it returns.
 
     Args:
         native: The exported program or graph module.
 
     Raises:
-        UnsupportedError: an operator of a graph module writes to an input, or to elements that others read behind it.
+        UnsupportedError: an operator of a graph module writes to an input that is not returned, to a constant, or to
+            elements that views read behind it.
     """
     if hasattr(native, "graph_signature"):
-        return native.run_decompositions({}) if any(map(_writes, _nodes(native.graph_module))) else native
+        return (native.run_decompositions({}) if any(map(_writes, _nodes(native.graph_module))) else native), {}
+    found: dict[Any, tuple[tuple[Any, int], ...]] = {}
     for module in native.modules():
         if hasattr(module, "graph"):
-            _check_writes(list(module.graph.nodes))
-    return native
+            found |= _checked_writes(list(module.graph.nodes), is_main=module is native)
+    return native, found
 
 
-def _check_writes(nodes: list[Any]) -> None:
-    """Check that no node reads a tensor behind a write to the elements that it shares, but by the result of the write.
+def _checked_writes(nodes: list[Any], *, is_main: bool) -> dict[Any, tuple[tuple[Any, int], ...]]:
+    """Return what nodes that write make of others, where no view reads elements behind a write to them.
 
     Raises:
-        UnsupportedError: a node does so, or an input is written to.
+        UnsupportedError: one does so, or an input is written to and not returned, or a constant is written to.
     """
     place = {node: number for number, node in enumerate(nodes)}
     shared: dict[Any, set[Any]] = {}
+    equal: dict[Any, set[Any]] = {}
+    found: dict[Any, tuple[tuple[Any, int], ...]] = {}
+    inputs: list[tuple[Any, Any]] = []
+    copied: dict[Any, Any] = {}
     for node in nodes:
-        for written in _written_operands(node):
-            stale = [item for item in shared.get(written, {written}) if not _are_apart(item, written)]
+        target = without_writes(node)
+        for number, written in _written_operands(node):
+            whole, group = equal.setdefault(written, {written}), shared.get(written, {written})
+            kinds = {item.op for item in whole} - {"call_function"}
+            if group <= whole and _is_functional(target) and kinds <= ({"placeholder"} if is_main else set()):
+                found[node] = (*found.get(node, ()), *((item, number) for item in whole))
+                inputs += [(node, item) for item in whole if item.op == "placeholder"]
+                copied |= {node: node.args[1]} if str(node.target) == "aten.copy_.default" else {}
+                continue
+            stale = [item for item in group if not _are_apart(item, written)]
             read = any(place[user] > place[node] for item in stale for user in item.users)
             if read or any(item.op != "call_function" for item in stale):
-                message = f"the node {node.name} writes to {written.name}, whose elements others read or own"
-                hint = "trace a functional program: torch.export.export, or torch.func.functionalize within make_fx"
-                raise UnsupportedError(
-                    Diagnostic("written-operand", message, location_of(node), str(node.target), hint)
-                )
-        group = {node}.union(*(shared.get(item, {item}) for item in _shared_operands(node)))
+                raise _refuse(node, f"writes to {written.name}, whose elements others read or own")
+        operands = _shared_operands(node)
+        group = {node}.union(*(shared.get(item, {item}) for item in operands))
         shared.update(dict.fromkeys(group, group))
+        if len(operands) == 1 and (str(node.target) in _SAME or _returns_written(node)):
+            whole = equal.setdefault(operands[0], {operands[0]})
+            whole.add(node)
+            equal[node] = whole
+    for node, item in inputs:
+        if not any(map(_is_returned, {*equal[item], copied.get(node, item)})):
+            raise _refuse(node, f"writes to the input {item.name}, which is not returned")
+    return found
+
+
+def _is_returned(node: Any) -> bool:
+    """Return whether a graph returns the tensor of a node, or a copy of it."""
+    users = getattr(node, "users", ())
+    return any(user.op == "output" or (str(user.target) in _SAME and _is_returned(user)) for user in users)
+
+
+def _refuse(node: Any, what: str) -> UnsupportedError:
+    hint = "return the inputs that are written to, and trace what writes through views again, as make_fx(functionalize"
+    hint += "(graph, remove='mutations_and_views')), or export the module with torch.export.export"
+    message = f"the node {node.name} {what}"
+    return UnsupportedError(Diagnostic("written-operand", message, location_of(node), str(node.target), hint))
 
 
 def _are_apart(one: Any, other: Any) -> bool:
@@ -69,16 +112,47 @@ def _shared_operands(node: Any) -> list[Any]:
     return _aliased(node)
 
 
-def without_writes(target: Any) -> Any:
-    """Return the operator that makes a new tensor instead of writing to an operand, where there is one."""
+def without_writes(node: Any) -> Any:
+    """Return the operator that makes new tensors for a call that writes to operands, where there is one.
+
+    It returns what the operator of the call returns, and behind it the new tensors of operands that are not among it.
+    """
+    target = node.target
     schema = getattr(target, "_schema", None)
-    if schema is None or not schema.is_mutable:
+    if schema is None or not (schema.is_mutable or _writes_hidden(node)):
         return target
     space, _, name = schema.name.partition("::")
     import torch
 
-    packet = getattr(getattr(torch.ops, space), name.removesuffix("_"), None)
-    return getattr(packet, schema.overload_name or "default", target)
+    library = getattr(torch.ops, space)
+    if _writes_hidden(node):
+        return getattr(library, _HIDDEN[str(target)]).default
+    packet = getattr(library, name.removesuffix("_"), None)
+    found = getattr(packet, schema.overload_name or "default", target)
+    if found is target and hasattr(library, f"{name}_functional"):
+        return getattr(library, f"{name}_functional").default
+    return found
+
+
+def new_operand_types(node: Any, results: int) -> Iterator[Any]:
+    """Yield the fake tensors of operands that a call writes to, for results that it does not return itself.
+
+    Args:
+        node: The call.
+        results: How many it returns itself.
+    """
+    for number, written in _written_operands(node):
+        if number >= results:
+            yield written.meta.get("val")
+
+
+def _writes_hidden(node: Any) -> bool:
+    return str(node.target) in _HIDDEN and _argument(node, "training") is True
+
+
+def _is_functional(target: Any) -> bool:
+    schema = getattr(target, "_schema", None)
+    return schema is not None and not schema.is_mutable
 
 
 def is_dense(node: Any) -> bool:
@@ -101,14 +175,24 @@ def _writes(node: Any) -> bool:
     return bool(_written_operands(node)) or (asked is not None and _argument(node, asked) is True)
 
 
-def _written_operands(node: Any) -> list[Any]:
-    """Return the nodes that a node writes to."""
+def _written_operands(node: Any) -> list[tuple[int, Any]]:
+    """Return the nodes that a node writes to, with the number of the result that each is if nothing is written."""
     schema = getattr(node.target, "_schema", None)
     if schema is None or str(node.target) in _HARMLESS:
         return []
     names = [item.name for item in schema.arguments if item.alias_info is not None and item.alias_info.is_write]
-    found = [_argument(node, name) for name in names]
-    return [item for item in found if hasattr(item, "all_input_nodes")]
+    if _writes_hidden(node):
+        names = ["running_mean", "running_var"]
+    first = 0 if _returns_written(node) else len(schema.returns)
+    found = [(first + number, _argument(node, name)) for number, name in enumerate(names)]
+    return [pair for pair in found if hasattr(pair[1], "all_input_nodes")]
+
+
+def _returns_written(node: Any) -> bool:
+    """Return whether an operator returns the operands that it writes to, and nothing else."""
+    schema = getattr(node.target, "_schema", None)
+    returns = () if schema is None else schema.returns
+    return bool(returns) and all(item.alias_info is not None and item.alias_info.is_write for item in returns)
 
 
 def _aliased(node: Any) -> list[Any]:

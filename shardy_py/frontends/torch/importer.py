@@ -8,7 +8,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.calls import Call, schema_arguments
-from shardy_py.frontends.torch.functional import functional, is_dense, without_writes
+from shardy_py.frontends.torch.functional import functional, is_dense, new_operand_types, without_writes
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
 from shardy_py.frontends.torch.places import location_of, module_path_of
@@ -48,7 +48,8 @@ class Importer:
 
     def __init__(self, native: Any, frontend: Frontend) -> None:
         import_torch("-")
-        self.signature: Signature = read_signature(functional(native))
+        program, self._overwritten = functional(native)
+        self.signature: Signature = read_signature(program)
         self.builder = Builder()
         self.values: dict[Any, Any] = {}
         self._frontend = frontend
@@ -153,14 +154,18 @@ class Importer:
         if node.target is operator.getitem:
             container, index = self.resolve(node.args[0]), node.args[1]
             return container[index]
-        target = without_writes(node.target)
+        target = without_writes(node)
         args, kwargs = self.resolve(node.args), self.resolve(node.kwargs)
         if not hasattr(target, "_schema"):
             return self._call_higher_order(node, args, kwargs)
         types = self.result_types(node)
         if not any(types):
             return self._without_tensors(node)
-        name = str(target)
+        own, name = len(types), str(target)
+        if target is not node.target:
+            place = location_of(node)
+            written = new_operand_types(node, own)
+            types = (*types, *(tensor_type(item, node=node.name, location=place) for item in written))
         if name == "aten.as_strided.default" and not is_dense(node.args[0]):
             hint = "call contiguous or clone before"
             raise _refuse(node, f"the node {node.name} looks at places in memory of a view", hint)
@@ -171,8 +176,10 @@ class Importer:
         rewrite = REWRITES.get(name)
         results = rewrite(self.emit, call) if rewrite is not None else None
         results = self.emit(call) if results is None else results
-        self.name_results(node, results)
-        return results if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
+        self.name_results(node, results[:own])
+        for item, number in self._overwritten.get(node, ()):
+            self.values[item] = results[number]
+        return results[:own] if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
 
     def _call_higher_order(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         name = getattr(node.target, "__name__", str(node.target))
@@ -238,7 +245,9 @@ def _is_first_alone(node: Any) -> bool:
 
 
 def _is_pointwise(target: Any) -> bool:
-    return any(str(tag) == "Tag.pointwise" or getattr(tag, "name", "") == "pointwise" for tag in target.tags)
+    """Return whether each element of the results comes from those of the operands alone, and from no random number."""
+    tags = {getattr(tag, "name", str(tag)) for tag in target.tags}
+    return "pointwise" in tags and "nondeterministic_seeded" not in tags
 
 
 def _refuse(node: Any, message: str, hint: str) -> UnsupportedError:

@@ -12,12 +12,13 @@ from shardy_py.targets.torch.calls import operator
 
 _Made = TypeVar("_Made")
 _CHANCES = ("dropout_p", "dropout")
+_TRAINED = ("train", "training")
 _NO_OPERATORS = ("func", "higher_order", "sdy", "spmd")
 
 
 def draws_numbers(op: Op) -> bool:
     """Return whether an op of a local program takes numbers from PyTorch's generator."""
-    if op.name.partition(".")[0] in _NO_OPERATORS or op.attributes.get("train") is False:
+    if op.name.partition(".")[0] in _NO_OPERATORS or any(op.attributes.get(name) is False for name in _TRAINED):
         return False
     chance = _chance_argument(op.name)
     return _is_random(op.name) if chance is None else bool(op.attributes.get(chance))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shardy_dialects.aten.arguments import attribute
-from shardy_dialects.aten.creation import RANDOM
+from shardy_dialects.aten.creation import RANDOM, RANDOM_LIKE
 from shardy_dialects.aten.local.ops import aten
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import Localize, Shard, local_by_types
@@ -83,10 +83,9 @@ def _own_part(shard: Shard, value: Value, number: int) -> Value:
     return value if sharding is None else shard.own_part(value, sharding)
 
 
-_LIKE = (*("rand_like.default", "randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p"),)
 RANDOM_FORMS: Mapping[str, Localize] = {
     **{f"aten.{name}": _drawn for name in RANDOM},
-    **{f"aten.{name}": _drawn_like for name in _LIKE},
+    **{f"aten.{name}": _drawn_like for name in RANDOM_LIKE},
     "aten.bernoulli.default": _bernoulli,
     "aten.dropout.default": _dropout,
     "aten.native_dropout.default": _dropout,
