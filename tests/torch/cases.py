@@ -47,14 +47,34 @@ def _table(n: int) -> tuple[torch.Tensor, ...]:
     return _floats(n, 4), torch.randint(0, n, (4, 3), generator=torch.Generator().manual_seed(3))
 
 
-def _convolution_backward(groups: int) -> Callable[..., Any]:
+def _convolution_backward(groups: int, *, transposed: bool = False) -> Callable[..., Any]:
     """Return the gradients of a convolution with a bias."""
 
     def call(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> Any:
-        sizes = ([1, 1], [1, 1], [1, 1], False, [0, 0], groups, [True, True, True])
-        return aten.convolution_backward(grad, x, weight, [weight.shape[0]], *sizes)
+        sizes = ([1, 1], [1, 1], [1, 1], transposed, [0, 0], groups, [True, True, True])
+        return aten.convolution_backward(grad, x, weight, [grad.shape[1]], *sizes)
 
     return call
+
+
+def _bag_gradients(mode: int) -> Callable[..., Any]:
+    """Return sums of rows of a table, with weights where these are allowed, and their gradients."""
+
+    def call(table: torch.Tensor, rows: torch.Tensor, grad: torch.Tensor, weights: torch.Tensor) -> Any:
+        own = None if mode else weights
+        given = rows, torch.tensor([0, 2, 3])
+        made = aten._embedding_bag(table, *given, False, mode, False, own)
+        gradient = aten._embedding_bag_backward(grad, *given, *made[1:], len(table), False, mode, False, own)
+        if mode:
+            return made[0], gradient
+        return made[0], gradient, aten._embedding_bag_per_sample_weights_backward(grad, table, *given, made[1], mode)
+
+    return call
+
+
+def _bags(n: int) -> tuple[torch.Tensor, ...]:
+    rows = torch.randint(0, 4, (7,), generator=torch.Generator().manual_seed(4))
+    return _floats(4, n), rows, _floats(3, n), _floats(7)
 
 
 def _grouped(n: int) -> tuple[torch.Tensor, ...]:
@@ -198,6 +218,23 @@ OTHERS: dict[str, Case] = {
     "conv_backward_depthwise": (
         _convolution_backward(4),
         lambda n: (_floats(n, 4, 8, 8), _floats(n, 4, 8, 8) + 1, _floats(4, 1, 3, 3)),
+    ),
+    "conv_backward_groups": (
+        _convolution_backward(2),
+        lambda n: (_floats(n, 6, 8, 8), _floats(n, 4, 8, 8), _floats(6, 2, 3, 3)),
+    ),
+    "conv_transpose_backward": (
+        _convolution_backward(1, transposed=True),
+        lambda n: (_floats(n, 6, 8, 8), _floats(n, 4, 8, 8), _floats(4, 6, 3, 3)),
+    ),
+    **{f"embedding_bag_gradients of mode {mode}": (_bag_gradients(mode), _bags) for mode in range(3)},
+    "log_sigmoid_gradient": (
+        lambda x, y: aten.log_sigmoid_backward(y, x, aten.log_sigmoid_forward(x)[1]),
+        lambda n: (_floats(n, 4), _floats(n, 4) + 1),
+    ),
+    "sums of products of three": (
+        lambda x, y, z: aten._trilinear(x, y, z, [1, 3], [0], [1, 2], [2, 3]),
+        lambda n: (_floats(n, 4), _floats(6, 4, 6), _floats(n, 6)),
     ),
     "instance_norm": (
         lambda x, w: functional.instance_norm(x, weight=w, bias=w + 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from shardy_dialects.aten.gradients import RESIZED
-from tests.torch.rule_tensors import CHANNELS, IMAGE, ROWS, SIGNAL, VOLUME, Arguments, X, Y, floats, given
+from tests.torch.rule_tensors import BAG, CHANNELS, IMAGE, ROWS, SIGNAL, TABLE, VOLUME, Arguments, X, Y, floats, given
 
 _ONE = torch.tensor(2.0)
 _PADS = {1: (SIGNAL, [2, 2]), 2: (IMAGE, [3, 2, 2, 2]), 3: (VOLUME, [2, 2, 1, 1, 2, 1])}
@@ -13,6 +13,9 @@ _BY_RANK = {1: SIGNAL, 2: IMAGE, 3: VOLUME}
 _LARGEST = torch.ops.aten.max_pool3d_with_indices(VOLUME, [2, 2, 2], [2, 2, 2])
 _FLAT = torch.ops.aten.native_group_norm(X, *CHANNELS[:2], 6, 4, 8, 2, 1e-5)
 _LENGTHS = torch.ops.aten._weight_norm_interface(ROWS, floats(6, 1) + 3, 0)
+_WEIGHTS = floats(12) + 2
+_SUMMED = torch.ops.aten._embedding_bag(TABLE, *BAG, False, 0, False, _WEIGHTS)
+_MOST = torch.ops.aten._embedding_bag(TABLE, *BAG, False, 2)
 _POINTS, _OTHERS = floats(2, 6, 4), floats(2, 8, 4)
 
 
@@ -66,6 +69,15 @@ GRADIENT_CALLS: dict[str, Arguments] = {
         floats(2, 4, 10, 12, 14), VOLUME, floats(2, 10, 12, 14, 3) / 3, 0, 0, False, [True, True]
     ),
     "_cdist_backward.default": given(floats(2, 6, 8), _POINTS, _OTHERS, 2.0, torch.cdist(_POINTS, _OTHERS)),
+    "rrelu_with_noise_backward.default": given(X, Y, X.abs(), 0.1, 0.3, True, False),
+    "log_sigmoid_forward.default": given(X),
+    "log_sigmoid_backward.default": given(X, Y, torch.exp(-Y.abs())),
+    "_embedding_bag_backward.default": given(
+        *(floats(4, 6), *BAG, *_SUMMED[1:], 8, False, 0, False, _WEIGHTS),
+    ),
+    "_embedding_bag_dense_backward.default": given(floats(4, 6), BAG[0], *_MOST[1:], 8, False, 2, None),
+    "_embedding_bag_per_sample_weights_backward.default": given(floats(4, 6), TABLE, *BAG, _SUMMED[1], 0),
+    "_trilinear.default": given(floats(6, 4), floats(8, 4, 10), floats(6, 10), [1, 3], [0], [1, 2], [2, 3]),
     "_weight_norm_interface_backward.default": given(floats(6, 8), ROWS, floats(6, 1) + 3, _LENGTHS[1], 0),
 }
 """The arguments by the name of the overload."""

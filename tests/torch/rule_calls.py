@@ -380,7 +380,10 @@ CALLS: dict[str, Arguments] = {
     # Look-ups.
     "embedding.default": given(TABLE, numbers(8, 4, 10)),
     "embedding_dense_backward.default": given(floats(4, 10, 6), numbers(8, 4, 10), 8, -1, False),
-    **dict.fromkeys(("embedding_bag.default", "_embedding_bag_forward_only.default"), given(TABLE, *BAG, False, 1)),
+    **{
+        f"{name}.default": given(TABLE, *BAG, False, mode)
+        for mode, name in enumerate(("_embedding_bag", "embedding_bag", "_embedding_bag_forward_only"))
+    },
     "embedding_bag.padding_idx": given(TABLE, *BAG, False, 1, False, None, False, None),
     **dict.fromkeys(("index.Tensor", "_unsafe_index.Tensor"), given(X, [None, numbers(4, 10), None])),
     **dict.fromkeys(

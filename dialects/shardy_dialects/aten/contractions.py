@@ -151,25 +151,28 @@ def _convolution_backward(op: Op) -> Any:
     """Return the rule of the gradients of a convolution: batch sums up in those of weight and bias."""
     grad, data, weight = (operand_shape(op, number) for number in range(3))
     mask = attribute(op, "output_mask", (True, True, True))
-    places = [number for number, wanted in enumerate(mask) if wanted]
-    of = {which: number for number, which in enumerate(places)}
-    groups = attribute(op, "groups", 1)
-    if attribute(op, "transposed", False) or groups not in (1, data[1]) or (groups > 1 and weight[0] != groups):
-        return None
+    of = {which: number for number, which in enumerate(which for which, wanted in enumerate(mask) if wanted)}
+    groups, transposed = attribute(op, "groups", 1), attribute(op, "transposed", False)
     factors = Factors(op)
     into_data = {of[0]: 0} if 0 in of else {}
     kind = FactorKind.PASS_THROUGH if set(of) == {0} else REPLICATED
     factors.add(grad[0], {0: 0, 1: 0}, into_data, kind=_REDUCED if 0 not in of else kind)
-    outs = {of[1]: 0} if 1 in of else {}
-    outs |= {of[2]: 0} if 2 in of else {}
-    if groups > 1:
-        factors.add(groups, {0: 1, 1: 1, 2: 0}, outs | ({of[0]: 1} if 0 in of else {}))
-    else:
+    made, taken = (1, 0) if transposed else (0, 1)
+    into_bias = {of[2]: 0} if 2 in of else {}
+    outs = ({of[1]: made} if 1 in of else {}) | into_bias
+    ins = {of[0]: 1} if 0 in of else {}
+    if groups == 1:
         kind = FactorKind.PASS_THROUGH if 0 not in of else REPLICATED if outs else _REDUCED
-        factors.add(grad[1], {0: 1, 2: 0}, outs, kind=kind)
-        ins = {of[0]: 1} if 0 in of else {}
-        ins |= {of[1]: 1} if 1 in of else {}
-        factors.add(data[1], {1: 1, 2: 1}, ins, kind=REPLICATED if 2 in of and not ins else FactorKind.PASS_THROUGH)
+        factors.add(grad[1], {0: 1, 2: made}, outs, kind=kind)
+        ins |= {of[1]: taken} if 1 in of else {}
+        factors.add(data[1], {1: 1, 2: taken}, ins, kind=REPLICATED if 2 in of and not ins else FactorKind.PASS_THROUGH)
+    elif not transposed and groups == data[1] == weight[0]:
+        factors.add(groups, {0: 1, 1: 1, 2: 0}, outs | ins)
+    else:
+        factors.add(grad[1], {0: 1}, into_bias, kind=REPLICATED)
+        factors.add(data[1], {1: 1}, ins, kind=REPLICATED)
+        for dim in range(2):
+            factors.add(weight[dim], {2: dim}, {of[1]: dim} if 1 in of else {}, kind=REPLICATED)
     for dim in range(2, len(weight)):
         factors.add(grad[dim], {0: dim}, {}, kind=REPLICATED)
         factors.add(data[dim], {1: dim}, {of[0]: dim} if 0 in of else {}, kind=REPLICATED)

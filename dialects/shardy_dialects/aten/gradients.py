@@ -12,6 +12,7 @@ from shardy_py.plugins import Dialect, Pure
 ELEMENTS = (
     *("elu_backward", "hardshrink_backward", "hardsigmoid_backward", "hardswish_backward", "hardtanh_backward"),
     *("leaky_relu_backward", "mish_backward", "softplus_backward", "softshrink_backward", "_prelu_kernel_backward"),
+    "rrelu_with_noise_backward",
 )
 LOSSES = ("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "binary_cross_entropy_backward")
 RESIZED = (
@@ -30,6 +31,14 @@ _WHOLE = ("native_group_norm_backward", "_cdist_backward", "_weight_norm_interfa
 def _loss(op: Op) -> Any:
     """Return the rule of gradients of the elements of a loss; those of a mean depend on how many there are."""
     return whole(op) if attribute(op, "reduction", 1) == 1 else rules.broadcast(op)
+
+
+def _of_one_shape(op: Op) -> Any:
+    """Return the rule of ops on elements, where a tensor that devices of some kind do not need may be empty."""
+    shape = operand_shape(op, 0)
+    ins = [number for number in range(len(op.operands)) if operand_shape(op, number) == shape]
+    outs = [number for number in range(len(op.results)) if result_shape(op, number) == shape]
+    return tied(op, [(dict.fromkeys(ins, dim), dict.fromkeys(outs, dim)) for dim in range(len(shape))])
 
 
 def _image(op: Op) -> Any:
@@ -82,6 +91,7 @@ def register(aten: Dialect) -> None:
         rules.broadcast: ELEMENTS,
         _loss: LOSSES,
         _image: _IMAGES,
+        _of_one_shape: ("log_sigmoid_forward", "log_sigmoid_backward"),
         _channels: ("native_batch_norm_backward",),
         _along: ("glu_backward", "unfold_backward"),
         _diagonal: ("diagonal_backward",),

@@ -23,6 +23,8 @@ from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.rule import FactorKind
 
+_LARGEST = 2
+"""The number of the mode of bags that takes the largest elements."""
 _INDEX = re.compile(r"indices\[(\d+)\]")
 
 
@@ -49,7 +51,7 @@ def _embedding_backward(op: Op) -> Any:
 
 def _embedding_bag(op: Op) -> Any:
     """Return the rule of sums of rows of a table: its columns are free."""
-    table, largest = operand_shape(op, 0), attribute(op, "mode", 0) == 2
+    table, largest = operand_shape(op, 0), attribute(op, "mode", 0) == _LARGEST
     factors = Factors(op)
     outs = {0: 1, 3: 1} if largest and len(op.results) > 3 else {0: 1}
     factors.add(table[1], {0: 1}, outs)
@@ -59,6 +61,21 @@ def _embedding_bag(op: Op) -> Any:
     for number in range(len(op.results)):
         factors.add(result_shape(op, number)[0], {}, {number: 0}, kind=REPLICATED)
     return factors.build()
+
+
+def _embedding_bag_backward(op: Op) -> Any:
+    """Return the rule of the gradient of a table whose rows are summed: its columns are free; sparse ones have none."""
+    names = operand_names(op)
+    if attribute(op, "sparse", False):
+        return None
+    largest = {names.index("maximum_indices"): 1} if attribute(op, "mode", 0) == _LARGEST else {}
+    return tied(op, [({names.index("grad"): 1, **largest}, {0: 1})])
+
+
+def _embedding_bag_weights_backward(op: Op) -> Any:
+    """Return the rule of the gradient of the weights of rows, which sums over the columns."""
+    names = operand_names(op)
+    return tied(op, [({names.index("grad"): 1, names.index("weight"): 1}, {}, FactorKind.REDUCTION)])
 
 
 def _positions(op: Op) -> dict[int, int]:
@@ -280,7 +297,12 @@ def register(aten: Dialect) -> None:
     by_rule = {
         _embedding: ("embedding.default",),
         _embedding_backward: ("embedding_dense_backward.default",),
-        _embedding_bag: ("embedding_bag.default", "embedding_bag.padding_idx", "_embedding_bag_forward_only.default"),
+        _embedding_bag: (
+            *("embedding_bag.default", "embedding_bag.padding_idx", "_embedding_bag_forward_only.default"),
+            "_embedding_bag.default",
+        ),
+        _embedding_bag_backward: ("_embedding_bag_backward.default", "_embedding_bag_dense_backward.default"),
+        _embedding_bag_weights_backward: ("_embedding_bag_per_sample_weights_backward.default",),
         _index: ("index.Tensor", "_unsafe_index.Tensor"),
         _index_put: ("index_put.default", "_unsafe_index_put.default"),
         _index_select: ("index_select.default",),

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_dialects.aten.arguments import REPLICATED, Tie, operand_number, operand_shape, result_shape, tied, whole
+from shardy_dialects.aten.arguments import (
+    REPLICATED,
+    Tie,
+    attribute,
+    normal_dims,
+    operand_number,
+    operand_shape,
+    result_shape,
+    tied,
+    whole,
+)
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.rule import FactorKind
@@ -74,6 +84,20 @@ def _bilinear(op: Op) -> Any:
     return tied(op, [*rows, (made, {0: rank - 1}), *sums])
 
 
+def _summed_products(op: Op) -> Any:
+    """Return the rule of products of three tensors, each with new dimensions, some of which are summed up."""
+    shapes = [operand_shape(op, number) for number in range(3)]
+    new = [attribute(op, f"expand{number}", ()) for number in (1, 2, 3)]
+    rank = len(shapes[0]) + len(new[0])
+    gone = normal_dims(attribute(op, "sumdim") or (rank,), rank + 1)
+    ties: list[Tie] = []
+    for dim in range(rank):
+        ins = {n: dim - sum(other < dim for other in new[n]) for n in range(3) if dim not in new[n]}
+        place = dim - sum(other < dim for other in gone)
+        ties.append((ins, {}, _REDUCED) if dim in gone else (ins, {0: place}))
+    return tied(op, ties)
+
+
 def _convolution_of_steps(op: Op) -> Any:
     """Return the rule of a convolution along the first dimension, with a bias: batch and made channels are free."""
     return tied(op, [({0: 1}, {0: 1}), ({1: 2, 2: 0}, {0: 2}), ({0: 2, 1: 1}, {}, REPLICATED)])
@@ -94,6 +118,7 @@ def register(aten: Dialect) -> None:
         _added_batches: ("addbmm",),
         _chain: ("linalg_multi_dot", "chain_matmul"),
         _bilinear: ("bilinear",),
+        _summed_products: ("_trilinear",),
         _convolution_of_steps: ("conv_tbc",),
         _powers: ("vander", "linalg_vander"),
         whole: ("block_diag",),
