@@ -147,7 +147,9 @@ def new_operand_types(node: Any, results: int) -> Iterator[Any]:
 
 
 def _writes_hidden(node: Any) -> bool:
-    return str(node.target) in _HIDDEN and _argument(node, "training") is True
+    """Return whether a call writes to statistics, which it is given only where they are kept."""
+    is_asked = str(node.target) in _HIDDEN and _argument(node, "training") is True
+    return is_asked and hasattr(_argument(node, "running_mean"), "all_input_nodes")
 
 
 def _is_functional(target: Any) -> bool:
