@@ -5,7 +5,22 @@ from __future__ import annotations
 import torch
 
 from shardy_dialects.aten.gradients import RESIZED
-from tests.torch.rule_tensors import BAG, CHANNELS, IMAGE, ROWS, SIGNAL, TABLE, VOLUME, Arguments, X, Y, floats, given
+from tests.torch.rule_tensors import (
+    BAG,
+    CHANNELS,
+    CLASSES,
+    IMAGE,
+    ROWS,
+    SIGNAL,
+    TABLE,
+    VOLUME,
+    Arguments,
+    X,
+    Y,
+    floats,
+    given,
+    numbers,
+)
 
 _ONE = torch.tensor(2.0)
 _PADS = {1: (SIGNAL, [2, 2]), 2: (IMAGE, [3, 2, 2, 2]), 3: (VOLUME, [2, 2, 1, 1, 2, 1])}
@@ -13,6 +28,8 @@ _BY_RANK = {1: SIGNAL, 2: IMAGE, 3: VOLUME}
 _LARGEST = torch.ops.aten.max_pool3d_with_indices(VOLUME, [2, 2, 2], [2, 2, 2])
 _FLAT = torch.ops.aten.native_group_norm(X, *CHANNELS[:2], 6, 4, 8, 2, 1e-5)
 _LENGTHS = torch.ops.aten._weight_norm_interface(ROWS, floats(6, 1) + 3, 0)
+_LABELS = numbers(8, 6, 8)
+_LABELED = torch.ops.aten.multilabel_margin_loss_forward(ROWS, _LABELS, 2)[1]
 _WEIGHTS = floats(12) + 2
 _SUMMED = torch.ops.aten._embedding_bag(TABLE, *BAG, False, 0, False, _WEIGHTS)
 _MOST = torch.ops.aten._embedding_bag(TABLE, *BAG, False, 2)
@@ -45,6 +62,9 @@ GRADIENT_CALLS: dict[str, Arguments] = {
     "mse_loss_backward.default": given(_ONE, X, Y, 2),
     "smooth_l1_loss_backward.default": given(_ONE, X, Y, 2, 1.0),
     "huber_loss_backward.default": given(_ONE, X, Y, 2, 1.0),
+    "soft_margin_loss_backward.default": given(_ONE, X, Y.sign(), 2),
+    "multi_margin_loss_backward.default": given(_ONE, ROWS, CLASSES, 1, 1.0, None, 2),
+    "multilabel_margin_loss_backward.default": given(_ONE, ROWS, _LABELS, 2, _LABELED),
     "binary_cross_entropy_backward.default": given(_ONE, X.sigmoid(), Y.sigmoid(), None, 2),
     **{f"{name}.default": _resized(name) for name in RESIZED},
     **{
@@ -53,6 +73,10 @@ GRADIENT_CALLS: dict[str, Arguments] = {
         for rank in (1, 2, 3)
     },
     "avg_pool3d_backward.default": given(_LARGEST[0], VOLUME, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None),
+    "max_pool3d_with_indices_backward.default": given(
+        *(_LARGEST[0] / 2, VOLUME, [2, 2, 2], [2, 2, 2], [0, 0, 0], [1, 1, 1], False, _LARGEST[1])
+    ),
+    "_adaptive_avg_pool3d_backward.default": given(VOLUME[..., :2, :2, :2], VOLUME),
     "native_batch_norm_backward.default": given(
         *(X / 2, X, CHANNELS[1], CHANNELS[2], CHANNELS[3], CHANNELS[0], CHANNELS[3], True, 1e-5, [True, True, True])
     ),

@@ -432,7 +432,7 @@ CALLS: dict[str, Arguments] = {
         for name, rows in (("gru_cell", 30), ("rnn_tanh_cell", 10), ("rnn_relu_cell", 10))
     },
     # Constants of the sizes of others.
-    **dict.fromkeys(("zeros_like.default", "ones_like.default"), given(X)),
+    **dict.fromkeys(("zeros_like.default", "ones_like.default", "zero.default"), given(X)),
     "full_like.default": given(X, 5.0),
     **dict.fromkeys(("new_zeros.default", "new_ones.default"), given(X, [6, 10])),
     "new_full.default": given(X, [6, 10], 5.0),

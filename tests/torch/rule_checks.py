@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import torch
@@ -100,9 +102,9 @@ def _check_shapes(short: str, tensors: list[torch.Tensor]) -> None:
         ValueError: the shapes do not belong together.
     """
     shapes = [tuple(tensor.shape) for tensor in tensors]
-    if short == "max_pool2d_with_indices_backward.default":
-        is_right = shapes[0] == shapes[2] == (*shapes[1][:2], shapes[1][2] // 2, shapes[1][3] // 2)
-        is_right = is_right and int(tensors[2].max()) < shapes[1][2] * shapes[1][3]
+    if re.fullmatch(r"max_pool[23]d_with_indices_backward\.default", short):
+        is_right = shapes[0] == shapes[2] == (*shapes[1][:2], *(size // 2 for size in shapes[1][2:]))
+        is_right = is_right and int(tensors[2].max()) < prod(shapes[1][2:])
     elif short.startswith("_scaled_dot_product_flash_attention_for_cpu_backward"):
         is_right = len({*shapes[:5]}) == 1 and shapes[5] == shapes[0][:-1]
     else:

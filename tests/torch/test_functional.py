@@ -136,3 +136,27 @@ def test_the_hint_for_writes_through_views_works() -> None:
     result = sdy.propagate(again, {"a": 2}, in_shardings={0: ("a",)}, strict=True)
     local = make_local_torch_program(result._explicit, result.registry, strict=True)
     torch.testing.assert_close(local.simulate(x)[0], _viewed(x))
+
+
+def _written(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    half, out, whole = (x * 1).bfloat16(), torch.zeros(6, 4), torch.zeros(4, 6, dtype=torch.int64)
+    torch.add(y.t(), 1, out=out)
+    whole.copy_(y * 3)
+    turned = y.clone().transpose_(0, 1)
+    square = y.clone().pow_(2).ge_(0.5)
+    return [half.add_(y), out, whole, turned, square.sub_(y[0]), functional.dropout(y * 1, 0.5, True, inplace=True)]
+
+
+@pytest.mark.parametrize("sharding", [("a", None), (None, "a")])
+def test_what_is_written_keeps_its_type(sharding: tuple[str | None, ...]) -> None:
+    """Writes of other types, to ``out`` and by operators whose arguments have other names, are as they were."""
+    x, y = torch.randn(4, 6), torch.randn(4, 6)
+    graph = make_fx(_written, tracing_mode="fake")(x, y)
+    assert all(name in graph.code for name in ("add.out", "pow_.Scalar", "transpose_.default", "bernoulli_.float"))
+    result = sdy.propagate(graph, {"a": 2}, in_shardings={1: sharding}, strict=True)
+    local = make_local_torch_program(result._explicit, result.registry)
+    torch.manual_seed(2)
+    want = _written(x, y)
+    torch.manual_seed(2)
+    for one, other in zip(local.simulate(x, y), want, strict=True):
+        torch.testing.assert_close(one, other)

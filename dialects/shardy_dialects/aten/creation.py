@@ -15,7 +15,7 @@ CONSTANTS = (
     *("empty_strided.default", "empty_permuted.default", "triu_indices.default", "hann_window.default"),
 )
 RANDOM = ("rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "normal.float_float")
-LIKE = ("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default")
+LIKE = ("zeros_like.default", "ones_like.default", "full_like.default", "empty_like.default", "zero.default")
 RANDOM_LIKE = (
     *("rand_like.default", "randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p"),
     *("uniform.default", "exponential.default", "cauchy.default", "geometric.default", "log_normal.default"),

@@ -14,7 +14,10 @@ ELEMENTS = (
     *("leaky_relu_backward", "mish_backward", "softplus_backward", "softshrink_backward", "_prelu_kernel_backward"),
     "rrelu_with_noise_backward",
 )
-LOSSES = ("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "binary_cross_entropy_backward")
+LOSSES = (
+    "soft_margin_loss_backward",
+    *("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "binary_cross_entropy_backward"),
+)
 RESIZED = (
     *(f"upsample_{kind}_backward" for kind in ("linear1d", "bilinear2d", "bicubic2d", "trilinear3d")),
     *(f"{name}{rank}d_backward" for name in ("upsample_nearest", "_upsample_nearest_exact") for rank in (1, 2, 3)),
@@ -23,7 +26,7 @@ RESIZED = (
 _IMAGES = (
     *RESIZED,
     *(f"{name}_pad{rank}d_backward" for name in ("reflection", "replication") for rank in (1, 2, 3)),
-    *("avg_pool3d_backward",),
+    *("avg_pool3d_backward", "max_pool3d_with_indices_backward", "_adaptive_avg_pool3d_backward"),
 )
 _WHOLE = ("native_group_norm_backward", "_cdist_backward", "_weight_norm_interface_backward")
 
@@ -31,6 +34,17 @@ _WHOLE = ("native_group_norm_backward", "_cdist_backward", "_weight_norm_interfa
 def _loss(op: Op) -> Any:
     """Return the rule of gradients of the elements of a loss; those of a mean depend on how many there are."""
     return whole(op) if attribute(op, "reduction", 1) == 1 else rules.broadcast(op)
+
+
+def _rows(op: Op) -> Any:
+    """Return the rule of gradients of a loss of rows; those of a mean depend on how many rows there are."""
+    names = op.attributes["operand_names"]
+    own = names.index("self")
+    if attribute(op, "reduction", 1) == 1 or len(operand_shape(op, own)) != 2:
+        return whole(op)
+    size = operand_shape(op, own)[0]
+    ins = [n for n, name in enumerate(names) if name != "weight" and operand_shape(op, n)[:1] == (size,)]
+    return tied(op, [(dict.fromkeys(ins, 0), {0: 0})])
 
 
 def _of_one_shape(op: Op) -> Any:
@@ -92,6 +106,7 @@ def register(aten: Dialect) -> None:
         _loss: LOSSES,
         _image: _IMAGES,
         _of_one_shape: ("log_sigmoid_forward", "log_sigmoid_backward"),
+        _rows: ("multi_margin_loss_backward", "multilabel_margin_loss_backward"),
         _channels: ("native_batch_norm_backward",),
         _along: ("glu_backward", "unfold_backward"),
         _diagonal: ("diagonal_backward",),

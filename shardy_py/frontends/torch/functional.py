@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.torch.calls import schema_arguments
 from shardy_py.frontends.torch.places import location_of
 
 _STATISTICS = {"aten.batch_norm.default": "training", "aten.instance_norm.default": "use_input_stats"}
@@ -127,23 +128,75 @@ def without_writes(node: Any) -> Any:
     library = getattr(torch.ops, space)
     if _writes_hidden(node):
         return getattr(library, _HIDDEN[str(target)]).default
-    packet = getattr(library, name.removesuffix("_"), None)
-    found = getattr(packet, schema.overload_name or "default", target)
-    if found is target and hasattr(library, f"{name}_functional"):
+    found = _without_out(getattr(library, name.removesuffix("_"), None), schema)
+    if found is None and hasattr(library, f"{name}_functional"):
         return getattr(library, f"{name}_functional").default
-    return found
+    return target if found is None else found
 
 
-def new_operand_types(node: Any, results: int) -> Iterator[Any]:
-    """Yield the fake tensors of operands that a call writes to, for results that it does not return itself.
+def _without_out(packet: Any, schema: Any) -> Any:
+    """Return the overload of a packet that takes what another one takes, but what it writes its results to."""
+    taken = [item for item in schema.arguments if not (item.kwarg_only and item.alias_info)]
+    namesake = schema.overload_name or "default"
+    for overload in sorted([] if packet is None else packet.overloads(), key=lambda name: (name != namesake, name)):
+        found = getattr(packet, overload)
+        own = found._schema.arguments[: len(taken)]
+        if (
+            _is_functional(found)
+            and [str(item.type) for item in own] == [str(item.type) for item in taken]
+            and (overload == namesake or [item.name for item in own] == [item.name for item in taken])
+        ):
+            return found
+    return None
+
+
+def arguments_without_writes(
+    node: Any, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments for the operator that `without_writes` gives for a call, which may name them otherwise.
 
     Args:
         node: The call.
-        results: How many it returns itself.
+        target: The operator.
+        args: The arguments of the call.
+        kwargs: Those of them that are given by name.
     """
-    for number, written in _written_operands(node):
-        if number >= results:
-            yield written.meta.get("val")
+    if target is node.target:
+        return args, dict(kwargs)
+    given = schema_arguments(node.target, args, kwargs)
+    named = {item.name for item in node.target._schema.arguments if item.kwarg_only}
+    taken = {item.name for item in target._schema.arguments if item.kwarg_only}
+    positional = tuple(value for name, value in given.items() if name not in named)
+    return positional, {name: value for name, value in given.items() if name in named & taken}
+
+
+def results_without_writes(node: Any, target: Any) -> list[Any]:
+    """Return tensors like the results of the operator that `without_writes` gives for a call.
+
+    What is written gets the type of the tensor that it is written to, the result of an operator on elements that of
+    its operands.
+    """
+    own = node.meta["val"]
+    if any(tag.name == "pointwise" for tag in target.tags):
+        from torch.fx.node import map_arg
+
+        given = (map_arg(node.args, _on_meta), map_arg(node.kwargs, _on_meta))
+        args, kwargs = arguments_without_writes(node, target, *given)
+        return [target(*args, **kwargs)]
+    results = list(own) if isinstance(own, (list, tuple)) else [own]
+    return [*results, *(item.meta["val"] for number, item in _written_operands(node) if number >= len(results))]
+
+
+def _on_meta(node: Any) -> Any:
+    """Return a tensor like that of a node, without elements."""
+    import torch
+
+    found = node.meta.get("val")
+    if found is None:
+        found = node.graph.owning_module
+        for part in node.target.split("."):
+            found = getattr(found, part)
+    return torch.empty(tuple(found.shape), dtype=found.dtype, device="meta") if hasattr(found, "dtype") else found
 
 
 def _writes_hidden(node: Any) -> bool:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
+
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.calls import Call, schema_arguments
-from shardy_py.frontends.torch.functional import functional, is_dense, new_operand_types, without_writes
+from shardy_py.frontends.torch.functional import (
+    arguments_without_writes,
+    functional,
+    is_dense,
+    results_without_writes,
+    without_writes,
+)
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
 from shardy_py.frontends.torch.places import location_of, module_path_of
 from shardy_py.frontends.torch.regions import REGION_OPS, inlined_call
 from shardy_py.frontends.torch.rewrites import REWRITES
 from shardy_py.frontends.torch.signature import Signature, read_signature
-from shardy_py.frontends.torch.types import tensor_type
+from shardy_py.frontends.torch.types import DTYPES, tensor_type
 from shardy_py.ir.builder import Builder
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program, Value
@@ -161,25 +170,42 @@ class Importer:
         types = self.result_types(node)
         if not any(types):
             return self._without_tensors(node)
-        own, name = len(types), str(target)
+        own, name = types, str(target)
         if target is not node.target:
-            place = location_of(node)
-            written = new_operand_types(node, own)
-            types = (*types, *(tensor_type(item, node=node.name, location=place) for item in written))
+            place, made = location_of(node), results_without_writes(node, target)
+            types = tuple(tensor_type(item, node=node.name, location=place) for item in made)
         if name == "aten.as_strided.default" and not is_dense(node.args[0]):
             hint = "call contiguous or clone before"
             raise _refuse(node, f"the node {node.name} looks at places in memory of a view", hint)
         if name in _FIRST_OFTEN_ALONE and _is_first_alone(node):
             types = (types[0], *[None] * (len(types) - 1))
         self._overloads[name] = target
+        args, kwargs = arguments_without_writes(node, target, args, kwargs)
         call = Call(name, schema_arguments(target, args, kwargs), types, _is_pointwise(target), location_of(node))
         rewrite = REWRITES.get(name)
         results = rewrite(self.emit, call) if rewrite is not None else None
         results = self.emit(call) if results is None else results
-        self.name_results(node, results[:own])
+        if target is not node.target:
+            results = [self._as_written(call, *pair) for pair in zip_longest(results, own)]
+        self.name_results(node, results[: len(own)])
         for item, number in self._overwritten.get(node, ()):
             self.values[item] = results[number]
-        return results[:own] if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
+        return results[: len(own)] if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
+
+    def _as_written(self, call: Call, value: Value | None, type_: TensorType | None) -> Value | None:
+        """Return a result in the type of the tensor that it was written to."""
+        if value is None or type_ is None or value.type == type_:
+            return value
+        dtype = f"torch.{DTYPES[type_.element_type]}"
+        return self.emit(
+            evolve(
+                call,
+                name="aten._to_copy.default",
+                arguments={"self": value, "dtype": dtype},
+                types=(type_,),
+                pointwise=False,
+            )
+        )[0]
 
     def _call_higher_order(self, node: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         name = getattr(node.target, "__name__", str(node.target))

@@ -185,7 +185,7 @@ REWRITES: Mapping[str, Rewrite] = {
     **{f"aten.{name}.padding": _bias_of_convolution for name in _CONVOLUTIONS[1:]},
     **{f"aten.{name}": _bias_of_convolution for name in _TRANSPOSED},
     **{f"aten.{name}.default": _loss for name in _LOSSES},
-    **{f"aten.{name}_backward.default": _loss_gradient for name in _LOSSES[:1] + _LOSSES[2:5]},
+    **{f"aten.{name}_backward.default": _loss_gradient for name in _LOSSES[:1] + _LOSSES[2:6]},
     "aten.native_layer_norm_backward.default": _gradients_apart,
     "aten.convolution_backward.default": _gradients_apart,
     "aten.new_zeros.default": _filled(0),
