@@ -335,14 +335,14 @@ class _Run:
                 op.set_operand(number, made or self._resharder.reshard(value, wanted, place))
 
     def _made_again(self, value: Value, wanted: TensorSharding, place: Place) -> Value | None:
-        """Return a value that is broadcast, or made of nothing, made once more in another sharding; None for others.
+        """Return what is made of nothing or of a scalar made once more in another sharding; None for other values.
 
-        As in XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache, which reshards the operand of a broadcast.
+        XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache moves other broadcasts as it moves everything else.
         """
         made = value.defining_op
         if made is None or made.regions or len(made.results) != 1:
             return None
-        if made.operands and Broadcast not in self._semantics.get_traits(made):
+        if made.operands and (Broadcast not in self._semantics.get_traits(made) or static_shape(made.operands[0].type)):
             return None
         copy = clone_op(made, {})
         place.insert(copy)

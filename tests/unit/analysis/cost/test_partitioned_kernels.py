@@ -187,6 +187,21 @@ func.func @main(%x: tensor<256xf32> {_on("x")}) -> (tensor<256x256xf32> {_on("x"
     assert _sent(cost) == [("all_gather", 4 * 192)]
 
 
+@pytest.mark.parametrize(("operand", "sent"), [("%x", [("all_to_all", 3 * 4 * 64 * 256 // 4)]), ("%s", [])])
+def test_a_broadcast_tensor_is_moved_and_a_broadcast_number_made_again(operand, sent):
+    """Columns that are divided by column are divided by row for a difference with rows."""
+    columns, type_ = _on("", "x").replace("<@mesh", "_per_value<[<@mesh", 1).replace("]>}", "]>]>}"), "tensor<256xf32>"
+    cost = _cost(f"""
+func.func @main(%x: {type_} {_on("x")}, %s: tensor<f32>) -> (tensor<256x256xf32> {_on("x", "")}) {{
+  %rows = stablehlo.broadcast_in_dim %x, dims = [0] : ({type_}) -> tensor<256x256xf32>
+  %columns = stablehlo.broadcast_in_dim {operand}, dims = [{1 if operand == "%x" else ""}] {columns}
+    : ({type_ if operand == "%x" else "tensor<f32>"}) -> tensor<256x256xf32>
+  %0 = stablehlo.subtract %rows, %columns : tensor<256x256xf32>
+  return %0 : tensor<256x256xf32>
+}}""")
+    assert _sent(cost) == sent
+
+
 POOLING = f"""
 func.func @main(%a: tensor<64x64xf32> {_on("x", "")}, %s: tensor<32x32xf32>) -> (tensor<64x64xf32> {_on("x", "")}) {{
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
