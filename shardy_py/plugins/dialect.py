@@ -21,8 +21,7 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.local import LocalOps
 from shardy_py.ir.plugin_places import calling_place, shorten_place
 from shardy_py.plugins.argument_checks import refuse
-from shardy_py.plugins.bodies.map_texts import as_indexing
-from shardy_py.plugins.bodies.text import as_emission
+from shardy_py.plugins.bodies import as_emission, as_indexing
 from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_factor_marks, check_op_name
 from shardy_py.plugins.op_definition import (
     CombinerOf,

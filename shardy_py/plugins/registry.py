@@ -26,7 +26,6 @@ from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
 from shardy_py.ir.local import Localize, LocalOps
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.types import OpaqueType, Type
-from shardy_py.plugins.bodies.elementwise import elementwise_indexing
 from shardy_py.plugins.clashes import (
     clash,
     first_of_each,
@@ -351,7 +350,11 @@ class Registry:
         indexing = self._resolved[op.name].indexing
         if indexing is not None:
             return indexing(op)
-        return elementwise_indexing(op) if self.has_trait(op, Elementwise) else None
+        if not self.has_trait(op, Elementwise):
+            return None
+        from shardy_py.plugins.bodies.elementwise import elementwise_indexing
+
+        return elementwise_indexing(op)
 
     def get_emission(self, op: Op) -> EmissionOf | None:
         """Return the scalar body of an op, or None where it is not known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
@@ -25,9 +25,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.local import Localize
 from shardy_py.ir.types import static_shape
-from shardy_py.plugins.bodies.places import named_dims, whole_dims
-from shardy_py.plugins.bodies.shares import SharedBody
-from shardy_py.plugins.bodies.text import BodyText
+from shardy_py.plugins.bodies.body_text import BodyText
 from shardy_py.plugins.guarded_interfaces import (
     guard_applies,
     guard_context,
@@ -45,6 +43,9 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import rule_from_op_maps, with_whole_dims
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.plugins.bodies.shares import SharedBody
 
 _MANY_NAMES = 10_000
 _FRAME = frozenset(("builtin", "func", "sdy"))
@@ -142,7 +143,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         owner, place = self._owner(name), own.place
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
         indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
-        body = SharedBody(own.emission, indexing) if isinstance(own.emission, BodyText) else None
+        body = _shared_body(own.emission, indexing)
         is_combined = body is not None and bool(body.word)
         if rule is None and own.data_flow is None:
             rule = _derived_rule(own, indexing, traits, body)
@@ -209,8 +210,7 @@ def _derived_rule(
         body: The scalar body, where it is a text.
     """
     if Elementwise in traits:
-        dims = frozenset[int]() if body is None else named_dims(body.body)
-        return (lambda op: with_whole_dims(elementwise(op), dims)) if dims else elementwise
+        return elementwise if body is None else _elementwise_rule(body)
     if indexing is None:
         return None
 
@@ -223,9 +223,30 @@ def _derived_rule(
         count, maps = len(op.operands), found.output_to_input
         is_combined = body is not None and not any(item.constraints for item in maps) and body.combiner(op) is not None
         derived = rule_from_op_maps(maps, known[:count], known[count:], sums=Contraction in traits or is_combined)
-        return derived if own.emission is None else with_whole_dims(derived, whole_dims(own.emission, op, maps))
+        if own.emission is None:
+            return derived
+        from shardy_py.plugins.bodies.places import whole_dims
+
+        return with_whole_dims(derived, whole_dims(own.emission, op, maps))
 
     return rule
+
+
+def _elementwise_rule(body: SharedBody) -> Callable[[Op], OpShardingRule | None]:
+    """Return the rule function of elementwise ops; dimensions whose index the body names stay whole."""
+    from shardy_py.plugins.bodies.places import named_dims
+
+    dims = named_dims(body.body)
+    return (lambda op: with_whole_dims(elementwise(op), dims)) if dims else elementwise
+
+
+def _shared_body(emission: Any, indexing: IndexingOf | None) -> SharedBody | None:
+    """Return the scalar body on shards of an op that gives it as a text."""
+    if not isinstance(emission, BodyText):
+        return None
+    from shardy_py.plugins.bodies.shares import SharedBody
+
+    return SharedBody(emission, indexing)
 
 
 def _plugin_of(owner: str) -> str:

@@ -78,7 +78,7 @@ def test_a_command_imports_what_it_runs(tmp_path: Path) -> None:
     """`shardy propagate` imports neither other commands nor rich, nor what reads layouts and shardings of GSPMD.
 
     Nor numpy, which the bindings of jaxlib import by themselves, nor what the standard library needs for metadata, nor
-    modules that only some runs need: recordings of a run, moves of elements between devices.
+    modules that only some runs need: recordings of a run, moves of elements between devices, bodies given as texts.
     """
     pytest.importorskip("click")
     pytest.importorskip("jaxlib")
@@ -96,6 +96,9 @@ def test_a_command_imports_what_it_runs(tmp_path: Path) -> None:
         "shardy_py.ir.constant_copies",
         "shardy_py.ir.debug_info.recorder",
         "shardy_py.ir.local_collective",
+        "shardy_py.plugins.bodies.text",
+        "shardy_py.plugins.bodies.build",
+        "shardy_py.plugins.bodies.map_texts",
         "shardy_py.propagation.trace",
         "shardy_py.sharding.shard_moves",
     )

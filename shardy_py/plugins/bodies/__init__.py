@@ -1,1 +1,39 @@
 """Scalar bodies and indexing maps that a dialect gives as texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def as_emission(name: str, given: Any) -> Any:
+    """Return the scalar body of a text; any other as it is.
+
+    Args:
+        name: The name of the op, for errors.
+        given: What the dialect gives.
+
+    Raises:
+        PluginError: a text is no scalar body.
+    """
+    if not isinstance(given, str):
+        return given
+    from shardy_py.plugins.bodies.text import parse_body
+
+    return parse_body(given, op=name)
+
+
+def as_indexing(name: str, given: Any) -> Any:
+    """Return the maps of texts as a function of the op; any other as it is.
+
+    Args:
+        name: The name of the op, for errors.
+        given: What the dialect gives.
+
+    Raises:
+        PluginError: a text is no map.
+    """
+    if not isinstance(given, str | list | tuple):
+        return given
+    from shardy_py.plugins.bodies.map_texts import parse_maps
+
+    return parse_maps(given, op=name)

@@ -80,24 +80,22 @@ class MapTexts:
         return map_.bounded(shape, [symbols[item] for item in range(map_.num_symbols)])
 
 
-def as_indexing(name: str, given: Any) -> Any:
-    """Return the maps of texts as a function of the op; any other as it is.
+def parse_maps(given: str | Sequence[Any], *, op: str) -> MapTexts:
+    """Return the maps of texts as a function of the op.
 
     Args:
-        name: The name of the op, for errors.
-        given: What the dialect gives.
+        given: The text, or the texts.
+        op: The name of the op, for errors.
 
     Raises:
-        PluginError: a text is no map.
+        PluginError: one is no map.
     """
     texts = (given,) if isinstance(given, str) else given
-    if not isinstance(texts, list | tuple):
-        return given
     wrong = next((item for item in texts if not isinstance(item, str)), None)
     if wrong is not None:
         message = f"indexing is a list with {type(wrong).__name__}, not with texts"
-        raise refuse("invalid-indexing", message, name, hint=f"{_EXAMPLE}, or a function of the op")
-    return MapTexts(tuple(texts), tuple(_parse(text, name) for text in texts))
+        raise refuse("invalid-indexing", message, op, hint=f"{_EXAMPLE}, or a function of the op")
+    return MapTexts(tuple(texts), tuple(_parse(text, op) for text in texts))
 
 
 def _parse(text: str, name: str) -> IndexingMap | AffineMap:

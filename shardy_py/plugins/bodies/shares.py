@@ -12,9 +12,9 @@ from shardy_py.errors import PluginError
 from shardy_py.indexing import IndexingMap, OpIndexing, Variable, VariableKind
 from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph import Op
+from shardy_py.plugins.bodies.body_text import BodyText
 from shardy_py.plugins.bodies.build import element_type, expression_type
 from shardy_py.plugins.bodies.terms import BOOLEAN, CASTS, Term
-from shardy_py.plugins.bodies.text import BodyText
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 

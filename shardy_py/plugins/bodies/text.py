@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from attrs import field
+from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
-from shardy_py.ir.emission import ElementBuilder, Scalar
-from shardy_py.ir.graph import Op
-from shardy_py.plugins.bodies.build import build
+from shardy_py.plugins.bodies.body_text import INDEX_NAME, BodyText
 from shardy_py.plugins.bodies.calls import FUNCTIONS
 from shardy_py.sharding.einsum.text import excerpt
-from shardy_py.values import frozen
-
-INDEX_NAME = re.compile(r"d\d+")
-"""Names of the indices of the element."""
 
 _EXAMPLE = 'emission="x, y -> x * tanh(y)"'
 _NODES = (
@@ -27,29 +17,6 @@ _NODES = (
     *(ast.BitXor, ast.LShift, ast.RShift, ast.USub, ast.UAdd, ast.Not, ast.Invert, ast.And, ast.Or),
     *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
 )
-
-
-@frozen
-class BodyText:
-    """A scalar body as a text; an `Emission`.
-
-    Args:
-        text: The text.
-        operands: The names of the operands; the last one may begin with a star, and stands for all that are left.
-        results: An expression for each result.
-    """
-
-    text: str
-    operands: tuple[str, ...] = field(eq=False)
-    results: tuple[ast.expr, ...] = field(eq=False, repr=False)
-
-    def __call__(self, builder: ElementBuilder, op: Op) -> Sequence[Scalar]:
-        """Build one element of each result.
-
-        Raises:
-            PluginError: the text does not fit the op.
-        """
-        return build(self.text, self.operands, self.results, builder, op)
 
 
 def parse_body(text: str, *, op: str) -> BodyText:
@@ -127,8 +94,3 @@ def _offset(text: str, line: int, column: int) -> int:
 
 def _refused(text: str, message: str, op: str, column: int, hint: str) -> PluginError:
     return PluginError(Diagnostic("invalid-emission", message, op=op, hint=hint, excerpt=excerpt(text, column)))
-
-
-def as_emission(name: str, given: Any) -> Any:
-    """Return the scalar body of a text; any other as it is."""
-    return parse_body(given, op=name) if isinstance(given, str) else given
