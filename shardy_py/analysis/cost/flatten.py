@@ -53,6 +53,7 @@ class Flattener:
     _open: list[bool] = field(factory=list, init=False)
     _calls: list[str] = field(factory=list, init=False)
     _equal: dict[int, int] = field(factory=dict, init=False)
+    _initial: dict[int, int] = field(factory=dict, init=False)
     _frame: int = field(default=0, init=False)
     _frames: int = field(default=0, init=False)
     _keys: OpKeys = field(factory=OpKeys, init=False)
@@ -203,12 +204,12 @@ class Flattener:
     def _op(self, op: Op, kind: OpKind, section: Section, names: _Names, parts: int) -> None:
         inputs = [names[value.id] for value in op.operands]
         is_control_flow = bool(op.regions) and self.is_control_flow(op)
-        key = self._key(op, kind, section, inputs) if kind.may_merge and not is_control_flow else None
+        depth = section.depth if is_control_flow else self._depth(kind, inputs, section)
+        key = self._key(op, kind, section, inputs, depth) if kind.may_merge and not is_control_flow else None
         equal = None if key is None else self._seen.get(key)
         if equal is not None and (not kind.is_moving or self._sharing.is_shared(op, inputs, equal)):
             names.update({value.id: tensor for value, tensor in zip(op.results, equal.outputs, strict=True)})
             return
-        depth = section.depth if is_control_flow else self._depth(kind, inputs, section)
         is_hoisted = depth < section.depth
         # By position, as there are thousands.
         node = Node(op, kind, section, inputs, (), self._runs[depth], parts, depth, is_hoisted, len(section.nodes))
@@ -228,13 +229,20 @@ class Flattener:
         elif key is not None:
             self._seen[key] = node
 
-    def _key(self, op: Op, kind: OpKind, section: Section, inputs: Sequence[Tensor]) -> tuple[object, ...] | None:
+    def _key(
+        self, op: Op, kind: OpKind, section: Section, inputs: Sequence[Tensor], depth: int
+    ) -> tuple[object, ...] | None:
         """Return the same key for ops that a compiler computes once; None where an op is equal to no other one."""
         key = self._keys.key(op)
         if key is None:
             return None
         equal = self._equal
-        operands = [equal.get(id(tensor), id(tensor)) for tensor in inputs] if equal else map(id, inputs)
+        operands = [equal.get(id(tensor), id(tensor)) for tensor in inputs] if equal else [*map(id, inputs)]
+        if depth < section.depth and not (kind.is_moving or kind.is_free):
+            # What leaves a loop is equal to what is computed before it from what the loop starts with.
+            operands = [*map(self._before_loops, operands)]
+            while section.depth > depth and section.owner is not None:
+                section = section.owner.section
         # Sums have channels of their own and stay apart; what equal ones of one function lead to is equal.
         frame = self._frame if kind.is_moving else 0
         results = op.results
@@ -243,6 +251,13 @@ class Flattener:
             return (key, id(section), frame, self._type_number(value), self._axes_number(value), *operands)
         numbers = [(self._type_number(value), self._axes_number(value)) for value in results]
         return (key, id(section), frame, *numbers, *operands)
+
+    def _before_loops(self, number: int) -> int:
+        """Return the identity of the tensor that an unchanged parameter of a loop starts as; others are themselves."""
+        while number in self._initial:
+            number = self._initial[number]
+            number = self._equal.get(number, number)
+        return number
 
     def _type_number(self, value: Value) -> int:
         """Return a number of the type of a value, the same for equal types; identities are looked up faster."""
@@ -278,6 +293,9 @@ class Flattener:
         sections = node.sections = []
         unchanged = {
             id(tensor): item.initial.depth for item in node.carried if item.is_unchanged for tensor in item.parameters
+        }
+        self._initial |= {
+            id(tensor): id(item.initial) for item in node.carried if item.is_unchanged for tensor in item.parameters
         }
         parameters = {tensor.value.id: tensor for item in node.carried for tensor in item.parameters}
         for region, count in zip(op.regions, runs, strict=True):

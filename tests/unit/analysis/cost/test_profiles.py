@@ -48,6 +48,38 @@ def test_a_collective_on_what_does_not_change_leaves_the_loop_where_the_backend_
     assert (plain.profile, host.profile) == ("none", "xla-cpu")
 
 
+AGAIN = """
+func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %before = stablehlo.dot %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0:4 = stablehlo.while(%i = %zero, %y = %x, %u = %x, %v = %w)
+      : tensor<i32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %z = stablehlo.dot %OPERAND, %v : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %s = stablehlo.add %y, %z : tensor<8x8xf32>
+    stablehlo.return %j, %s, %u, %v : tensor<i32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+  }
+  return %before, %0#1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("operand", "profile", "products"), [("u", "xla-cpu", 1), ("u", "none", 6), ("y", "xla-cpu", 6)]
+)
+def test_what_leaves_a_loop_is_equal_to_what_was_computed_before(operand, profile, products):
+    """A product of what does not change leaves the loop and is there already; one of what changes stays."""
+    cost = _cost(AGAIN.replace("OPERAND", operand), profile)
+    others = 5 * (8 * 8 + 1) + 6
+    assert cost.flops.value == products * 2 * 8 * 8 * 8 + others
+
+
 FREE = """
 func.func @main(%x: tensor<8x8xf32>, %w: tensor<8xf32>) -> tensor<8x8xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
