@@ -6,7 +6,7 @@ import ast
 
 from shardy_py.ir.emission import ElementBuilder
 from shardy_py.plugins.bodies.arithmetic import compare
-from shardy_py.plugins.bodies.terms import BOOLEAN, HALVES, INDEX, Term, mistake, scalar_dtype, with_type
+from shardy_py.plugins.bodies.terms import BOOLEAN, BYTES, INDEX, Term, mistake, scalar_dtype, with_type
 
 
 def cast(b: ElementBuilder, term: Term, dtype: str) -> Term:
@@ -49,7 +49,8 @@ def _to_float(b: ElementBuilder, term: Term, target: Term) -> Term:
     if not term.is_float:
         name = "arith.uitofp" if term.is_unsigned or term.is_boolean else "arith.sitofp"
         return Term(target.dtype, b.op(name, term.scalar, dtype=target.dtype))
-    if term.dtype in HALVES and target.dtype in HALVES:
+    types = (term.dtype, target.dtype)
+    if (term.is_short and target.is_short) or ("f64" in types and any(dtype in BYTES for dtype in types)):
         return _to_float(b, cast(b, term, "f32"), target)
     name = "arith.extf" if target.bits > term.bits else "arith.truncf"
     return Term(target.dtype, b.op(name, term.scalar, dtype=target.dtype))

@@ -11,7 +11,7 @@ from shardy_py.ir.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary
 from shardy_py.plugins.bodies.calls import extremum
 from shardy_py.plugins.bodies.casts import cast
-from shardy_py.plugins.bodies.terms import BOOLEAN, HALVES, Term, mistake, with_type
+from shardy_py.plugins.bodies.terms import BOOLEAN, Term, mistake, with_type
 from shardy_py.values import frozen
 
 _SIGNS = {"sum": "+", "mean": "+", "prod": "*", "any": "|", "all": "&"}
@@ -82,7 +82,7 @@ def combine(
     dtype: str,
     element: Callable[[Mapping[int, Sequence[Scalar]]], Term],
 ) -> Term:
-    """Return what a function makes of all elements; sums of 16 bits are carried in ``f32``.
+    """Return what a function makes of all elements; floats of 16 bits and less are carried in ``f32``.
 
     Args:
         b: Builds the ops.
@@ -92,7 +92,7 @@ def combine(
         element: Returns what is combined, from the indices of the operands.
     """
     kept = BOOLEAN if name in ("any", "all") else dtype
-    carried = "f32" if kept in HALVES else kept
+    carried = "f32" if Term(kept).is_short else kept
     start = with_type(b, Term(number=neutral(name, carried)), carried)
 
     def step(index: Sequence[Scalar], before: Sequence[Scalar]) -> Sequence[Scalar]:

@@ -14,7 +14,7 @@ from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph import Op
 from shardy_py.plugins.bodies.body_text import BodyText
 from shardy_py.plugins.bodies.build import element_type, expression_type
-from shardy_py.plugins.bodies.terms import BOOLEAN, CASTS, Term
+from shardy_py.plugins.bodies.terms import BOOLEAN, BYTES, CASTS, Term
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 
@@ -70,7 +70,9 @@ class SharedBody:
                 # Whoever builds an element gets the error.
                 return None
             types = (BOOLEAN if word in ("any", "all") else dtype, *casts)
-            if not dtype or not all(_may_cast_later(word, *step) for step in pairwise(types)):
+            # Partial sums of 8 bits would be rounded to what is left of them.
+            is_coarse = word in ("sum", "prod") and any(item in BYTES for item in types)
+            if not dtype or is_coarse or not all(_may_cast_later(word, *step) for step in pairwise(types)):
                 return None
         return _COMBINERS.get(word)
 

@@ -10,7 +10,16 @@ from shardy_py.values import frozen
 
 BOOLEAN, INDEX = "i1", "index"
 HALVES = ("f16", "bf16")
-CASTS = ("f16", "bf16", "f32", "f64", *(f"{sign}i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), BOOLEAN)
+"""Floats of 16 bits."""
+
+BYTES = ("f8E3M4", "f8E4M3", "f8E4M3B11FNUZ", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ")
+"""Floats of 8 bits."""
+
+CASTS = (
+    *(*BYTES, "f16", "bf16", "f32", "f64"),
+    *(f"{sign}i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    BOOLEAN,
+)
 _FLOAT = re.compile(r"b?f\d+|tf32|f8\w+")
 
 
@@ -43,6 +52,11 @@ class Term:
     def is_float(self) -> bool:
         """True if it is a floating-point number."""
         return bool(_FLOAT.fullmatch(self.dtype))
+
+    @property
+    def is_short(self) -> bool:
+        """True if it is a floating-point number of 16 bits or less, which sums are not carried in."""
+        return self.dtype in (*HALVES, *BYTES)
 
     @property
     def is_complex(self) -> bool:

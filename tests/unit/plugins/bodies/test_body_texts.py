@@ -275,3 +275,19 @@ def test_types_without_a_cast() -> None:
     with pytest.raises(PluginError, match="its expression is of f32") as caught:
         kernel_of("x -> x", results=[sdy.tensor(8, dtype="i4")], traits=[sdy.Elementwise]).run(np.zeros(8, np.float32))
     assert "give emission= a function" in caught.value.diagnostics[0].hint
+
+
+@pytest.mark.parametrize("dtype", ["f8E4M3FN", "f8E5M2", "f8E4M3B11FNUZ"])
+def test_floats_of_one_byte(dtype) -> None:
+    """They are combined in f32, also where the type has no infinity to begin with, and have casts."""
+    short, wide = sdy.tensor(6, 9, dtype=dtype), sdy.tensor(6)
+    numbers = np.random.default_rng(0).normal(size=(6, 9)).astype(numpy_dtype(dtype))
+    text = f"x -> max(x), min(x), sum(x), f32(max(x)), {dtype}(f64(sum(f32(x))))"
+    results = [*[sdy.tensor(6, dtype=dtype)] * 3, wide, sdy.tensor(6, dtype=dtype)]
+    kernel = kernel_of(text, operands=[short], results=results, indexing="(i)[k] -> (i, k)")
+    single = numbers.astype(np.float32)
+    total = single.sum(1).astype(numbers.dtype)
+    expected = [single.max(1), single.min(1), total, single.max(1), total]
+    for on in ("interpreter", "host"):
+        for found, other in zip(kernel.run(numbers, on=on), expected, strict=True):
+            np.testing.assert_array_equal(found.astype(np.float32), other.astype(np.float32))

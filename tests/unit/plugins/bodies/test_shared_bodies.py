@@ -49,6 +49,8 @@ def runs(function, operands, result, shardings, **definition):
         ("x -> f32(min(x))", "i32", "f32", "reduction"),
         ("x -> i32(any(x > 1))", "f32", "i32", "reduction"),
         ("x -> f16(sum(f32(x)))", "f16", "f16", "reduction"),
+        ("x -> f8E5M2(sum(f32(x)))", "f8E5M2", "f8E5M2", "need_replication"),
+        ("x -> max(x)", "f8E5M2", "f8E5M2", "reduction"),
     ],
 )
 def test_casts_behind_sums(body, dtype, result, kind) -> None:
