@@ -87,19 +87,6 @@ class Scope:
         found = self._known.get(key)
         return found if found is not None or self._parent is None else self._parent.find(key)
 
-    def sees(self, value: SSAValue) -> bool:
-        """Return whether a value was made in this block, or in one around it."""
-        owner = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        scope: Scope | None = self
-        while scope is not None:
-            block: Block | None = scope.builder.insertion_point.block
-            while block is not None and block is not owner:
-                block = block.parent_block()
-            if block is owner:
-                return True
-            scope = scope._parent
-        return False
-
     def remember(self, value: Value, indices: Indices, element: SSAValue) -> None:
         """Take an element as computed."""
         self._known[value.id, indices] = element
@@ -129,11 +116,12 @@ class Scope:
             hint = "give the op a scalar body: emission=..."
             message = "it is not known what the op computes for one element"
             raise UnsupportedError(Diagnostic("no-emission", message, op.location, op.name, hint))
-        elements = emission(cast(ElementBuilder, OpElement(self, op, indices)), op)
+        builder = OpElement(self, op, indices)
+        elements = emission(cast(ElementBuilder, builder), op)
         found = []
         for number, (element, result) in enumerate(zip(elements, op.results, strict=True)):
-            if isinstance(element, ScalarValue) and not self.sees(element.value):
-                raise _unseen(op)
+            if isinstance(element, ScalarValue):
+                builder.seen([element])
             wanted, given = element_dtype(result), str(getattr(element, "dtype", ""))
             if given != wanted:
                 message = f"the scalar body gives {given} for result {number}, whose elements are {wanted} in a kernel"
@@ -200,12 +188,6 @@ class Scope:
         yield Scope(self.surroundings, Builder(InsertPoint.at_end(block)), self), block
 
 
-def _unseen(op: Op) -> UnsupportedError:
-    message = "the scalar body uses a value of a loop or a branch outside of it"
-    hint = "let the loop carry it, or the branch give it"
-    return UnsupportedError(Diagnostic("scalar-op", message, op.location, op.name, hint))
-
-
 def _cast(given: str, wanted: str) -> str:
     """Return a hint: how one type becomes another."""
     if (given, wanted) == ("i1", "i8"):
@@ -226,6 +208,7 @@ class OpElement:
         self.scope = scope
         self.of = of
         self.at = at
+        self._over: set[Block | None] = set()
 
     @property
     def indices(self) -> list[ScalarValue]:
@@ -276,7 +259,7 @@ class OpElement:
             return self.op("arith.trunci", self.op(name, *operands, dtype=str(wide)), dtype=dtype)
         if name in EXPANSIONS and len(operands) == 2:
             return cast(ScalarValue, EXPANSIONS[name](cast(ElementBuilder, self), *operands))
-        values = self._seen(operands)
+        values = self.seen(operands)
         problem = problem_of(name, tuple(value.type for value in values), result, attributes.get("predicate", ""))
         if problem:
             is_mixed = len({value.type for value in values}) > 1
@@ -284,15 +267,18 @@ class OpElement:
             raise UnsupportedError(Diagnostic("scalar-op", problem, self.of.location, self.of.name, hint))
         return ScalarValue(self.scope.add(make_op(name, values, result, attributes)))
 
-    def _seen(self, operands: Sequence[ScalarValue]) -> list[SSAValue]:
-        """Return values that the block may use.
+    def seen(self, values: Sequence[ScalarValue]) -> list[SSAValue]:
+        """Return values that the body may still use.
 
         Raises:
-            UnsupportedError: one was made in a loop or a branch that is over.
+            UnsupportedError: one was made in a loop or a branch of the body that is over.
         """
-        if not all(self.scope.sees(operand.value) for operand in operands):
-            raise _unseen(self.of)
-        return [operand.value for operand in operands]
+        owners = [item.value.owner for item in values]
+        if not self._over.isdisjoint(owner if isinstance(owner, Block) else owner.parent for owner in owners):
+            message = "the scalar body uses a value of a loop or a branch outside of it"
+            hint = "let the loop carry it, or the branch give it"
+            raise UnsupportedError(Diagnostic("scalar-op", message, self.of.location, self.of.name, hint))
+        return [item.value for item in values]
 
     def constant(self, value: complex, dtype: str) -> ScalarValue:
         """Return a constant, rounded to its type."""
@@ -347,6 +333,7 @@ class OpElement:
                 yield inner, block
             finally:
                 self.scope = outer
+                self._over.add(block)
 
     def reduce(
         self,
