@@ -13,6 +13,9 @@ _OPTIONS = Lock()
 # Quotients and square roots of f32 as XLA:GPU has them: off by two units in the last place at most.
 _DEVICE_OPTIONS = ("-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0")
 
+_MOST_CHECKS = {"vectorize": 16, "pragma-vectorize": 128}
+"""The numbers of assumptions that LLVM makes by default."""
+
 
 @cache
 def binding() -> Any:
@@ -68,7 +71,9 @@ def host_machine() -> Any:
     )
 
 
-def optimize(module: Any, machine: Any, *, vectorize: bool, unite_neighbours: bool = False) -> None:
+def optimize(
+    module: Any, machine: Any, *, vectorize: bool, unite_neighbours: bool = False, may_assume: bool = True
+) -> None:
     """Run LLVM's passes, in place.
 
     Args:
@@ -77,6 +82,8 @@ def optimize(module: Any, machine: Any, *, vectorize: bool, unite_neighbours: bo
         vectorize: Whether steps of loops are united in vectors; equal instructions beside each other always are.
         unite_neighbours: Whether vectors may also hold what a step reads or writes side by side. LLVM 22 takes other
             elements then where places begin again in the loop.
+        may_assume: Whether vectors may be made of loops in which numbers must not begin again, behind a check. LLVM 22
+            leaves out the check for some numbers of few bits, such as the remainders of four.
     """
     options = binding().create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = vectorize
@@ -88,6 +95,9 @@ def optimize(module: Any, machine: Any, *, vectorize: bool, unite_neighbours: bo
     with _OPTIONS:
         for option in ("interleaved", "masked-interleaved"):
             binding().set_option("shardy", f"-enable-{option}-mem-accesses={str(unite_neighbours).lower()}")
+        for option in ("vectorize", "pragma-vectorize"):
+            most = _MOST_CHECKS[option] if may_assume else 0
+            binding().set_option("shardy", f"-{option}-scev-check-threshold={most}")
         builder.getModulePassManager().run(module, builder)
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.emitters.lower.wrapping import may_wrap
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+
+import numpy as np
+
+from shardy_py.emitters import emit
+from shardy_py.emitters.lower.wrapping import may_wrap, wraps_soon
+from shardy_py.layout.dtypes import numpy_dtype
+from tests.unit.emitters.fusions import fusion_of
 
 PHASE = """define internal i32 @f(ptr %from, i32 %lane, i32 %strip) {{
   %less = {instruction}
@@ -60,3 +69,37 @@ def test_a_float_that_a_function_is_given_is_no_place() -> None:
     assert "%less = and" in call
     assert not may_wrap(call.replace("@g({})", "@g(float %float)"))
     assert may_wrap(call.replace("@g({})", "@g(i32 %less)"))
+
+
+@pytest.mark.parametrize(
+    ("instruction", "index", "expected"),
+    [
+        ("urem i32 %lane, 4", "%less", True),
+        ("and i32 %lane, 3", "%less", True),
+        ("urem i32 %lane, 32", "%less", False),
+        ("urem i32 %lane, 6", "%less", False),
+        ("urem i32 %block.x, 4", "%less", False),
+        ("urem i32 %lane, 4", "%lane", False),
+    ],
+)
+def test_places_that_begin_again_soon(instruction: str, index: str, expected: bool) -> None:
+    """Remainders by less than a vector has elements are such that a vector has a place twice."""
+    assert wraps_soon(PHASE.format(instruction=instruction, index=index, stored="%bits")) is expected
+
+
+@pytest.mark.parametrize("shape", [(96, 4), (8, 9, 4), (384, 2), (48, 8)])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i8"])
+def test_short_rows_that_are_repeated(shape: tuple[int, ...], dtype: str) -> None:
+    """The host reads a row again and again, and nothing behind its end."""
+    row, rows = f"tensor<{shape[-1]}x{dtype}>", f"tensor<{'x'.join(map(str, shape))}x{dtype}>"
+    kernel = emit(
+        fusion_of(f"""
+        func.func @main(%x: {row}) -> {rows} {{
+          %0 = stablehlo.broadcast_in_dim %x, dims = [{len(shape) - 1}] : ({row}) -> {rows}
+          %1 = stablehlo.add %0, %0 : {rows}
+          return %1 : {rows}
+        }}""")
+    )
+    given = np.arange(1, shape[-1] + 1).astype(numpy_dtype(dtype))
+    (found,) = kernel.run(given, on="host")
+    np.testing.assert_array_equal(found, np.broadcast_to(given + given, shape))
