@@ -28,6 +28,8 @@ def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozense
     Raises:
         PluginError: it is no list, or something in it is no trait.
     """
+    if type(given) in (list, tuple) and not given:
+        return frozenset()
     if isinstance(given, frozenset) and not [item for item in given if not isinstance(item, Trait)]:
         return given
     if isinstance(given, Trait):
@@ -74,6 +76,8 @@ def check_op_name(name: Any) -> None:
     Raises:
         PluginError: it is no name of an op.
     """
+    if isinstance(name, str) and name.split() == [name]:
+        return
     if callable(name):
         named = getattr(name, "__name__", "f")
         hint = f'as a decorator it takes the name, too: @dialect.op("dialect.{named}")'
