@@ -8,6 +8,8 @@ UNKNOWN: dict[str, Arguments] = {
     **dict.fromkeys(("empty_like.default", "rand_like.default", "randn_like.default"), given(X)),
     **{"randint_like.default": given(X, 90), "randint_like.low_dtype": given(X, 3, 90)},
     **{"bernoulli.default": given(SOFT), "bernoulli.p": given(X, 0.3), "multinomial.default": given(SOFT[0], 2)},
+    **{"normal_functional.default": given(X), "random.default": given(X)},
+    **{"random.from": given(X, 3, 90), "random.to": given(X, 90)},
     **dict.fromkeys(("uniform.default", "exponential.default", "cauchy.default", "log_normal.default"), given(X)),
     **{"geometric.default": given(X, 0.3), "rrelu.default": given(X, training=True)},
     **dict.fromkeys(("poisson.default", "_standard_gamma.default"), given(SOFT)),

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 import shardy_py as sdy
+from shardy_py.targets.torch import make_local_torch_program
 from shardy_py.targets.torch.draws import check_random_states
 from tests.conformance.sample import sample
 from tests.torch.simulated import simulated
@@ -74,6 +76,37 @@ def test_devices_draw_the_numbers_of_one_process(name: str) -> None:
         for one, other in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, msg=f"{sharding}")
         assert torch.equal(torch.get_rng_state(), state)
+
+
+IN_PLACE: dict[str, Callable[[torch.Tensor], Any]] = {
+    "bernoulli": lambda x: torch.empty_like(x).bernoulli_(0.3),
+    "normal": lambda x: torch.empty_like(x).normal_(1, 2),
+    "random": lambda x: torch.empty_like(x).random_(9),
+}
+_OF_MATRICES = {*(name for name in CALLS if "multinomial" in name), "attention", "randperm", "one after the other"}
+PERMUTED = {**{name: CALLS[name] for name in CALLS if name not in _OF_MATRICES}, **IN_PLACE}
+
+
+@pytest.mark.parametrize("trace", ["export", "graph"])
+@pytest.mark.parametrize("name", sample(PERMUTED, 4))
+def test_permuted_tensors_draw_in_the_order_of_memory(name: str, trace: str) -> None:
+    """So one process does it, whose tensors keep the order that their dimensions had; devices make new ones."""
+    x, call = torch.rand(6, 5, 5), PERMUTED[name]
+    model = _Model(
+        lambda x: (call(x.transpose(0, 1) * 1), call(x.permute(1, 2, 0)), call(x[:, :, :1].permute(2, 1, 0)))
+    )
+    if trace == "export":
+        program = torch.export.export(model, (x,)).run_decompositions({})
+    else:
+        program = make_fx(model, tracing_mode="fake")(x)
+    for sharding in (None, ("a", "b"), (None, "a")):
+        torch.manual_seed(3)
+        want = (program.module() if trace == "export" else program)(x)
+        torch.manual_seed(3)
+        result = sdy.propagate(program, {"a": 2, "b": 2}, in_shardings={} if sharding is None else {0: sharding})
+        local = make_local_torch_program(result._explicit, result.registry)
+        for one, other in zip(local.simulate(x), torch.utils._pytree.tree_leaves(want), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, msg=f"{sharding}")
 
 
 def test_generators_in_different_states_are_an_error() -> None:

@@ -19,6 +19,7 @@ LIKE = ("zeros_like.default", "ones_like.default", "full_like.default", "empty_l
 RANDOM_LIKE = (
     *("rand_like.default", "randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p"),
     *("uniform.default", "exponential.default", "cauchy.default", "geometric.default", "log_normal.default"),
+    *("normal_functional.default", "random.default", "random.from", "random.to"),
 )
 """Ops that take nothing but sizes and types from their operand."""
 BY_ELEMENTS = (

@@ -129,8 +129,8 @@ def without_writes(node: Any) -> Any:
     if _writes_hidden(node):
         return getattr(library, _HIDDEN[str(target)]).default
     found = _without_out(getattr(library, name.removesuffix("_"), None), schema)
-    if found is None and hasattr(library, f"{name}_functional"):
-        return getattr(library, f"{name}_functional").default
+    packet = getattr(library, f"{name.removesuffix('_')}_functional", None)
+    found = packet.default if found is None and packet is not None else found
     return target if found is None else found
 
 

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.calls import Call, schema_arguments
+from shardy_py.frontends.torch.drawing import drawn_in_order
 from shardy_py.frontends.torch.functional import (
     arguments_without_writes,
     functional,
@@ -184,6 +185,9 @@ class Importer:
         call = Call(name, schema_arguments(target, args, kwargs), types, _is_pointwise(target), location_of(node))
         rewrite = REWRITES.get(name)
         results = rewrite(self.emit, call) if rewrite is not None else None
+        if results is None and _is_random(target) and node.args:
+            fake = getattr(node.args[0], "meta", {}).get("val")
+            results = drawn_in_order(self.emit, call, fake, is_written=target is not node.target)
         results = self.emit(call) if results is None else results
         if target is not node.target:
             results = [self._as_written(call, *pair) for pair in zip_longest(results, own)]
@@ -270,10 +274,13 @@ def _is_first_alone(node: Any) -> bool:
     return all(user.target is operator.getitem and (user.args[1] == 0 or not user.users) for user in node.users)
 
 
+def _is_random(target: Any) -> bool:
+    return any(getattr(tag, "name", "") == "nondeterministic_seeded" for tag in target.tags)
+
+
 def _is_pointwise(target: Any) -> bool:
     """Return whether each element of the results comes from those of the operands alone, and from no random number."""
-    tags = {getattr(tag, "name", str(tag)) for tag in target.tags}
-    return "pointwise" in tags and "nondeterministic_seeded" not in tags
+    return any(getattr(tag, "name", "") == "pointwise" for tag in target.tags) and not _is_random(target)
 
 
 def _refuse(node: Any, message: str, hint: str) -> UnsupportedError:

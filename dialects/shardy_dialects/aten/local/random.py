@@ -25,6 +25,9 @@ def _drawn(op: Op, shard: Shard) -> Sequence[Value]:
 
 def _drawn_like(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the device's part of numbers for which an operand says the sizes."""
+    order = attribute(op, "memory_order")
+    if order is not None:
+        return _own_parts(op, shard, [_laid(op, shard, order)])
     if _is_whole(shard):
         return local_by_types(op, shard)
     return _own_parts(op, shard, [_new(op, shard, "new_empty.default")])
@@ -61,15 +64,32 @@ def _is_whole(shard: Shard) -> bool:
     return not any(map(shard.sharded_dims, (*shard.operand_shardings, *shard.result_shardings)))
 
 
-def _new(op: Op, shard: Shard, name: str, *, is_single: bool = False) -> Value:
-    """Return a new tensor of the sizes of the whole first operand, and of its element type or of single precision."""
+def _new(op: Op, shard: Shard, name: str, *, is_single: bool = False, order: Sequence[int] | None = None) -> Value:
+    """Return a new tensor of the sizes of the whole first operand, and of its element type or of single precision.
+
+    Args:
+        op: The op.
+        shard: The shard.
+        name: The operator that makes it.
+        is_single: Whether short numbers become those of single precision.
+        order: The order of the dimensions, if it is another one.
+    """
     type_ = op.operands[0].type
     shape = tuple(size or 0 for size in type_.shape) if isinstance(type_, TensorType) else ()
+    shape = shape if order is None else tuple(shape[dim] for dim in order)
     like = {"self": shard.operands[0]}
     if not is_single or not isinstance(type_, TensorType) or type_.element_type not in _DRAWN_AS_FLOATS:
         return aten(shard.emit, name, like, shape, size=shape)
     attributes = {"operand_names": ("self",), "size": shape, "dtype": "torch.float32"}
     return shard.emit.op(f"aten.{name}", shard.operands[:1], [TensorType(shape, "f32")], attributes).result
+
+
+def _laid(op: Op, shard: Shard, order: Sequence[int]) -> Value:
+    """Return a new tensor of the sizes of the whole first operand, whose dimensions have an order in memory."""
+    made = _new(op, shard, "new_empty.default", order=order)
+    back = [order.index(dim) for dim in range(len(order))]
+    shape = [made.shape[place] for place in back]
+    return aten(shard.emit, "permute.default", {"self": made}, shape, dims=tuple(back))
 
 
 def _own_parts(op: Op, shard: Shard, operands: Sequence[Value]) -> list[Value]:
