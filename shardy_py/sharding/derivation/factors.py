@@ -51,7 +51,7 @@ class LoopFactors:
 
     def rule(self, num_results: int) -> OpShardingRule:
         """Return the rule of the op; dimensions without factors get one of size 1."""
-        mappings = [self._mapping(access) for access in self._accesses]
+        mappings = self._with_exact_dims([self._mapping(access) for access in self._accesses])
         used = sorted({factor for mapping in mappings for dim in mapping for factor in dim})
         numbers = {factor: number for number, factor in enumerate(used)}
         renamed = [tuple(tuple(numbers[factor] for factor in dim) for dim in mapping) for mapping in mappings]
@@ -74,6 +74,20 @@ class LoopFactors:
             permutation_factors=of_kind(FactorKind.PERMUTATION),
             combiners=combiners,
         )
+
+    def _with_exact_dims(self, mappings: Sequence[TensorMapping]) -> list[TensorMapping]:
+        """Return mappings without the factors that no dimension has as a whole: a shard of such a one means nothing."""
+        pairs = list(zip(mappings, self._accesses, strict=True))
+        exact = {
+            factor
+            for mapping, access in pairs
+            for dim, (_, size) in zip(mapping, access.dims, strict=True)
+            if prod(self._factor_sizes[item] for item in dim) == size
+            for factor in dim
+        }
+        return [
+            tuple(dim if exact.issuperset(dim) else (self._new_factor(1),) for dim in mapping) for mapping, _ in pairs
+        ]
 
     def _new_factor(self, size: int) -> int:
         self._factor_sizes.append(size)

@@ -114,7 +114,8 @@ def rule_from_op_maps(
     if rule is None:
         return None
     # What moves is gathered where it must be.
-    replicated = restricted_factors(rule, maps, operands, results[0]).difference(rule.permutation_factors)
+    restricted = restricted_factors(rule, maps, operands, results[0]).difference(rule.permutation_factors)
+    replicated = {factor for factor in restricted if rule.factor_sizes[factor] > 1}
     if not sums:
         replicated.update(rule.reduction_factors)
     if not replicated:

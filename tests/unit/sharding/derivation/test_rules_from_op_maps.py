@@ -79,3 +79,32 @@ def test_domains_that_leave_out_a_part(maps, operand, result, kinds) -> None:
     """A loop of which a domain takes a part needs replication, unless it is permuted; of a digit, only that digit."""
     found = str(rule_from_op_maps([IndexingMap.parse(maps)], [operand], [result], sums=True))
     assert found.partition("}")[2].strip(" >") == kinds
+
+
+@pytest.mark.parametrize(
+    ("maps", "operands", "expected"),
+    [
+        (["(i)[p] -> (p, p), domain: i in [0, 3], p in [0, 6]"], [(8, 7)], "<([j, k])->([i]) {i=4, j=1, k=1}>"),
+        (
+            [
+                "(i)[p] -> (p + 1), domain: i in [0, 4], p in [0, 2]",
+                "(i)[p] -> (p floordiv 3), domain: i in [0, 4], p in [0, 2]",
+            ],
+            [(4,), (1,)],
+            "<([k], [j])->([i]) {i=5, j=1, k=1}>",
+        ),
+        (
+            [
+                "(i)[p] -> (i, p + 1), domain: i in [0, 4], p in [0, 2]",
+                "(i)[p] -> (p), domain: i in [0, 4], p in [0, 2]",
+            ],
+            [(5, 4), (3,)],
+            "<([i, j], [j])->([i]) {i=5, j=3} need_replication={j}>",
+        ),
+    ],
+)
+def test_symbols_that_index_no_dimension_as_a_whole(maps, operands, expected) -> None:
+    """A symbol whose sizes are not those of the dimensions has no factor, and one that some dimension has keeps it."""
+    results = [(4,)] if "i in [0, 3]" in maps[0] else [(5,)]
+    found = rule_from_op_maps([IndexingMap.parse(text) for text in maps], operands, results, sums=True)
+    assert str(found) == expected
