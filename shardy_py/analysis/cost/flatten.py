@@ -346,8 +346,10 @@ class Flattener:
         return [source.value for source in sources if source.op is not op and source.op.parent is block]
 
     def is_control_flow(self, op: Op) -> bool:
-        """Return whether what an op costs is what stands in its regions, rather than what its rule says."""
-        return bool(op.regions) and (self.registry.get_data_flow(op) is not None or self.rule_of(op) is None)
+        """Return whether what an op costs is what stands in its regions, rather than what its rule or dialect says."""
+        if not op.regions or self.registry.get_data_flow(op) is not None:
+            return bool(op.regions)
+        return self.rule_of(op) is None and not self.kinds.of(op).has_work
 
     def _region_runs(self, op: Op) -> list[float]:
         cost = self.registry.get_cost(op)

@@ -62,6 +62,7 @@ class OpKind:
         may_merge: Whether equal ones become one, and unused ones are dropped.
         has_data_flow: Whether values flow through their regions or from operands to results.
         has_flops: Whether the dialect says how many operations they take, whatever their shapes.
+        has_work: Whether it says what work they are, for tensors of given shapes.
         has_equal: Whether it says where a result equals an operand.
         has_windows: Whether it says what windows they read.
         has_collective: Whether it says what collective they are.
@@ -88,6 +89,7 @@ class OpKind:
     may_merge: bool
     has_data_flow: bool
     has_flops: bool
+    has_work: bool
     has_equal: bool
     has_windows: bool
     has_collective: bool
@@ -152,6 +154,7 @@ class OpKinds:
             self.profile.simplifies_communication if is_own else may_move,
             self.registry.get_data_flow(op) is not None,
             says("get_flops"),
+            says("get_work"),
             says("get_equal_operand"),
             says("get_windows"),
             says("get_collective"),

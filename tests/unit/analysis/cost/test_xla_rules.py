@@ -282,3 +282,19 @@ func.func @main(%x: tensor<8x8xf32>, %i: tensor<i32>) -> tensor<8x8xf32> {
   return %2 : tensor<8x8xf32>
 }""")
     assert (cost.flops.value, cost.memory_traffic_bytes.value) == (2 * 64, 2 * 4 * 64)
+
+
+def test_a_map_runs_its_region_once_per_element():
+    """A multiplication and an addition for each of 64 elements, although the map has no rule of its own."""
+    cost = _cost("""
+func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = "stablehlo.map"(%x, %y) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.multiply %a, %b : tensor<f32>
+    %2 = stablehlo.add %1, %b : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) {dimensions = array<i64: 0, 1>} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}""")
+    assert cost.flops.value == 2 * 64
+    assert cost.memory_traffic_bytes.value == 3 * 4 * 64
