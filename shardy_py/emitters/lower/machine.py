@@ -83,7 +83,7 @@ def optimize(
         unite_neighbours: Whether vectors may also hold what a step reads or writes side by side. LLVM 22 takes other
             elements then where places begin again in the loop.
         may_assume: Whether vectors may be made of loops in which numbers must not begin again, behind a check. LLVM 22
-            leaves out the check for some numbers of few bits, such as the remainders of four.
+            leaves out the check for some remainders.
     """
     options = binding().create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = vectorize

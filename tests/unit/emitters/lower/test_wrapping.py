@@ -10,9 +10,11 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
 import numpy as np
 
-from shardy_py.emitters import emit
+import shardy_py as sdy
+from shardy_py.emitters import Fusion, emit
 from shardy_py.emitters.lower.wrapping import may_wrap, wraps_soon
 from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.testing import make_op
 from tests.unit.emitters.fusions import fusion_of
 
 PHASE = """define internal i32 @f(ptr %from, i32 %lane, i32 %strip) {{
@@ -76,15 +78,38 @@ def test_a_float_that_a_function_is_given_is_no_place() -> None:
     [
         ("urem i32 %lane, 4", "%less", True),
         ("and i32 %lane, 3", "%less", True),
-        ("urem i32 %lane, 32", "%less", False),
+        ("urem i32 %lane, 64", "%less", False),
         ("urem i32 %lane, 6", "%less", False),
         ("urem i32 %block.x, 4", "%less", False),
         ("urem i32 %lane, 4", "%lane", False),
+        ("and i32 %far, 127", "%less", True),
+        ("and i32 %next, 127", "%less", False),
     ],
 )
 def test_places_that_begin_again_soon(instruction: str, index: str, expected: bool) -> None:
     """Remainders by less than a vector has elements are such that a vector has a place twice."""
-    assert wraps_soon(PHASE.format(instruction=instruction, index=index, stored="%bits")) is expected
+    text = PHASE.format(instruction=instruction, index=index, stored="%bits").replace(
+        "  %less =", "  %far = add i32 %lane, 46\n  %next = add i32 %lane, 64\n  %less ="
+    )
+    assert wraps_soon(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "columns", "steps"), [("i8", 64, 46), ("f16", 32, 27), ("f32", 64, 5), ("f32", 16, 8)]
+)
+def test_rows_that_begin_elsewhere(dtype: str, columns: int, steps: int) -> None:
+    """The end of a rotated row is followed by its beginning, also within a vector."""
+    dialect = sdy.Dialect("odd")
+    maps = ["(i, j, k, l) -> (j, l)", f"(i, j, k, l) -> (i, (l + {steps}) mod {columns})"]
+    dialect.op("odd.rotated", indexing=maps, emission="x, y -> x + y if y > 0 else y")
+    whole = sdy.tensor(2, 4, 8, columns, dtype=dtype)
+    op = make_op("odd.rotated", [sdy.tensor(rows, columns, dtype=dtype) for rows in (4, 2)], [whole])
+    kernel = emit(Fusion.of_function(op.program.functions["main"], sdy.Registry.of([dialect])))
+    given = [np.arange(rows * columns).reshape(rows, columns) % 50 - 20 for rows in (4, 2)]
+    first, second = (item.astype(numpy_dtype(dtype)) for item in given)
+    second_there = np.roll(second, -steps, 1)[:, None, None]
+    expected = np.broadcast_to(np.where(second_there > 0, first[:, None] + second_there, second_there), whole.shape)
+    np.testing.assert_array_equal(kernel.run(first, second, on="host")[0], expected)
 
 
 @pytest.mark.parametrize("shape", [(96, 4), (8, 9, 4), (384, 2), (48, 8)])
