@@ -19,7 +19,7 @@ from shardy_py.emitters.lower.llvm import METADATA, function_text, global_text
 from shardy_py.emitters.lower.machine import binding, host_machine, optimize, parse
 from shardy_py.emitters.lower.straight_tiles import straighten_tiles
 from shardy_py.emitters.lower.target import HOST
-from shardy_py.emitters.lower.wrapping import may_wrap, wraps_soon
+from shardy_py.emitters.lower.wrapping import may_wrap
 from shardy_py.emitters.lower.writer import ModuleWriter
 from shardy_py.emitters.passes.base import functions
 from shardy_py.emitters.passes.convert_index_type import index_width
@@ -165,8 +165,7 @@ def _linked(text: str, name: str) -> tuple[Any, Any]:
     found = binding()
     machine = host_machine()
     module = parse(text)
-    may_assume = not wraps_soon(text)
-    optimize(module, machine, vectorize=True, unite_neighbours=not may_wrap(text), may_assume=may_assume)
+    optimize(module, machine, vectorize=True, may_assume=not may_wrap(text))
     code = machine.emit_object(module)
     compiler = found.create_lljit_compiler()
     builder = found.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)

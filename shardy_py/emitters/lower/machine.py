@@ -13,7 +13,7 @@ _OPTIONS = Lock()
 # Quotients and square roots of f32 as XLA:GPU has them: off by two units in the last place at most.
 _DEVICE_OPTIONS = ("-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0")
 
-_MOST_CHECKS = {"vectorize": 16, "pragma-vectorize": 128}
+_MOST_CHECKS = {"vectorize": 16, "pragma-vectorize": 128, "loop-load-elimination": 8}
 """The numbers of assumptions that LLVM makes by default."""
 
 
@@ -71,19 +71,17 @@ def host_machine() -> Any:
     )
 
 
-def optimize(
-    module: Any, machine: Any, *, vectorize: bool, unite_neighbours: bool = False, may_assume: bool = True
-) -> None:
+def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = False) -> None:
     """Run LLVM's passes, in place.
 
     Args:
         module: The module.
         machine: The machine that it is for.
         vectorize: Whether steps of loops are united in vectors; equal instructions beside each other always are.
-        unite_neighbours: Whether vectors may also hold what a step reads or writes side by side. LLVM 22 takes other
-            elements then where places begin again in the loop.
-        may_assume: Whether vectors may be made of loops in which numbers must not begin again, behind a check. LLVM 22
-            leaves out the check for some remainders.
+        may_assume: Whether vectors may be made of loops in which numbers must not begin again, behind a check, and of
+            what a step reads or writes side by side. Where such numbers have different counts of bits, LLVM 22 takes
+            it that the check of one is also that of the others (`SCEVWrapPredicate::implies`), so that the remainder of
+            a thread's number goes on behind its end. No fact that the module states has a part in that.
     """
     options = binding().create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = vectorize
@@ -94,10 +92,9 @@ def optimize(
     # LLVM has these options for the whole process.
     with _OPTIONS:
         for option in ("interleaved", "masked-interleaved"):
-            binding().set_option("shardy", f"-enable-{option}-mem-accesses={str(unite_neighbours).lower()}")
-        for option in ("vectorize", "pragma-vectorize"):
-            most = _MOST_CHECKS[option] if may_assume else 0
-            binding().set_option("shardy", f"-{option}-scev-check-threshold={most}")
+            binding().set_option("shardy", f"-enable-{option}-mem-accesses={str(may_assume).lower()}")
+        for option, most in _MOST_CHECKS.items():
+            binding().set_option("shardy", f"-{option}-scev-check-threshold={most if may_assume else 0}")
         builder.getModulePassManager().run(module, builder)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import shardy_py as sdy
 from shardy_py.emitters import Fusion, emit
-from shardy_py.emitters.lower.wrapping import may_wrap, wraps_soon
+from shardy_py.emitters.lower.wrapping import may_wrap
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.testing import make_op
 from tests.unit.emitters.fusions import fusion_of
@@ -33,6 +33,18 @@ define i32 @grid(ptr %from, i32 %block) {{
 }}
 """
 
+CALLED = """
+define internal float @g(i32 %at) {
+  %place = call ptr @h(i32 %at)
+  %found = load float, ptr %place
+  ret float %found
+}
+define internal ptr @h(i32 %at) {
+  %place = getelementptr inbounds float, ptr null, i32 %at
+  ret ptr %place
+}
+"""
+
 
 @pytest.mark.parametrize("instruction", ["urem i32 %lane, 32", "and i32 %lane, 31", "trunc i32 %lane to i8"])
 def test_a_place_that_follows_from_a_remainder_may_wrap(instruction: str) -> None:
@@ -41,9 +53,14 @@ def test_a_place_that_follows_from_a_remainder_may_wrap(instruction: str) -> Non
     assert not may_wrap(PHASE.format(instruction=instruction, index="%lane", stored="%less"))
 
 
+def test_remainders_of_the_strips_number_may_wrap() -> None:
+    """Where one thread of a strip is left the loop over strips is the innermost one."""
+    assert may_wrap(PHASE.format(instruction="urem i32 %strip, 4", index="%less", stored="%bits"))
+
+
 def test_numbers_that_grow_or_stay_do_not_wrap() -> None:
-    """Sums and products grow, and a remainder of the strip's number stays for all threads of the strip."""
-    for instruction in ("add nuw nsw i32 %lane, 3", "urem i32 %strip, 4", "trunc nuw i32 %lane to i16"):
+    """Sums and products grow, and a remainder by one stays."""
+    for instruction in ("add nuw nsw i32 %lane, 3", "urem i32 %strip, 1", "trunc nuw i32 %lane to i16"):
         assert not may_wrap(PHASE.format(instruction=instruction, index="%less", stored="%bits"))
 
 
@@ -69,29 +86,23 @@ def test_a_float_that_a_function_is_given_is_no_place() -> None:
         "  ret i32 0", "  %float = bitcast i32 %less to float\n  %r = call float @g({})\n  ret i32 0", 1
     )
     assert "%less = and" in call
-    assert not may_wrap(call.replace("@g({})", "@g(float %float)"))
-    assert may_wrap(call.replace("@g({})", "@g(i32 %less)"))
+    assert not may_wrap(call.replace("@g({})", "@g(float %float)") + CALLED)
+    for type_ in ("i32", "i8"):
+        assert may_wrap(call.replace("@g({})", f"@g({type_} %less)") + CALLED)
 
 
-@pytest.mark.parametrize(
-    ("instruction", "index", "expected"),
-    [
-        ("urem i32 %lane, 4", "%less", True),
-        ("and i32 %lane, 3", "%less", True),
-        ("urem i32 %lane, 64", "%less", False),
-        ("urem i32 %lane, 6", "%less", False),
-        ("urem i32 %block.x, 4", "%less", False),
-        ("urem i32 %lane, 4", "%lane", False),
-        ("and i32 %far, 127", "%less", True),
-        ("and i32 %next, 127", "%less", False),
-    ],
-)
-def test_places_that_begin_again_soon(instruction: str, index: str, expected: bool) -> None:
-    """Remainders by less than a vector has elements are such that a vector has a place twice."""
-    text = PHASE.format(instruction=instruction, index=index, stored="%bits").replace(
-        "  %less =", "  %far = add i32 %lane, 46\n  %next = add i32 %lane, 64\n  %less ="
-    )
-    assert wraps_soon(text) is expected
+@pytest.mark.parametrize("index", ["%less", "%lane"])
+def test_what_a_function_without_memory_returns_is_a_place_where_one_follows_from_it(index: str) -> None:
+    """A remainder that another function computes counts where its result is an index, and not where it is stored."""
+    called = """
+define internal i32 @rest(i32 %from) {
+  %less = and i32 %from, 3
+  ret i32 %less
+}
+"""
+    phase = PHASE.format(instruction="call i32 @rest(i32 %lane)", index=index, stored="%less")
+    assert may_wrap(phase + called) is (index == "%less")
+    assert not may_wrap(phase + called.replace("and i32 %from, 3", "add i32 %from, 3"))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +123,7 @@ def test_rows_that_begin_elsewhere(dtype: str, columns: int, steps: int) -> None
     np.testing.assert_array_equal(kernel.run(first, second, on="host")[0], expected)
 
 
-@pytest.mark.parametrize("shape", [(96, 4), (8, 9, 4), (384, 2), (48, 8)])
+@pytest.mark.parametrize("shape", [(96, 4), (8, 9, 4), (384, 2), (48, 8), (96, 16)])
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i8"])
 def test_short_rows_that_are_repeated(shape: tuple[int, ...], dtype: str) -> None:
     """The host reads a row again and again, and nothing behind its end."""
