@@ -13,11 +13,12 @@ from shardy_py.emitters.device import DeviceLike, DeviceSpec, get_device
 from shardy_py.emitters.fusion.aliases import slices_of
 from shardy_py.emitters.fusion.choose import Choice, choose
 from shardy_py.emitters.fusion.fusion import Fusion
+from shardy_py.emitters.fusion.refusals import problems_of_values
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.launch.maps import maps_of
 from shardy_py.emitters.partition import Partition, Subgraph, partition
-from shardy_py.errors import Diagnostic, OptionError, did_you_mean, require_library
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, did_you_mean, require_library
 from shardy_py.indexing import IndexingMap
 from shardy_py.values import frozen
 
@@ -292,7 +293,10 @@ def emit(
 
     Raises:
         OptionError: there is no such device.
+        UnsupportedError: a result has no elements, or none that a kernel computes.
     """
+    if problems := tuple(problems_of_values(fusion.roots, ())):
+        raise UnsupportedError(*problems)
     spec = get_device(device, known=fusion.registry.devices)
     library = None if libdevice is None else Path(libdevice)
     choice = choose(fusion)

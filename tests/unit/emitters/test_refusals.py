@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 
+import shardy_py as sdy
+from shardy_py.emitters import Fusion, emit
 from shardy_py.errors import UnsupportedError
+from shardy_py.testing import make_op
 from tests.unit.emitters.fusions import fusion_of
 
 SORT = """
@@ -172,3 +175,13 @@ def test_element_types() -> None:
 def test_no_elements() -> None:
     """A tensor without elements needs no kernel."""
     assert codes(NEGATE_OF.format(type="tensor<0x4xf32>")) == {("", "no-elements"), ("negate", "no-elements")}
+
+
+def test_no_elements_in_a_fusion_made_by_hand() -> None:
+    """Such a fusion was not checked when it was made, and has no launch."""
+    dialect = sdy.Dialect("odd")
+    dialect.op("odd.inc", indexing=["(i) -> (i)"], emission="x -> x + 1")
+    op = make_op("odd.inc", [sdy.tensor(0)], [sdy.tensor(0)])
+    fusion = Fusion("none", tuple(op.operands), tuple(op.results), sdy.Registry.of([dialect]))
+    with pytest.raises(UnsupportedError, match="nothing to do for tensor<0xf32>"):
+        emit(fusion)
