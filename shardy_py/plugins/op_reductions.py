@@ -25,9 +25,9 @@ def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinit
     """
     if rule is None or not rule.reduction_factors:
         return Reductions()
-    ignores_padding = resolved.ignores_padding is None or resolved.ignores_padding(op)
+    counts_padding = "" if resolved.counts_padding is None else resolved.counts_padding(op)
     if rule.is_custom:
-        return evolve(Reductions.of_rule(rule), ignores_padding=ignores_padding)
+        return evolve(Reductions.of_rule(rule), counts_padding=counts_padding)
     combiners: Mapping[int, Combiner | None] = {**rule.reductions}
     initial_operands = rule.initial_operands
     if not rule.combiners and resolved.combiner is not Combiner.ADD:
@@ -35,7 +35,7 @@ def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinit
     if not initial_operands and resolved.initial_of is not None:
         guard = _guard(resolved, resolved.initial_of, "the function that tells the initial operands")
         initial_operands = guard.call(op, check=as_operand_numbers)
-    return Reductions(combiners, initial_operands, not resolved.sums_collectives, ignores_padding)
+    return Reductions(combiners, initial_operands, not resolved.sums_collectives, counts_padding)
 
 
 def _combiner(op: Op, resolved: ResolvedDefinition) -> Combiner | None:

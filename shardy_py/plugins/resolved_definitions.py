@@ -83,7 +83,7 @@ class ResolvedDefinition:
     sums_collectives: bool = False
     owner: str = "an unknown owner"
     place: str = ""
-    ignores_padding: Callable[[Op], bool] | None = None
+    counts_padding: Callable[[Op], str] | None = None
     facts: OpFacts = field(init=False)
     rule_guard: Guard = field(init=False)
     is_plain: bool = field(init=False)
@@ -168,7 +168,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             own.sums_collectives,
             owner,
             place,
-            body.ignores_padding if body is not None and is_combined else None,
+            body.counts_padding if body is not None and is_combined else None,
         )
 
     def _owner(self, name: str) -> str:

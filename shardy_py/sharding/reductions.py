@@ -22,22 +22,29 @@ class Reductions:
             change nothing, such as zeros of a sum, are not among them.
         shape_collectives: Whether explicit collectives follow from this. Those of ops that the reference knows are
             what it makes of them: sums, whatever the op does.
-        ignores_padding: Whether elements beyond the end change nothing where all operands hold the neutral value there.
+        counts_padding: The expression that elements beyond the end change although all operands hold the neutral value
+            there, or "".
     """
 
     combiners: Mapping[int, Combiner | None] = field(factory=dict)
     initial_operands: tuple[int, ...] = ()
     shape_collectives: bool = True
-    ignores_padding: bool = True
+    counts_padding: str = ""
 
     @classmethod
     def of_rule(cls, rule: OpShardingRule) -> Reductions:
         """Return the reductions that a rule describes itself."""
         return cls(rule.reductions, rule.initial_operands)
 
+    @property
+    def no_neutral(self) -> str:
+        """The words that say that nothing may fill padding along reduced dimensions, and in which expression."""
+        where = f"in {self.counts_padding}" if self.counts_padding else "there"
+        return f"no value is neutral {where}"
+
     def neutral(self, factor: int) -> Combiner | None:
         """Return the combiner whose neutral value may fill padding along a factor, or None where none may."""
-        return self.combiners.get(factor) if self.ignores_padding else None
+        return None if self.counts_padding else self.combiners.get(factor)
 
 
 def with_collectives_only(

@@ -76,18 +76,18 @@ class SharedBody:
                 return None
         return _COMBINERS.get(word)
 
-    def ignores_padding(self, op: Op) -> bool:
-        """Return whether elements beyond the end change nothing where operands hold the combiner's neutral value.
+    def counts_padding(self, op: Op) -> str:
+        """Return the first result that elements beyond the end change although operands are neutral there, or "".
 
         For ``sum(x * w)`` they are zeros; for ``sum(exp(x))`` they count one each.
         """
         maps = self._maps(op)
-        symbols = {(item.number, item) for map_ in maps for item in _symbols(map_)}
-        return not self.word or all(
-            _keeps_neutral(_reduced(node), self._masked(op, variable, maps))
-            for node in self.body.results
-            for _, variable in symbols
-        )
+        symbols = {item for map_ in maps for item in _symbols(map_)}
+        masked = [self._masked(op, variable, maps) for variable in symbols]
+        for node in self.body.results if self.word else ():
+            if not all(_keeps_neutral(_reduced(node), operands) for operands in masked):
+                return ast.unparse(node)
+        return ""
 
     def _maps(self, op: Op) -> Sequence[IndexingMap]:
         found = None if self.indexing is None else self.indexing(op)

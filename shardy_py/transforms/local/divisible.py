@@ -142,10 +142,11 @@ class Padder:
                 reduced = [factor for factor in factors if factor in rule.reduction_factors]
                 if not reduced or size is None or size == op.operands[number].shape[dim]:
                     continue
-                operands[number] = self._mask(op, operands[number], dim, size, reductions.neutral(reduced[0]))
+                operands[number] = self._mask(op, operands[number], dim, size, reductions, reduced[0])
         return operands
 
-    def _mask(self, op: Op, value: Value, dim: int, size: int, combiner: Combiner | None) -> Value:
+    def _mask(self, op: Op, value: Value, dim: int, size: int, reductions: Reductions, factor: int) -> Value:
+        combiner = reductions.neutral(factor)
         if combiner is Combiner.ADD and dim in self._zeros.get(value.id, ()):
             return value
 
@@ -153,7 +154,7 @@ class Padder:
             element = value.type.element_type if isinstance(value.type, TensorType) else ""
             fill = None if combiner is None else self.ops.scalar(emit, element, combiner)
             if fill is None:
-                raise self._no_padded_form(op, "it reduces padding, and no value is neutral there")
+                raise self._no_padded_form(op, f"it reduces padding, and {reductions.no_neutral}")
             return self.ops.mask(emit, value, dim, size, fill)
 
         masked = self._before(op, value, emit_mask)

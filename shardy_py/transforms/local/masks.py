@@ -37,15 +37,16 @@ def without_padding(op: Op, shard: Shard, rule: OpShardingRule, *, has_form: boo
             if dims and (combiners.get(factor) is not None or not has_form):
                 masked = evolve(shard, operands=operands)
                 combiner = combiners.get(factor) if has_form else reductions.neutral(factor)
-                operands[number] = masked.masked(number, dims, _neutral(masked, number, combiner))
+                fill = _neutral(masked, number, combiner, reductions.no_neutral)
+                operands[number] = masked.masked(number, dims, fill)
     return evolve(shard, operands=operands)
 
 
-def _neutral(shard: Shard, number: int, combiner: Combiner | None) -> Value:
+def _neutral(shard: Shard, number: int, combiner: Combiner | None, problem: str) -> Value:
     """Return the neutral value of a combiner for an operand."""
     type_ = shard.operands[number].type
     if combiner is None or not isinstance(type_, TensorType):
-        raise no_local_form(f"operand {number} has padding along a reduced dimension, and no value is neutral there")
+        raise no_local_form(f"operand {number} has padding along a reduced dimension, and {problem}")
     fill = shard.ops.scalar(shard.emit, type_.element_type, combiner)
     if fill is None:
         raise no_local_form(f"{type_.element_type} has no neutral value of {combiner.value}")

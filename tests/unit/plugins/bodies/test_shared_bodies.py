@@ -24,13 +24,14 @@ def rule_of(operands, results, **definition):
     return str(registry_of(**definition).get_sharding_rule(make_op("odd.op", operands, results)))
 
 
-def runs(function, operands, result, shardings, **definition):
+def runs(function, operands, result, shardings, *, strict=False, **definition):
     """Run the op on four devices, and return what was found."""
     b = sdy.Builder()
     with b.function("main", operands) as arguments:
         b.return_(b.op("odd.op", list(arguments), [result]))
+    registry = registry_of(**definition)
     return run_sharded(
-        b.program, {"odd.op": function}, {"a": 4}, in_shardings=shardings, registry=registry_of(**definition)
+        b.program, {"odd.op": function}, {"a": 4}, in_shardings=shardings, registry=registry, strict=strict
     )
 
 
@@ -79,6 +80,14 @@ def test_padding_of_reduced_dimensions(body, function, gathers) -> None:
     run = runs(function, [sdy.tensor(3, 7)], sdy.tensor(3), {0: (None, "a")}, indexing=ROWS, emission=body)
     assert run.ok, run.difference
     assert run.gathered == (("odd.op",) if gathers else ())
+
+
+def test_expressions_that_count_padding_are_named() -> None:
+    """Why an op is gathered is said with the expression in which no value is neutral."""
+    definition = {"indexing": ROWS, "emission": "x -> sum(x+exp(x))"}
+    operands, shardings = [sdy.tensor(3, 7)], {0: (None, "a")}
+    with pytest.raises(sdy.ShardyError, match=r"and no value is neutral in sum\(x \+ exp\(x\)\)"):
+        runs(lambda x: (x + np.exp(x)).sum(1), operands, sdy.tensor(3), shardings, strict=True, **definition)
 
 
 def test_padding_of_products() -> None:
