@@ -148,6 +148,9 @@ class Scope:
         if isinstance(result, Constant):
             return self.index(result.value)
         single = IndexingMap((result,), map_.dims, map_.ranges, map_.runtimes)
+        if single.is_known_empty:
+            # Nothing gets there, as behind padding that takes the place of all elements; an empty map has no text.
+            return self.index(0)
         return self.add(ApplyIndexingOp(single, operands))
 
     def within(self, value: SSAValue, interval: Interval) -> list[SSAValue]:

@@ -141,3 +141,20 @@ def test_products_of_other_types(operand: str, result: str) -> None:
     x, y = (np.arange(shape[0] * shape[1]).reshape(shape) + 200 * (operand == "ui8") for shape in ((3, 5), (5, 2)))
     (found,) = emit(fusion_of(text)).run(x.astype(numpy_dtype(operand)), y.astype(numpy_dtype(operand)))
     np.testing.assert_array_equal(found.astype(np.int64), x @ y)
+
+
+@pytest.mark.parametrize(("low", "interior"), [(2, 0), (2, 1), (-2, 0)])
+def test_padding_in_the_place_of_all_elements(low: int, interior: int) -> None:
+    """Nothing is read where what is padded is cut off again as a whole."""
+    high = 3 if low < 0 else -1
+    kernel = emit(
+        fusion_of(f"""
+        func.func @main(%x: tensor<1xf32>) -> tensor<2xf32> {{
+          %cst = stablehlo.constant dense<3.0> : tensor<f32>
+          %0 = stablehlo.pad %x, %cst, low = [{low}], high = [{high}], interior = [{interior}]
+              : (tensor<1xf32>, tensor<f32>) -> tensor<2xf32>
+          return %0 : tensor<2xf32>
+        }}""")
+    )
+    for stage in ("initial", "flatten-tensors"):
+        np.testing.assert_array_equal(kernel.run(np.ones(1, np.float32), stage=stage)[0], [3, 3])
