@@ -92,7 +92,12 @@ def match_results(function: Op, pattern: str) -> list[Value]:
 def _match(pattern: str, values: Sequence[Value], names: Sequence[str]) -> list[Value]:
     if pattern in names or not any(character in pattern for character in "*?["):
         return []
-    return [value for value, name in zip(values, names, strict=False) if name and fnmatchcase(name, pattern)]
+    # JAX's names have brackets; in a glob that matches nothing they are plain characters.
+    for glob in (pattern, pattern.replace("[", "[[]")):
+        found = [value for value, name in zip(values, names, strict=False) if name and fnmatchcase(name, glob)]
+        if found:
+            return found
+    return []
 
 
 def argument_names(function: Op) -> list[str]:

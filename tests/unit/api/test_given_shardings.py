@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import shardy_py as sdy
 from shardy_py.api.given_shardings import apply_in_shardings, apply_out_shardings, mesh_of_shardings
 from shardy_py.api.main_function import find_main
 from shardy_py.errors import OptionError
@@ -113,3 +114,12 @@ def test_meshes_come_with_named_shardings_of_results() -> None:
     assert mesh_of_shardings(None, [one]) == Mesh.of(a=2)
     with pytest.raises(OptionError, match="two meshes"):
         mesh_of_shardings([one], {0: other})
+
+
+def test_a_glob_of_names_with_brackets() -> None:
+    """JAX's names of arguments have brackets, which are no sets of characters where such sets match nothing."""
+    arguments = ", ".join(f"%arg{layer}: tensor<8xf32> loc(\"w['layer{layer}']['up']\")" for layer in range(2))
+    text = f"func.func @main({arguments}) -> tensor<8xf32> {{\n  return %arg0 : tensor<8xf32>\n}}"
+    for pattern, number in (("w['layer*']['up']", 2), ("*layer[1]*", 1)):
+        result = sdy.propagate(text, mesh={"x": 2}, in_shardings={pattern: ("x",)})
+        assert [str(one) for one in result.arguments].count('<@mesh, [{"x"}]>') == number
