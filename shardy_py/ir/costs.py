@@ -61,6 +61,7 @@ class OpWork:
         writes: Result number to the elements that are written of it, for those that are not written as a whole.
         tables: The numbers of the operands that are read at places that other data gives.
         temporary_bytes: The bytes in memory while it runs besides its operands and results.
+        ungrouped: The work where a compiler computes all groups together and drops most of it, if that is other work.
     """
 
     flops: float = 0.0
@@ -69,6 +70,7 @@ class OpWork:
     writes: Mapping[int, float] = Factory(dict)
     tables: tuple[int, ...] = ()
     temporary_bytes: float = 0.0
+    ungrouped: OpWork | None = None
 
 
 @frozen
@@ -112,6 +114,17 @@ class CostOpInterface(Protocol):
 
     def is_fusible(self, op: Op) -> bool:
         """Return whether a compiler computes the op within the kernel that uses its result. Default: by its traits."""
+        return False
+
+    def is_expensive(self, op: Op) -> bool:
+        """Return whether a compiler stores the result rather than compute the op in each kernel that uses it.
+
+        Ops with transcendental operations are stored anyway. Default: by these alone.
+        """
+        return False
+
+    def is_repeated(self, op: Op) -> bool:
+        """Return whether a compiler computes the op again where an equal one was computed. Default: it does not."""
         return False
 
     def get_equal_operand(self, op: Op) -> int | None:

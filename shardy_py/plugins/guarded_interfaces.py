@@ -348,6 +348,8 @@ _COST: dict[str, Check | None] = {
     "get_equal_operand": _equal_operand,
     "get_windows": _windows,
     "is_fusible": as_boolean,
+    "is_expensive": as_boolean,
+    "is_repeated": as_boolean,
     "get_region_runs": _runs,
     "get_collective": _collective,
 }

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.analysis.cost.equal_ops import OpKeys, axes_key
-from shardy_py.analysis.cost.graph import Carried, Node, RuleOf, Section, Tensor, put_back
+from shardy_py.analysis.cost.graph import Carried, Node, RuleOf, Section, Tensor, put_back, walk
 from shardy_py.analysis.cost.op_kinds import OpKind, OpKinds
 from shardy_py.analysis.cost.sharing import Sharing
 from shardy_py.analysis.cost.sizes import LocalSizes
@@ -48,6 +48,7 @@ class Flattener:
     profile: Profile = NO_PROFILE
     notes: dict[str, None] = field(factory=dict)
     kinds: OpKinds = field(init=False)
+    _sizes: LocalSizes = field(init=False)
     _sharing: Sharing = field(init=False)
     _runs: list[float] = field(factory=list, init=False)
     _open: list[bool] = field(factory=list, init=False)
@@ -65,7 +66,8 @@ class Flattener:
 
     def __attrs_post_init__(self) -> None:
         self.kinds = OpKinds(self.registry, self.profile)
-        self._sharing = Sharing(self.kinds, self.rule_of, LocalSizes(self.program, self.registry, None))
+        self._sizes = LocalSizes(self.program, self.registry, None)
+        self._sharing = Sharing(self.kinds, self.rule_of, self._sizes)
 
     def flatten(self, main: Op) -> Section:
         """Return the main function.
@@ -95,12 +97,12 @@ class Flattener:
         for node in reversed(section.nodes):
             for inner in node.sections:
                 self._drop_unused(inner)
-            is_droppable = node.kind.may_merge and node.outputs and not node.sections
-            if not is_droppable or any(tensor.users or id(tensor) in kept for tensor in node.outputs):
+            if not _is_droppable(node) or any(tensor.users or id(tensor) in kept for tensor in node.outputs):
                 nodes.append(node)
                 continue
-            for tensor in node.inputs:
-                tensor.users.remove(node)
+            for user in (node, *(other for inner in node.sections for other in walk(inner))):
+                for tensor in user.inputs:
+                    tensor.users.remove(user)
         nodes.reverse()
         section.nodes = nodes
         for position, node in enumerate(nodes):
@@ -175,8 +177,14 @@ class Flattener:
         if number is None:
             return None
         given, result = op.operands[number], op.results[0]
-        is_same = given.type == result.type and self._axes_number(given) == self._axes_number(result)
-        return given if is_same else None
+        if given.type != result.type:
+            return None
+        # What a loop carries has no sharding of its own, but that of the loop.
+        one, other = (axes_key(self._sizes.sharding(value)) for value in (given, result))
+        return given if one == other else None
+
+    def _is_repeated(self, op: Op, kind: OpKind) -> bool:
+        return kind.cost is not None and kind.cost.is_repeated(op)
 
     def _call(self, op: Op, callee: str, section: Section, names: _Names, parts: int) -> None:
         if callee in self._calls:
@@ -205,7 +213,8 @@ class Flattener:
         inputs = [names[value.id] for value in op.operands]
         is_control_flow = bool(op.regions) and self.is_control_flow(op)
         depth = section.depth if is_control_flow else self._depth(kind, inputs, section)
-        key = self._key(op, kind, section, inputs, depth) if kind.may_merge and not is_control_flow else None
+        may_merge = kind.may_merge and not (is_control_flow or (kind.has_repeated and self._is_repeated(op, kind)))
+        key = self._key(op, kind, section, inputs, depth) if may_merge else None
         equal = None if key is None else self._seen.get(key)
         if equal is not None and (not kind.is_moving or self._sharing.is_shared(op, inputs, equal)):
             names.update({value.id: tensor for value, tensor in zip(op.results, equal.outputs, strict=True)})
@@ -368,6 +377,15 @@ class Flattener:
         mentioned = [item for name in _SHARDINGS if name in op.attributes for item in op.attributes[name].shardings]
         mesh = next((found for item in mentioned if (found := resolve_mesh(item.mesh, meshes)) is not None), None)
         return 1 if mesh is None else prod(mesh.axis_size(name) for name in op.attributes["manual_axes"].names)
+
+
+def _is_droppable(node: Node) -> bool:
+    """Return whether nobody misses a node whose results are not used: all that it does is to compute."""
+    if not node.outputs:
+        return False
+    if not node.sections:
+        return node.kind.may_merge
+    return all(map(_is_droppable, (other for inner in node.sections for other in inner.nodes)))
 
 
 def carries(op: Op, registry: Registry) -> bool:

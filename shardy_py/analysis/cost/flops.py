@@ -65,15 +65,17 @@ UNKNOWN = Work(is_known=False)
 class WorkCounter:
     """Counts operations; ops with the same rule and shardings are counted once."""
 
-    def __init__(self, sizes: LocalSizes, *, masks: bool) -> None:
+    def __init__(self, sizes: LocalSizes, *, masks: bool, ungroups: bool) -> None:
         """Prepare the counter.
 
         Args:
             sizes: Measures values.
             masks: Whether to count what keeps padding out, too.
+            ungroups: Whether all groups of some ops are computed together.
         """
         self._sizes = sizes
         self._masks = masks
+        self._ungroups = ungroups
         self._memo: dict[tuple[object, ...], Work] = {}
         self._known: dict[tuple[int, ...], tuple[Work, object]] = {}
 
@@ -154,6 +156,8 @@ class WorkCounter:
         local = cost.get_work(op, shapes)
         if local is None:
             return None
+        if self._ungroups and local.ungrouped is not None:
+            local = local.ungrouped
         whole = cost.get_work(op, self._shapes(op, is_local=False)) or local
         found = Work(
             whole.flops,

@@ -126,12 +126,15 @@ class Fusion:
 
         As in XLA's instruction_fusion.cc::ComputeGloballyUnfusible, EffectivelyAtMostUnary and CanFuseOnAllPaths.
         """
-        if node.work.transcendentals:
+        if node.work.transcendentals or (node.kind.has_expensive and self._is_expensive(node)):
             return False
         if sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1:
             return True
         distinct = {id(user): user for user in users}.values()
         return not any(self._is_split(node, user) for user in distinct)
+
+    def _is_expensive(self, node: Node) -> bool:
+        return node.kind.cost is not None and node.kind.cost.is_expensive(node.op)
 
     def _is_split(self, node: Node, user: Node) -> bool:
         """Return whether a stored value stands between a node and one of its users."""

@@ -15,6 +15,7 @@ from shardy_py.ir.interfaces import (
     IsTerminator,
     PassThrough,
     Pure,
+    RecursiveMemoryEffects,
     Reduction,
     Reshape,
     Trait,
@@ -64,6 +65,8 @@ class OpKind:
         has_flops: Whether the dialect says how many operations they take, whatever their shapes.
         has_work: Whether it says what work they are, for tensors of given shapes.
         has_equal: Whether it says where a result equals an operand.
+        has_expensive: Whether it says which ones are rather stored than computed by several kernels.
+        has_repeated: Whether it says which ones are computed again where an equal one was.
         has_windows: Whether it says what windows they read.
         has_collective: Whether it says what collective they are.
         has_fusible: Whether it says which ones are fusible.
@@ -91,6 +94,8 @@ class OpKind:
     has_flops: bool
     has_work: bool
     has_equal: bool
+    has_expensive: bool
+    has_repeated: bool
     has_windows: bool
     has_collective: bool
     has_fusible: bool
@@ -129,7 +134,10 @@ class OpKinds:
         is_own = name.startswith("sdy.")
         is_ending = name == RETURN or IsTerminator in traits
         is_view, is_passing = Reshape in traits, PassThrough in traits
-        may_move = is_own or not traits.isdisjoint(_MOVABLE)
+        has_data_flow = self.registry.get_data_flow(op) is not None
+        # Regions such as that of a reduction only compute.
+        is_computing = RecursiveMemoryEffects in traits and not has_data_flow
+        may_move = is_own or is_computing or not traits.isdisjoint(_MOVABLE)
 
         def says(method: str) -> bool:
             return cost is not None and getattr(type(cost), method) is not getattr(CostOpInterface, method)
@@ -152,10 +160,12 @@ class OpKinds:
             not traits.isdisjoint(_FREE),
             may_move,
             self.profile.simplifies_communication if is_own else may_move,
-            self.registry.get_data_flow(op) is not None,
+            has_data_flow,
             says("get_flops"),
             says("get_work"),
             says("get_equal_operand"),
+            says("is_expensive"),
+            says("is_repeated"),
             says("get_windows"),
             says("get_collective"),
             says("is_fusible"),

@@ -29,6 +29,8 @@ class Profile:
         copies_carried: Whether what loops carry is copied where its old value is still needed, and arguments that are
             results.
         runs_breadth_first: Whether kernels run as soon as what they read is there, rather than in the program's order.
+        ungroups_batches: Whether a convolution with a group of the batch for each feature is computed for all pairs of
+            groups and features, of which a mask keeps its own.
         fuses_tables: Whether a gather or a scatter that is fused counts as a read, and a write, of its whole table.
     """
 
@@ -43,6 +45,7 @@ class Profile:
     transposes_operands: bool = False
     copies_carried: bool = False
     runs_breadth_first: bool = False
+    ungroups_batches: bool = False
     fuses_tables: bool = False
 
 
@@ -60,6 +63,7 @@ PROFILES: tuple[Profile, ...] = (
         transposes_operands=True,
         copies_carried=True,
         runs_breadth_first=True,
+        ungroups_batches=True,
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.

@@ -10,7 +10,9 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import parse_convolution_dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
+from shardy_py.element_types import mlir_element_bits
 from shardy_py.ir.graph import Op
+from shardy_py.ir.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
 from shardy_py.values import frozen
@@ -29,6 +31,24 @@ class DotCost(CostOpInterface):
         contracted = prod(min(left[i], right[j]) for i, j in pairs)
         # Without a sum it is a multiplication, as in algebraic_simplifier.cc::HandleDot.
         return OpWork(float(prod(shapes.results[0]) * (2 * contracted if contracted != 1 else 1)))
+
+
+def _width(op: Op) -> int:
+    """Return the bytes of an element of the result."""
+    type_ = op.results[0].type
+    bits = mlir_element_bits(type_.element_type) if isinstance(type_, TensorType) else None
+    return -(-(bits or 0) // 8)
+
+
+def _ungrouped(groups: int, flops: float, given: int, elements: int, width: int) -> OpWork:
+    """Return the work of a convolution whose groups of the batch, one for each feature, become one.
+
+    As in XLA's convolution_group_converter.cc::HandleBatchGroupCount: all groups meet all features; of what comes out a
+    comparison, a selection and a sum keep the groups that meet their own. It is written and read before these and after.
+    """
+    found = groups * elements
+    kept = 3 * found - elements
+    return OpWork(groups * flops + kept, reads={0: float(given + 4 * found)}, temporary_bytes=float(found * width))
 
 
 @frozen
@@ -72,8 +92,13 @@ class ConvolutionCost(CostOpInterface):
             # A shard has its share of the windows; which of them meet padding differs between shards.
             pairs *= dim.valid_pairs() * out[out_dim] / max(1, whole[out_dim])
         window = prod(kernel[dim] / max(1, tensor_shape(op.operands[1])[dim]) for dim in dims.kernel_spatial)
-        channels = kernel[dims.kernel_input_feature] * out[dims.output_feature]
-        return OpWork(2.0 * pairs * window * channels * out[dims.output_batch])
+        features = out[dims.output_feature]
+        flops = 2.0 * pairs * window * kernel[dims.kernel_input_feature] * features * out[dims.output_batch]
+        # A shard of the features has the groups of these.
+        groups = int(attribute(op, "batch_group_count", 1)) * features // max(1, whole[dims.output_feature])
+        if groups < 2 or groups != features:
+            return OpWork(flops)
+        return OpWork(flops, ungrouped=_ungrouped(groups, flops, prod(shapes.operands[0]), prod(out), _width(op)))
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each spatial dimension."""

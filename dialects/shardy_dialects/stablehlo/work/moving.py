@@ -105,6 +105,14 @@ def _place_in_rotation(op: Op) -> tuple[int, int] | None:
     return dim, 0 if parts[0] is op else sizes[0]
 
 
+class GatherCost(SliceCost):
+    """A lookup."""
+
+    def is_expensive(self, op: Op) -> bool:
+        """Return that no kernel looks up again what another one looked up, as in instruction_fusion.cc."""
+        return True
+
+
 class PadCost(MovingCost):
     """A tensor with padding."""
 
@@ -144,7 +152,8 @@ COSTS: Mapping[str, CostOpInterface] = {
         ),
         MovingCost(),
     ),
-    **dict.fromkeys(("slice", "dynamic_slice", "gather"), SliceCost()),
+    **dict.fromkeys(("slice", "dynamic_slice"), SliceCost()),
+    "gather": GatherCost(),
     "bitcast_convert": BitcastCost(),
     "pad": PadCost(),
     "dynamic_update_slice": UpdateCost(),
