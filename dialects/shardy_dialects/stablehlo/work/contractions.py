@@ -43,8 +43,8 @@ def _width(op: Op) -> int:
 def _ungrouped(groups: int, flops: float, given: int, elements: int, width: int) -> OpWork:
     """Return the work of a convolution whose groups of the batch, one for each feature, become one.
 
-    As in XLA's convolution_group_converter.cc::HandleBatchGroupCount: all groups meet all features; of what comes out a
-    comparison, a selection and a sum keep the groups that meet their own. It is written and read before these and after.
+    As in XLA's convolution_group_converter.cc::HandleBatchGroupCount: all groups meet all features; of the result a
+    comparison, a selection and a sum keep the groups that meet their own. It is written and read before and after.
     """
     found = groups * elements
     kept = 3 * found - elements
