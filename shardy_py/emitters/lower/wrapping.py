@@ -8,7 +8,7 @@ from collections.abc import Mapping, Set
 _VALUE = re.compile(r"%[\w.]+")
 _WRAPS = re.compile(r"(urem (?!i\d+ \S+, 1$)|(and|trunc|shl) (?!i1 )(?!nuw))")
 _PLACE = re.compile(r"getelementptr ")
-_CALL = re.compile(r"(?:tail )?call .*?@(?!llvm\.)(?P<callee>[\w.]+)\(")
+_CALL = re.compile(r"(?:tail )?call .*?@(?!llvm\.)(?P<callee>[^(]+)\(")
 _BLOCK = re.compile(r"%block\.[xyz]")
 _INTEGERS = re.compile(r"\b(?:i8|i16|i32|i64|ptr) (%[\w.]+)")
 

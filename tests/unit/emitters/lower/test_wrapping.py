@@ -102,6 +102,8 @@ define internal i32 @rest(i32 %from) {
 """
     phase = PHASE.format(instruction="call i32 @rest(i32 %lane)", index=index, stored="%less")
     assert may_wrap(phase + called) is (index == "%less")
+    quoted = (phase + called).replace("@rest(", '@"the rest-1"(')
+    assert may_wrap(quoted) is (index == "%less")
     assert not may_wrap(phase + called.replace("and i32 %from, 3", "add i32 %from, 3"))
 
 
