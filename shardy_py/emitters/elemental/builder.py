@@ -346,6 +346,8 @@ class OpElement:
     ) -> list[ScalarValue]:
         """Return values that a loop over the symbols of a map carries."""
         map_ = rescale_symbols(simplify(map_))
+        if map_.is_known_empty:
+            return list(initial)
         return self._nest(map_, 0, [], list(initial), body)
 
     def _nest(

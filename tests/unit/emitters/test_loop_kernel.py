@@ -158,3 +158,22 @@ def test_padding_in_the_place_of_all_elements(low: int, interior: int) -> None:
     )
     for stage in ("initial", "flatten-tensors"):
         np.testing.assert_array_equal(kernel.run(np.ones(1, np.float32), stage=stage)[0], [3, 3])
+
+
+def test_windows_of_padding_alone() -> None:
+    """They give what the reduction starts from."""
+    kernel = emit(
+        fusion_of("""
+        func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {
+          %cst = stablehlo.constant dense<2.0> : tensor<f32>
+          %0 = "stablehlo.reduce_window"(%x, %cst) <{window_dimensions = array<i64: 1>,
+              window_strides = array<i64: 3>, padding = dense<[[1, 0]]> : tensor<1x2xi64>}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %sum = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %sum : tensor<f32>
+          }) : (tensor<1xf32>, tensor<f32>) -> tensor<1xf32>
+          return %0 : tensor<1xf32>
+        }""")
+    )
+    for stage in ("initial", "flatten-tensors"):
+        np.testing.assert_array_equal(kernel.run(np.ones(1, np.float32), stage=stage)[0], [2])
