@@ -98,9 +98,14 @@ UNUSUAL = (_with_extras, _of_setuptools, _egg, _archive, _lower_case_headers, _o
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder that is the whole search path, but for a folder and an archive that are missing."""
-    # What runs the tests may have finders of its own.
-    finders = [finder for finder in sys.meta_path if not hasattr(finder, "find_distributions")]
-    monkeypatch.setattr(sys, "meta_path", [*finders, distributions.PathFinder])
+    # What runs the tests may have finders of its own; the backport of the library takes a task from PathFinder.
+    path_finder = distributions.PathFinder
+    finders = [
+        finder for finder in sys.meta_path if finder is not path_finder and not hasattr(finder, "find_distributions")
+    ]
+    monkeypatch.setattr(sys, "meta_path", [*finders, path_finder])
+    standard = metadata.MetadataPathFinder.find_distributions
+    monkeypatch.setattr(path_finder, "find_distributions", staticmethod(standard), raising=False)
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "none"), str(tmp_path / "none.zip")])
     return tmp_path
 
