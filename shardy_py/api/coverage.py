@@ -15,7 +15,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Region, Value
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.ir.op_index import all_ops, ops_among
-from shardy_py.ir.op_names import CALL
+from shardy_py.ir.op_names import CALL, FUNCTION
 from shardy_py.ir.types import TensorType
 from shardy_py.values import frozen
 
@@ -220,7 +220,7 @@ def _excluded_names(program: Program, semantics: OpSemantics) -> set[str]:
 
 def _is_of_the_core(name: str) -> bool:
     """Return whether the core itself handles ops: constraints, groups and other ops that only carry shardings."""
-    return name in ("func.func", "builtin.module", CALL) or name.startswith("sdy.")
+    return name in (FUNCTION, "builtin.module", CALL) or name.startswith("sdy.")
 
 
 def _could_propagate(op: Op, semantics: OpSemantics) -> bool:

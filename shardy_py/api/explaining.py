@@ -16,7 +16,7 @@ from shardy_py.explain.record.aliases import native_names
 from shardy_py.explain.record.labels import Labels, program_names
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.op_names import CALL, FUNCTION
 from shardy_py.ir.op_values import all_values
 from shardy_py.plugins import Registry
 from shardy_py.values import define
@@ -132,7 +132,7 @@ def _slot(program: Program, trace: Trace, value: Value) -> int | None:
 def _returned(program: Program, value: Value) -> Value | None:
     """Return the value that a function returns, for a result of it or of a call of it."""
     op = value.defining_op
-    if op is None or op.name not in (FUNCTION, "func.call"):
+    if op is None or op.name not in (FUNCTION, CALL):
         return None
     callee = op if op.name == FUNCTION else program.functions.get(op.attributes["callee"].name)
     block = next((block for region in callee.regions for block in region.blocks), None) if callee else None

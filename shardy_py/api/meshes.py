@@ -9,6 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.integers import INT64_MAX, as_integer
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import MESH
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
 from shardy_py.sharding.verify import verify_mesh
@@ -79,11 +80,11 @@ def add_mesh(program: Program, mesh: Mesh) -> str:
             Diagnostic(
                 "mesh-conflict",
                 f"the module has the mesh {symbol(name)} = {existing}, not {mesh}",
-                op="sdy.mesh",
+                op=MESH,
                 hint="leave the mesh out, or give the one of the module",
             )
         )
     taken = {op.attributes.get("sym_name") for op in program.body.ops}
     name = next(name for name in chain([DEFAULT_NAME], (f"{DEFAULT_NAME}_{n}" for n in count())) if name not in taken)
-    program.body.insert_after(None, Op(program, "sdy.mesh", attributes={"sym_name": name, "mesh": mesh}))
+    program.body.insert_after(None, Op(program, MESH, attributes={"sym_name": name, "mesh": mesh}))
     return name

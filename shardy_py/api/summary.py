@@ -9,6 +9,7 @@ from shardy_py.api.sizes import tensor_bytes
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
+from shardy_py.ir.op_names import FUNCTION, MESH
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -87,7 +88,7 @@ def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
 
 def is_counted(op: Op, semantics: OpSemantics) -> bool:
     """Return whether an op computes something: no function, no mesh, no terminator."""
-    return op.name not in ("func.func", "sdy.mesh") and not semantics.has_trait(op, IsTerminator)
+    return op.name not in (FUNCTION, MESH) and not semantics.has_trait(op, IsTerminator)
 
 
 def sharding_of(program: Program, value: Value, semantics: OpSemantics) -> TensorSharding | None:

@@ -7,13 +7,24 @@ from typing import Any
 
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Program
+from shardy_py.ir.op_names import (
+    CONSTANT,
+    CONSTRAINT,
+    DATA_FLOW_EDGE,
+    FUNC_DATA_FLOW_EDGE,
+    MESH,
+    NAMED_COMPUTATION,
+    REGION_RETURN,
+    RESHARD,
+    SHARDING_GROUP,
+)
 from shardy_py.ir.passes import Pass
 from shardy_py.transforms.plugin_passes import GuardedPass
 
 _WITHOUT_VERIFIER = frozenset(
     (
-        *("sdy.mesh", "sdy.constant", "sdy.reshard", "sdy.return", "sdy.sharding_group", "sdy.sharding_constraint"),
-        *("sdy.data_flow_edge", "sdy.func_data_flow_edge", "sdy.named_computation"),
+        *(MESH, CONSTANT, RESHARD, REGION_RETURN, SHARDING_GROUP, CONSTRAINT),
+        *(DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, NAMED_COMPUTATION),
     )
 )
 """Ops of Shardy that ask for no more than what `verify_shardings` checks, and those that are taken out again."""

@@ -16,6 +16,7 @@ from shardy_py.errors import ShardyError
 from shardy_py.explain.record.chains import find_chains
 from shardy_py.explain.record.slot_dims import SlotDim, axes_of
 from shardy_py.explore.steps import StepCallback, tell_nothing
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.sharding.tensor import TensorSharding
 
 _TRIALS = 2
@@ -57,7 +58,7 @@ def find_proposals(
 def _proposals(explainer: ReshardExplainer, one: Communication) -> Iterator[Proposal]:
     trace = explainer.trace
     dims = dict.fromkeys(_annotated(explainer, one)) if one.slot >= 0 else {}
-    wanted = one.after if one.kind == "sdy.reshard" else None
+    wanted = one.after if one.kind == RESHARD else None
     yield from propose(trace.annotations, dims, explainer.labels, moved=one.slot, wanted=wanted)
 
 

@@ -18,7 +18,7 @@ from shardy_py.ir.builder_checks import (
     refuse,
 )
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.op_names import RETURN
+from shardy_py.ir.op_names import CALL, CONSTRAINT, FUNCTION, MESH, RETURN
 from shardy_py.ir.types import Type, function_type
 from shardy_py.ir.verify import verify
 from shardy_py.sharding.mesh import Mesh
@@ -79,7 +79,7 @@ class Builder:
             VerificationError: the mesh is not valid, or the name is taken.
         """
         found = check_mesh(name, mesh, self.program)
-        return self.program.body.append(Op(self.program, "sdy.mesh", attributes={"sym_name": name, "mesh": found}))
+        return self.program.body.append(Op(self.program, MESH, attributes={"sym_name": name, "mesh": found}))
 
     @contextmanager
     def at(self, location: str) -> Iterator[None]:
@@ -102,7 +102,7 @@ class Builder:
         if len(self._blocks) > 1:
             hint = "end the other one first"
             raise refuse("misplaced-function", f"function {symbol(name)} is inside another one", hint=hint)
-        op = self._new("func.func", attributes={"sym_name": name})
+        op = self._new(FUNCTION, attributes={"sym_name": name})
         types = check_types(argument_types, op.name)
         self.program.body.append(op)
         with self._block(op, types) as block:
@@ -118,8 +118,8 @@ class Builder:
             VerificationError: the name is taken, or a type is none.
         """
         check_name(name, self.program)
-        arguments, results = check_types(argument_types, "func.func"), check_types(result_types, "func.func")
-        op = self._new("func.func", attributes={"sym_name": name, "sym_visibility": "private"})
+        arguments, results = check_types(argument_types, FUNCTION), check_types(result_types, FUNCTION)
+        op = self._new(FUNCTION, attributes={"sym_name": name, "sym_visibility": "private"})
         op.add_region(Region())
         op.attributes["function_type"] = function_type(arguments, results)
         self.program.new_function_results(op, results)
@@ -137,7 +137,7 @@ class Builder:
                 here; there are not as many shardings as values, or one does not fit.
         """
         function = self._blocks[-1].parent_op
-        if function is None or function.name != "func.func":
+        if function is None or function.name != FUNCTION:
             raise refuse(
                 "misplaced-return", "return_ outside a function", op=RETURN, hint="end regions by their own op"
             )
@@ -192,7 +192,7 @@ class Builder:
 
     def call(self, callee: str, operands: Iterable[Value], result_types: Iterable[Type]) -> Any:
         """Add a call of a function, which may be built later; returns as `op` does."""
-        return self.op("func.call", operands, result_types, callee=SymbolRef(callee))
+        return self.op(CALL, operands, result_types, callee=SymbolRef(callee))
 
     def constrain(self, value: Value, sharding: str | TensorSharding) -> Value:
         """Add a sharding constraint and return its result.
@@ -200,10 +200,10 @@ class Builder:
         Raises:
             VerificationError: the sharding does not fit the value or the mesh.
         """
-        check_value(value, "the value", "sdy.sharding_constraint", self.program)
+        check_value(value, "the value", CONSTRAINT, self.program)
         parsed = self.sharding(sharding)
         check_sharding(value, parsed, self.program)
-        result: Value = self.op("sdy.sharding_constraint", [value], [value.type], sharding=parsed)
+        result: Value = self.op(CONSTRAINT, [value], [value.type], sharding=parsed)
         self.shard(result, parsed)
         return result
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import CALL, FUNCTION
 from shardy_py.sharding.tensor import symbol
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def callee_of(call: Op) -> str | None:
     """Return the name of the function a ``func.call`` calls, or None for any other op."""
-    if call.name != "func.call":
+    if call.name != CALL:
         return None
     callee = call.attributes.get("callee")
     return callee.name if isinstance(callee, SymbolRef) else str(callee).removeprefix("@")
@@ -27,7 +28,7 @@ def main_function(program: Program) -> Op | None:
     Raises:
         UnsupportedError: several functions, none of them ``main``.
     """
-    functions = [op for op in program.body.ops if op.name == "func.func"]
+    functions = [op for op in program.body.ops if op.name == FUNCTION]
     if len(functions) < 2:
         return functions[0] if functions else None
     for function in functions:

@@ -11,6 +11,7 @@ from attrs import field
 
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import Broadcast, ConstantFoldable, ConstantLike, OpSemantics
+from shardy_py.ir.op_names import CALL, NAMED_COMPUTATION
 from shardy_py.ir.types import is_scalar
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
@@ -31,7 +32,7 @@ class CopyReason(Enum):
 Outcome = Literal["kept", "merged", "removed"]
 """A copy is there, was replaced by one that is sharded alike, or went with what was around it."""
 
-_REGION_OPS = {"func.call": CopyReason.CALL, "sdy.named_computation": CopyReason.NAMED_COMPUTATION}
+_REGION_OPS = {CALL: CopyReason.CALL, NAMED_COMPUTATION: CopyReason.NAMED_COMPUTATION}
 
 
 @frozen

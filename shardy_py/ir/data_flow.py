@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics, ShardableDataFlowOpInterface
-from shardy_py.ir.op_names import DATA_FLOW_EDGE
+from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNCTION
 
 
 def edge_user(owner: Value | None) -> Op | None:
@@ -89,7 +89,7 @@ def shardable_value(value: Value, semantics: OpSemantics) -> Value | None:
         return None
     data_flow = semantics.get_data_flow(op)
     if data_flow is None:
-        return value if not value.is_block_argument or op.name == "func.func" else None
+        return value if not value.is_block_argument or op.name == FUNCTION else None
     return target_carrier(op, data_flow, value)
 
 

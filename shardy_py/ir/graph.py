@@ -12,6 +12,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.attributes import Attribute
+from shardy_py.ir.op_names import FUNCTION, MESH
 from shardy_py.ir.ops_by_name import OpIndex
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.mesh import Mesh
@@ -470,12 +471,12 @@ class Program:
     @property
     def functions(self) -> dict[str, Op]:
         """Name to function op, in order."""
-        return {op.attributes["sym_name"]: op for op in self._outer_ops("func.func")}
+        return {op.attributes["sym_name"]: op for op in self._outer_ops(FUNCTION)}
 
     @property
     def meshes(self) -> dict[str, Mesh]:
         """Name to mesh, in order."""
-        return {op.attributes["sym_name"]: op.attributes["mesh"] for op in self._outer_ops("sdy.mesh")}
+        return {op.attributes["sym_name"]: op.attributes["mesh"] for op in self._outer_ops(MESH)}
 
     def _outer_ops(self, name: str) -> list[Op]:
         """Return the ops of a name that are in no other op; passes ask over and over."""

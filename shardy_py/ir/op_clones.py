@@ -14,6 +14,7 @@ from copy import copy
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_index import all_in_region
+from shardy_py.ir.op_names import CALL
 from shardy_py.ir.rule_attributes import hand_over_rule
 from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
 from shardy_py.sharding.tensor import symbol
@@ -83,7 +84,7 @@ def _clone_function(function: Op, symbols: SymbolTable, callers: tuple[Op, ...])
         raise UnsupportedError(Diagnostic("recursion", message, function.location, function.name))
     result = clone_op(function, {})
     result.attributes[ORIGINAL_FUNCTION_NAME] = original_function_name(function)
-    for call in [op for region in result.regions for op in all_in_region(region) if op.name == "func.call"]:
+    for call in [op for region in result.regions for op in all_in_region(region) if op.name == CALL]:
         callee = symbols.callee(call)
         set_callee(call, symbols.insert(_clone_function(callee, symbols, (*callers, function))))
     return result

@@ -12,6 +12,7 @@ from typing import Any
 
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.types import OpaqueType, TensorType, function_type
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.parse import format_attribute
@@ -148,7 +149,7 @@ class _Printer:
 
 def _all_attributes(op: Op) -> Mapping[str, Any]:
     """Return the attributes of an op; of a function also its type, which one that was built need not hold."""
-    if op.name != "func.func" or "function_type" in op.attributes:
+    if op.name != FUNCTION or "function_type" in op.attributes:
         return op.attributes
     blocks = op.regions[0].blocks if op.regions else ()
     arguments = [value.type for value in blocks[0].arguments] if blocks else []

@@ -9,6 +9,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
+from shardy_py.ir.op_names import RETURN
 from shardy_py.ir.op_values import region_arguments
 from shardy_py.sharding.tensor import symbol
 
@@ -137,7 +138,7 @@ def _check_return(name: str, function: Op, block: Block, semantics: OpSemantics 
     terminator = block.terminator
     if terminator is None:
         yield _problem("missing-terminator", f"function {symbol(name)} has a block without ops", function)
-    elif terminator.name == "func.return":
+    elif terminator.name == RETURN:
         returned = [str(value.type) for value in terminator.operands]
         declared = [str(value.type) for value in function.function_results]
         if returned != declared:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from attrs import field
 
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.oracle.reference_worker import make_context
 from shardy_py.values import define, frozen
 
@@ -257,7 +258,7 @@ class _Walk:
 
 
 def _place(place: str, number: int, op: Any) -> str:
-    if op.operation.name == "func.func":
+    if op.operation.name == FUNCTION:
         return f"@{op.attributes['sym_name'].value}"
     return f"{place}/{number}"
 

@@ -12,12 +12,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from shardy_py.ir.op_names import CALL, FUNCTION, MESH, REGION_RETURN, RETURN
 from shardy_py.oracle.reference_worker import make_context
 
 Predicate = Callable[[str], bool]
 Edit = Callable[[Any], bool]
 
-_KEPT = frozenset({"func.func", "func.return", "sdy.mesh", "sdy.return", "stablehlo.return", "test.yield"})
+_KEPT = frozenset({FUNCTION, RETURN, MESH, REGION_RETURN, "stablehlo.return", "test.yield"})
 
 
 def shrink(text: str, predicate: Predicate, *, rounds: int = 6) -> str:
@@ -72,7 +73,7 @@ def _is_used_source(op: Any) -> bool:
 
 
 def _functions(module: Any) -> list[Any]:
-    return [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    return [op.operation for op in module.body.operations if op.operation.name == FUNCTION]
 
 
 def _without_ops(text: str, predicate: Predicate) -> str:
@@ -171,13 +172,13 @@ def _result_edits(index: int) -> Edit:
             return False
         function, number = places[index]
         name = ir.StringAttr(function.attributes["sym_name"]).value
-        if any(op.name == "func.call" and op.attributes["callee"].value == name for op in _walk(module.body)):
+        if any(op.name == CALL and op.attributes["callee"].value == name for op in _walk(module.body)):
             return True
         block = function.regions[0].blocks[0]
         last = list(block.operations)[-1]
         kept = [value for position, value in enumerate(last.operands) if position != number]
         with last.operation.location:
-            ir.Operation.create("func.return", operands=kept, ip=ir.InsertionPoint(last))
+            ir.Operation.create(RETURN, operands=kept, ip=ir.InsertionPoint(last))
         last.operation.erase()
         _retype(function, block, "res_attrs", number)
         return True
@@ -199,7 +200,7 @@ def _argument_edits(index: int) -> Edit:
         function, number = places[index]
         block = function.regions[0].blocks[0]
         name = ir.StringAttr(function.attributes["sym_name"]).value
-        called = any(op.name == "func.call" and op.attributes["callee"].value == name for op in _walk(module.body))
+        called = any(op.name == CALL and op.attributes["callee"].value == name for op in _walk(module.body))
         if called or list(block.arguments[number].uses):
             return True
         block.erase_argument(number)
@@ -250,7 +251,7 @@ def _region_edits(index: int) -> Edit:
             return False
         function, op = places[index]
         name = ir.StringAttr(function.attributes["sym_name"]).value
-        if any(item.name == "func.call" and item.attributes["callee"].value == name for item in _walk(module.body)):
+        if any(item.name == CALL and item.attributes["callee"].value == name for item in _walk(module.body)):
             return True
         block = function.regions[0].blocks[0]
         argument = block.add_argument(op.results[0].type, op.location)

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from shardy_py.ir.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+    CONSTRAINT,
+    REDUCE_SCATTER,
+    REPLICATED_TO_UNREDUCED,
+    RESHARD,
+    SHARDED_TO_UNREDUCED,
+)
+
 RESHARDS = {
-    "sdy.reshard": "sharding",
-    "sdy.sharding_constraint": "sharding",
-    "sdy.all_gather": "out_sharding",
-    "sdy.all_reduce": "out_sharding",
-    "sdy.all_slice": "out_sharding",
-    "sdy.all_to_all": "out_sharding",
-    "sdy.collective_permute": "out_sharding",
-    "sdy.reduce_scatter": "out_sharding",
-    "sdy.replicated_to_unreduced": "out_sharding",
-    "sdy.sharded_to_unreduced": "out_sharding",
+    RESHARD: "sharding",
+    CONSTRAINT: "sharding",
+    ALL_GATHER: "out_sharding",
+    ALL_REDUCE: "out_sharding",
+    ALL_SLICE: "out_sharding",
+    ALL_TO_ALL: "out_sharding",
+    COLLECTIVE_PERMUTE: "out_sharding",
+    REDUCE_SCATTER: "out_sharding",
+    REPLICATED_TO_UNREDUCED: "out_sharding",
+    SHARDED_TO_UNREDUCED: "out_sharding",
 }
 """Name of an op that changes the sharding of its operand to the attribute that holds the new one."""

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.passes import Pass, make_pass, split_options, unknown_name
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
@@ -22,7 +23,7 @@ from shardy_py.transforms.plugin_passes import guard_pass
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-ANCHORS = ("any", "builtin.module", "func.func")
+ANCHORS = ("any", "builtin.module", FUNCTION)
 _ROOM = "shardy_py.transforms"
 _CLASS_OR_NAME = re.compile(r'^class (\w+)|^    name: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
 

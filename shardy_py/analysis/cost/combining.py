@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from shardy_py.analysis.cost.graph import Node, Section, walk
+from shardy_py.analysis.cost.graph import Node, Section, read_by
 from shardy_py.analysis.cost.values import Transfer
 from shardy_py.ir.types import TensorType
 from shardy_py.values import define
@@ -96,12 +96,9 @@ def _groups(reduces: list[Priced], most: float) -> Iterator[list[Priced]]:
 def _makers(node: Node) -> list[int]:
     """Return the positions of the nodes of its section that make what a node and its regions read."""
     section, end = node.section, node.position
-    read = node.inputs
-    if node.sections:
-        read = [*read, *(tensor for inner in node.sections for other in walk(inner) for tensor in other.inputs)]
     return [
         tensor.maker.position
-        for tensor in read
+        for tensor in read_by(node)
         if tensor.maker is not None and tensor.maker.position < end and tensor.maker.section is section
     ]
 

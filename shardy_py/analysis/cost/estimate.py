@@ -23,6 +23,7 @@ from shardy_py.analysis.machine.placement import AxisLinks, Placement
 from shardy_py.analysis.machine.profile import Profile, choose_profile
 from shardy_py.api.memory import policy_of
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import ALL_SLICE
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.values import define
@@ -172,7 +173,7 @@ class _Estimator:
         elements = float(prod(self.sizes.shape(node.op.results[0])) if node.op.results else 0)
         if any(item.transfer.kind == "all_reduce" for item in priced):
             return Work(local=float(sum(prod(self.sizes.shape(value)) for value in node.op.operands)))
-        return Work(reads={0: elements}) if node.op.name == "sdy.all_slice" else NOTHING
+        return Work(reads={0: elements}) if node.op.name == ALL_SLICE else NOTHING
 
     def _add(self, kernel: Kernel) -> None:
         root = kernel.root

@@ -165,7 +165,7 @@ def makers_above(node: Node, first: int) -> set[int]:
     found: set[int] = set()
     waiting = [node]
     while waiting:
-        for tensor in _read(waiting.pop()):
+        for tensor in read_by(waiting.pop()):
             maker = tensor.maker
             if maker is None or maker.section is not node.section:
                 continue
@@ -175,7 +175,7 @@ def makers_above(node: Node, first: int) -> set[int]:
     return found
 
 
-def _read(node: Node) -> list[Tensor]:
+def read_by(node: Node) -> list[Tensor]:
     """Return what a node and its regions read."""
     if not node.sections:
         return node.inputs

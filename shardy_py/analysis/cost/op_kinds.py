@@ -20,19 +20,23 @@ from shardy_py.ir.interfaces import (
     Reshape,
     Trait,
 )
-from shardy_py.ir.op_names import ALL_REDUCE, CALL, MANUAL_COMPUTATION, MESH, REDUCE_SCATTER, RESHARD, RETURN
+from shardy_py.ir.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    CALL,
+    COLLECTIVE_PERMUTE,
+    MANUAL_COMPUTATION,
+    MESH,
+    REDUCE_SCATTER,
+    RESHARD,
+    RETURN,
+)
 from shardy_py.plugins import Registry
 from shardy_py.values import define
 
-ALL_SLICE = "sdy.all_slice"
-_MOVING = frozenset(
-    (
-        *(f"sdy.{kind}" for kind in ("all_gather", "all_to_all", "collective_permute")),
-        ALL_REDUCE,
-        REDUCE_SCATTER,
-        RESHARD,
-    )
-)
+_MOVING = frozenset((ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COLLECTIVE_PERMUTE, REDUCE_SCATTER, RESHARD))
 _MOVABLE = frozenset((Pure, Elementwise, ConstantLike))
 _FUSIBLE = frozenset((Elementwise, Broadcast, ConstantLike, PassThrough))
 _FREE = frozenset((Broadcast, ConstantLike, PassThrough))

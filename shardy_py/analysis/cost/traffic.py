@@ -14,7 +14,7 @@ from shardy_py.analysis.cost.order import readers
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
 from shardy_py.ir.graph import Op
-from shardy_py.ir.op_names import ALL_GATHER
+from shardy_py.ir.op_names import ALL_GATHER, ALL_TO_ALL
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
@@ -23,7 +23,6 @@ HOW = (
     "the shards that each kernel reads and writes; what passes between elementwise ops, ops that move data and"
     " reductions is fused, and slices and updates count what they touch"
 )
-_ALL_TO_ALL = "sdy.all_to_all"
 
 
 def _no_rule(op: Op) -> OpShardingRule | None:
@@ -90,7 +89,7 @@ class Traffic:
         if not self.profile.transposes_collectives:
             return 1
         users = node.outputs[0].users if len(node.outputs) == 1 else []
-        if len(users) != 1 or users[0].op.name != _ALL_TO_ALL:
+        if len(users) != 1 or users[0].op.name != ALL_TO_ALL:
             return 1
         is_taken = self._is_made_for(users[0]) and not node.outputs[0].is_result
         return self._devices(users[0]) if is_taken else 1
@@ -103,7 +102,7 @@ class Traffic:
         halo = self.halos.get(id(node), 0)
         # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
         joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
-        copied = self._exchanged_bytes(node) if node.op.name == _ALL_TO_ALL else 2 * self.copied_bytes(node)
+        copied = self._exchanged_bytes(node) if node.op.name == ALL_TO_ALL else 2 * self.copied_bytes(node)
         return copied + 4 * converted + joined + self._cut_bytes(node)
 
     def _exchanged_bytes(self, node: Node) -> float:
@@ -259,13 +258,13 @@ class Traffic:
         A kernel that makes the operand, or takes the result, may do so in that layout. Dimensions are gathered one
         after the other, the last one first; each but the outermost one needs the copies.
         """
-        if not self.profile.transposes_collectives or node.op.name not in (ALL_GATHER, _ALL_TO_ALL):
+        if not self.profile.transposes_collectives or node.op.name not in (ALL_GATHER, ALL_TO_ALL):
             return 0.0
         before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
         given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
         copied_in = 0 if self._is_made_for(node) else given
         copied_out = 0 if self._is_taken_by_kernels(node) else made
-        if node.op.name == _ALL_TO_ALL:
+        if node.op.name == ALL_TO_ALL:
             return copied_in + copied_out
         changed = [dim for dim, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]]
         copied, size = 0.0, float(given)

@@ -19,7 +19,17 @@ from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.ir.costs import OwnCollective
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Contraction
-from shardy_py.ir.op_names import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, RESHARD
+from shardy_py.ir.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+    REDUCE_SCATTER,
+    REPLICATED_TO_UNREDUCED,
+    RESHARD,
+    SHARDED_TO_UNREDUCED,
+)
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
@@ -29,17 +39,17 @@ from shardy_py.values import frozen
 
 AXES_ATTRIBUTES = {
     ALL_GATHER: "gathering_axes",
-    "sdy.all_slice": "slicing_axes",
-    "sdy.all_to_all": "params",
+    ALL_SLICE: "slicing_axes",
+    ALL_TO_ALL: "params",
     ALL_REDUCE: "reduction_axes",
     REDUCE_SCATTER: "reduce_scatter_axes",
 }
 """The attribute that holds the axes of each of Shardy's collectives."""
 
-WITHOUT_AXES = ("sdy.collective_permute", RESHARD)
+WITHOUT_AXES = (COLLECTIVE_PERMUTE, RESHARD)
 """Its ops whose axes follow from the shardings before and after."""
 
-LOCAL = ("sdy.replicated_to_unreduced", "sdy.sharded_to_unreduced")
+LOCAL = (REPLICATED_TO_UNREDUCED, SHARDED_TO_UNREDUCED)
 """Its ops that change what a device has of a value without asking another one."""
 
 _NAMES = frozenset((*AXES_ATTRIBUTES, *WITHOUT_AXES, *LOCAL))
@@ -274,7 +284,7 @@ def _axes_of(op: Op, before: TensorSharding | None, after: TensorSharding | None
     attribute = op.attributes[name]
     if op.name == ALL_REDUCE:
         yield from attribute.axes
-    elif op.name == "sdy.all_to_all":
+    elif op.name == ALL_TO_ALL:
         for param in attribute.params:
             yield from param.axes
     else:

@@ -13,6 +13,7 @@ from shardy_py.emitters.elemental.functions import RANGE
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler
 from shardy_py.emitters.passes.index_ranges import interval_of
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.op_names import CALL, RETURN
 
 Passed = tuple[Block, Sequence[SSAValue]]
 """A block that is branched to, and what it gets."""
@@ -115,8 +116,8 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "cf.br": branch,
         "cf.cond_br": conditional_branch,
         "cf.switch": switch,
-        "func.call": call,
-        "func.return": return_,
+        CALL: call,
+        RETURN: return_,
         "gpu.block_id": _id("ctaid", "block"),
         "gpu.thread_id": _id("tid", "thread"),
     }

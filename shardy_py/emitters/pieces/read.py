@@ -13,6 +13,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.hlo import HloModule, import_hlo
 from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.op_names import CALL
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
@@ -133,7 +134,7 @@ def _hlo(source: str | bytes | Path) -> HloModule:
 
 
 def _inlined(program: Program, registry: Registry) -> Program:
-    if not any(op.name == "func.call" for op in program.walk()):
+    if not any(op.name == CALL for op in program.walk()):
         return program
     copied = copy_program(program)
     InlineCallsPass().run(copied, PassContext(registry))

@@ -16,6 +16,7 @@ from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.memory import Value
 from shardy_py.emitters.run.values import array_dtype
 from shardy_py.indexing import VariableKind
+from shardy_py.ir.op_names import CALL
 
 Branch = tuple[Any, Region]
 
@@ -139,7 +140,7 @@ def call(frame: Frame, op: func.CallOp) -> list[Value]:
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
-        "func.call": call,
+        CALL: call,
         "scf.for": for_,
         "scf.if": if_,
         "scf.index_switch": index_switch,

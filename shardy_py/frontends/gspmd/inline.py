@@ -7,6 +7,7 @@ from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Op
 from shardy_py.ir.op_clones import Mapping, clone_op
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import CALL
 from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.symbols import has_body
 
@@ -30,5 +31,5 @@ def inline_call(call: Op) -> None:
         replace_in_order(result, mapping.get(returned.id, returned))
     call.erase()
     is_private = callee.attributes.get("sym_visibility") == "private"
-    if is_private and not any(callee_of(op) == callee.attributes["sym_name"] for op in ops_named(program, "func.call")):
+    if is_private and not any(callee_of(op) == callee.attributes["sym_name"] for op in ops_named(program, CALL)):
         callee.erase()

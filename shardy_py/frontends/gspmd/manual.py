@@ -18,7 +18,7 @@ from shardy_py.frontends.gspmd.regions import ShardRegion, check_borders, find_r
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import all_ops, outermost
-from shardy_py.ir.op_names import MANUAL_COMPUTATION, REGION_RETURN
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.symbols import functions_callees_first
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.hlo import HloSharding
@@ -102,7 +102,7 @@ class _Reader:
             op.erase()
         for op in region.entries:
             self._erase_entry(op)
-        return [op for op in region.body if op.name == "func.call" and op.parent is body]
+        return [op for op in region.body if op.name == CALL and op.parent is body]
 
     def _copied(self, region: ShardRegion) -> list[Op]:
         """Return the ops without operands in the body that others use as well, which each has for itself then."""

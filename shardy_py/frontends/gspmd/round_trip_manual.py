@@ -14,7 +14,7 @@ from shardy_py.frontends.gspmd.round_trip import PREFIX, read_text
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_index import ops_named, outermost
-from shardy_py.ir.op_names import MANUAL_COMPUTATION, REGION_RETURN
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.symbols import functions_callees_first
 from shardy_py.ir.types import OpaqueType
 from shardy_py.sharding.tensor import TensorShardingPerValue
@@ -31,7 +31,7 @@ def read_manual_calls(program: Program) -> None:
     Raises:
         UnsupportedError: a custom call stands elsewhere than next to such a call.
     """
-    calls = [op for op in ops_named(program, "func.call") if _BODY in (callee_of(op) or "")]
+    calls = [op for op in ops_named(program, CALL) if _BODY in (callee_of(op) or "")]
     order = {function: number for number, function in enumerate(functions_callees_first(program))} if calls else {}
     for call in sorted(calls, key=lambda call: order[outermost(call)]):
         inline_call(_rebuilt(call))

@@ -14,6 +14,7 @@ from shardy_py.frontends.xdsl.codec import Codec
 from shardy_py.ir.foreign_types import shardy_name
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.values import define
 
 OP_NAME = "op_name__"
@@ -125,7 +126,7 @@ class _Importer:
         origin.natives.append(native)
         origin.classes.setdefault(name, type(native))
         self._values.update(zip(native.results, op.results, strict=True))
-        if name == "func.func":
+        if name == FUNCTION:
             outputs = native_attributes(native)["function_type"].outputs.data  # type: ignore[attr-defined]
             self._program.new_function_results(op, [origin.codec.decode_type(type_) for type_ in outputs])
         for native_region in native.regions:

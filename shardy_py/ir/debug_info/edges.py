@@ -9,6 +9,7 @@ from attrs import field
 
 from shardy_py.ir.debug_info.function_attributes import update_function
 from shardy_py.ir.graph import Program
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.propagation_edges import (
     AxisToPropagationDetails,
@@ -80,7 +81,7 @@ def save_edges(program: Program, logs: dict[int, EdgeLog]) -> None:
         log = logs.get(op.id)
         if log is None or not log.first_step:
             continue
-        if op.name == "func.func":
+        if op.name == FUNCTION:
             update_function(op, "res_attrs", {0: {EDGES: log.propagation_edges()}})
         else:
             op.attributes[EDGES] = log.propagation_edges()

@@ -13,7 +13,7 @@ from attrs import field
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_names import CONSTRAINT, MANUAL_COMPUTATION
+from shardy_py.ir.op_names import CONSTRAINT, MANUAL_COMPUTATION, SHARDING_GROUP
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
@@ -150,7 +150,7 @@ class _Collector:
 
     def _add_groups(self) -> None:
         members: dict[Any, list[int]] = {}
-        for op in ops_named(self.program, "sdy.sharding_group"):
+        for op in ops_named(self.program, SHARDING_GROUP):
             carrier = self._carrier(op.operands[0])
             if carrier is not None:
                 members.setdefault(op.attributes["group_id"], []).append(carrier.id)

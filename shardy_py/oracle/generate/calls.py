@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shardy_py.ir.op_names import CALL, FUNC_DATA_FLOW_EDGE
 from shardy_py.oracle.generate.program import Block, Function, Module, ResultType, Tensor, region_text
 
 
@@ -23,7 +24,7 @@ def _call(block: Block, callee: Function) -> list[Tensor]:
     attributes = {"callee": f"@{callee.name}"}
     with_edges = callee.name.startswith("edges")
     kinds = [(value.shape, value.dtype) for value, _ in callee.results]
-    values = block.op("func.call", operands, kinds, attributes, keep=not with_edges, sharded=not with_edges)
+    values = block.op(CALL, operands, kinds, attributes, keep=not with_edges, sharded=not with_edges)
     if with_edges:
         for value in values:
             edge(block, value)
@@ -75,7 +76,7 @@ def _branches(block: Block, callee: Function, kinds: list[ResultType]) -> None:
 def edge(block: Block, value: Tensor) -> Tensor:
     """Add the edge op of a call result or of a function argument."""
     text = f"sdy.func_data_flow_edge {value.name} : {value.type}"
-    return block.raw("sdy.func_data_flow_edge", [value], [(value.shape, value.dtype)], text)[0]
+    return block.raw(FUNC_DATA_FLOW_EDGE, [value], [(value.shape, value.dtype)], text)[0]
 
 
 def add_functions(module: Module, size: int) -> None:

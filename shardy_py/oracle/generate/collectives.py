@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from shardy_py.ir.op_names import ALL_SLICE, REDUCE_SCATTER
 from shardy_py.oracle.generate.program import Block, ResultType, Tensor, scalar_region
 from shardy_py.oracle.generate.shardings import Axis
 
@@ -120,7 +121,7 @@ def _slice(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
         if block.choices.chance(60):
             block.choices.pick(added).append(axis)
     result = [[*old, *new] for old, new in zip(dims, added, strict=True)]
-    name = block.choices.pick(("sdy.all_slice", "sdy.reduce_scatter"))
+    name = block.choices.pick((ALL_SLICE, REDUCE_SCATTER))
     return f"{name} {_list(added)} {value.name} out_sharding={_sharding(block, result, [])}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shardy_py.ir.op_names import DATA_FLOW_EDGE
 from shardy_py.oracle.generate.program import TOKEN, Block, ResultType, Tensor, region_text
 
 
@@ -23,7 +24,7 @@ def flow(
             continue
         sharding = f" sharding={block.sharding(value.shape)}" if choices.chance(25) else ""
         text = f"sdy.data_flow_edge {value.name}{sharding} : {value.type}"
-        block.raw("sdy.data_flow_edge", [value], [(value.shape, value.dtype)], text, pinned="}p" in sharding)
+        block.raw(DATA_FLOW_EDGE, [value], [(value.shape, value.dtype)], text, pinned="}p" in sharding)
 
 
 def carried(block: Block, low: int, high: int) -> list[Tensor]:

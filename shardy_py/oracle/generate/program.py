@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import Factory, evolve, field
 
+from shardy_py.ir.op_names import CONSTANT
 from shardy_py.oracle.generate.choices import Choices
 from shardy_py.oracle.generate.shardings import MeshText, Style, random_sharding
 from shardy_py.values import define, frozen
@@ -244,7 +245,7 @@ class Block:
 
     def filler(self, shape: tuple[int, ...], dtype: str) -> Tensor:
         """Return a constant of that type."""
-        name = "sdy.constant" if self.module.has("sdy_constant") and self.choices.chance(30) else "stablehlo.constant"
+        name = CONSTANT if self.module.has("sdy_constant") and self.choices.chance(30) else "stablehlo.constant"
         value = self.choices.integer(0, 3)
         if dtype == "i1":
             text = "true" if value else "false"

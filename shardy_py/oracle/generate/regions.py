@@ -6,6 +6,7 @@ from math import prod
 
 from attrs import evolve
 
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, NAMED_COMPUTATION, REGION_RETURN
 from shardy_py.oracle.generate.control_flow import result_for
 from shardy_py.oracle.generate.program import Block, ResultType, Tensor, region_text
 from shardy_py.oracle.generate.shardings import Axis, Piece, dim_text
@@ -63,7 +64,7 @@ def manual_computation(block: Block) -> None:
     results = [body.value() for _ in range(choices.integer(1, 2))]
     outs = [_border(block, value.dims, manual, from_inside=True) for value in results]
     head = ", ".join(f"{value.name}: {value.type}" for value in arguments)
-    inner = region_text(body, [], "sdy.return", results)
+    inner = region_text(body, [], REGION_RETURN, results)
     types = [(item.outer, value.dtype) for item, value in zip(outs, results, strict=True)]
     text = (
         f"sdy.manual_computation({_names(operands)}) in_shardings=[{', '.join(item.sharding for item in borders)}] "
@@ -71,7 +72,7 @@ def manual_computation(block: Block) -> None:
         f"manual_axes={{{', '.join(f'{chr(34)}{axis.name}{chr(34)}' for axis in manual)}}} ({head}) {{\n{inner}\n}} "
         f": ({_types(operands)}) -> ({', '.join(Tensor('', *item).type for item in types)})"
     )
-    block.raw("sdy.manual_computation", operands, types, text)
+    block.raw(MANUAL_COMPUTATION, operands, types, text)
 
 
 def _names(values: list[Tensor]) -> str:
@@ -98,9 +99,9 @@ def named_computation(block: Block) -> None:
     head = ", ".join(f"{value.name}: {value.type}" for value in arguments)
     text = (
         f'sdy.named_computation<"f{block.function.names}">({_names(operands)}){parts[0]}{parts[1]} ({head}) {{\n'
-        f"{region_text(body, [], 'sdy.return', results)}\n}} : ({_types(operands)}) -> ({_types(results)})"
+        f"{region_text(body, [], REGION_RETURN, results)}\n}} : ({_types(operands)}) -> ({_types(results)})"
     )
-    block.raw("sdy.named_computation", operands, [(value.shape, value.dtype) for value in results], text)
+    block.raw(NAMED_COMPUTATION, operands, [(value.shape, value.dtype) for value in results], text)
 
 
 def unknown_region(block: Block) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from shardy_py.ir.op_names import CONSTRAINT, PROPAGATION_BARRIER, RESHARD, SHARDING_GROUP
 from shardy_py.oracle.generate.program import Block, Tensor
 
 
@@ -12,7 +13,7 @@ def constraint(block: Block) -> None:
     value = block.value()
     sharding = block.sharding(value.shape)
     text = f"sdy.sharding_constraint {value.name} {sharding} : {value.type}"
-    result = block.raw("sdy.sharding_constraint", [value], [(value.shape, value.dtype)], text)[0]
+    result = block.raw(CONSTRAINT, [value], [(value.shape, value.dtype)], text)[0]
     if block.choices.chance(40):
         block.values.remove(result)
 
@@ -22,7 +23,7 @@ def reshard(block: Block) -> None:
     value = block.value()
     style = evolve(block.module.style, priorities=0)
     text = f"sdy.reshard {value.name} {block.sharding(value.shape, style)} : {value.type}"
-    block.raw("sdy.reshard", [value], [(value.shape, value.dtype)], text)
+    block.raw(RESHARD, [value], [(value.shape, value.dtype)], text)
 
 
 def single_device(block: Block) -> None:
@@ -31,9 +32,9 @@ def single_device(block: Block) -> None:
     if not single or block.without:
         return
     value = block.tensor(())
-    there = block.raw("sdy.reshard", [value], [((), "f32")], _to(value, f"<{single[0].reference}, []>"))[0]
+    there = block.raw(RESHARD, [value], [((), "f32")], _to(value, f"<{single[0].reference}, []>"))[0]
     if block.choices.chance(70):
-        block.raw("sdy.reshard", [there], [((), "f32")], _to(there, f"<{block.module.mesh.reference}, []>"))
+        block.raw(RESHARD, [there], [((), "f32")], _to(there, f"<{block.module.mesh.reference}, []>"))
 
 
 def _to(value: Tensor, sharding: str) -> str:
@@ -45,7 +46,7 @@ def barrier(block: Block) -> None:
     value = block.value()
     direction = block.choices.pick(("FORWARD", "BACKWARD", "NONE"))
     text = f"sdy.propagation_barrier {value.name} allowed_direction={direction} : {value.type}"
-    block.raw("sdy.propagation_barrier", [value], [(value.shape, value.dtype)], text)
+    block.raw(PROPAGATION_BARRIER, [value], [(value.shape, value.dtype)], text)
 
 
 def group(block: Block) -> None:
@@ -67,7 +68,7 @@ def group(block: Block) -> None:
     block.module.grouped.add(value.name)
     groups[number] = value.dims
     text = f"sdy.sharding_group {value.name} group_id={number} : {value.type}"
-    block.raw("sdy.sharding_group", [value], [], text)
+    block.raw(SHARDING_GROUP, [value], [], text)
 
 
 EMITTERS = {

@@ -9,7 +9,7 @@ from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpOperand, OpSemantics
 from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.op_names import FUNCTION, MANUAL_COMPUTATION
+from shardy_py.ir.op_names import FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
 from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.hlo import HloSharding
@@ -18,7 +18,7 @@ from shardy_py.targets.gspmd.texts import Texts
 SHARDING = "mhlo.sharding"
 CUSTOM_CALL = "stablehlo.custom_call"
 SHARDING_CALL = "Sharding"
-REGION_OPS = frozenset((MANUAL_COMPUTATION, "sdy.named_computation"))
+REGION_OPS = frozenset((MANUAL_COMPUTATION, NAMED_COMPUTATION))
 _COUNT = "mhlo.num_partitions"
 
 

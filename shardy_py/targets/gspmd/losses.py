@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import PROPAGATION_BARRIER, SHARDING_GROUP
 from shardy_py.sharding.tensor import TensorSharding
 
 
 def find_losses(program: Program) -> tuple[Diagnostic, ...]:
     """Return one warning that lists what gets lost, or none."""
     found = Counter(loss for sharding in program.shardings.values() for loss in _losses_of(sharding))
-    groups = len(ops_named(program, "sdy.sharding_group"))
-    barriers = len(ops_named(program, "sdy.propagation_barrier"))
+    groups = len(ops_named(program, SHARDING_GROUP))
+    barriers = len(ops_named(program, PROPAGATION_BARRIER))
     found.update({"members of sharding groups": groups, "propagation barriers": barriers})
     counts = {mesh.total_size for mesh in program.meshes.values() if mesh.axes}
     if len(counts) > 1:

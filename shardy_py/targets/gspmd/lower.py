@@ -8,7 +8,18 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.op_names import FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
+from shardy_py.ir.op_names import (
+    CALL,
+    CONSTANT,
+    FUNCTION,
+    MANUAL_COMPUTATION,
+    MESH,
+    NAMED_COMPUTATION,
+    PROPAGATION_BARRIER,
+    REGION_RETURN,
+    RETURN,
+    SHARDING_GROUP,
+)
 from shardy_py.ir.symbols import SymbolTable
 from shardy_py.ir.types import Type, function_type
 from shardy_py.sharding.hlo import HloSharding
@@ -16,10 +27,10 @@ from shardy_py.targets.gspmd.annotate import CUSTOM_CALL, SHARDING, SHARDING_CAL
 from shardy_py.targets.gspmd.texts import Texts
 from shardy_py.targets.reshard_ops import RESHARDS
 
-CONSTANT = "stablehlo.constant"
+_STABLEHLO_CONSTANT = "stablehlo.constant"
 FULL_TO_SHARD = "SPMDFullToShardShape"
 SHARD_TO_FULL = "SPMDShardToFullShape"
-_REMOVED = frozenset(("sdy.propagation_barrier", "sdy.sharding_group"))
+_REMOVED = frozenset((PROPAGATION_BARRIER, SHARDING_GROUP))
 
 
 def lower_shardy_ops(program: Program, texts: Texts) -> None:
@@ -30,16 +41,16 @@ def lower_shardy_ops(program: Program, texts: Texts) -> None:
     """
     symbols = SymbolTable(program)
     for op in reversed(all_ops(program)):
-        if not op.name.startswith("sdy.") or op.name == "sdy.return":
+        if not op.name.startswith("sdy.") or op.name == REGION_RETURN:
             continue
-        if op.name == "sdy.mesh":
+        if op.name == MESH:
             symbols.erase(op)
         elif op.name in RESHARDS:
             sharding = texts.of(op.attributes[RESHARDS[op.name]], op.results[0], op.parent)
             _replace(op, [_call(op, SHARDING_CALL, op.operands[0], op.results[0].type, sharding)])
         elif op.name in _REMOVED:
             _replace(op, op.operands)
-        elif op.name == "sdy.constant":
+        elif op.name == CONSTANT:
             _replace(op, _constant(op, texts))
         elif op.name == MANUAL_COMPUTATION:
             _lower_manual_computation(op, texts, symbols)
@@ -71,7 +82,7 @@ def _call(before: Op, target: str, operand: Value, type_: Type, sharding: HloSha
 def _constant(op: Op, texts: Texts) -> Sequence[Value]:
     """Insert a constant of StableHLO for one of Shardy."""
     value = op.results[0]
-    made = Op(op.program, CONSTANT, (), [value.type], dict(op.attributes))
+    made = Op(op.program, _STABLEHLO_CONSTANT, (), [value.type], dict(op.attributes))
     drop_shardy_attributes(made)
     if not texts.is_all_manual(op.parent):
         made.attributes[SHARDING] = str(texts.of_value(value, op.parent))
@@ -101,7 +112,7 @@ def _lower_manual_computation(op: Op, texts: Texts, symbols: SymbolTable) -> Non
     inputs = [_cut(op, number, sharding, texts) for number, sharding in enumerate(entering)]
     name = symbols.insert(_outlined(op, body, entering, leaving, is_silent=texts.is_all_manual(body)))
     attributes = {"callee": SymbolRef(name)}
-    call = Op(op.program, "func.call", inputs, [value.type for value in returned], attributes)
+    call = Op(op.program, CALL, inputs, [value.type for value in returned], attributes)
     if returned and not texts.is_all_manual(body):
         call.attributes[SHARDING] = str(leaving[0] if len(leaving) == 1 else HloSharding.tuple_of(leaving))
     _block(op).insert_before(op, call)
@@ -122,7 +133,7 @@ def _outlined(
     for item in inner:
         body.remove(item)
         block.append(item)
-    block.append(Op(program, "func.return", list(terminator.operands)))
+    block.append(Op(program, RETURN, list(terminator.operands)))
     terminator.erase()
     function = Op(
         program,

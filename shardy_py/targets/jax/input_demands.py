@@ -8,6 +8,7 @@ from attrs import evolve, field
 
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import TensorType
 from shardy_py.targets.jax.demand_sources import (
@@ -83,7 +84,7 @@ class _Search:
         op = value.owner.parent_op
         if op is None:
             return []
-        if op.name == "func.func":
+        if op.name == FUNCTION:
             return [call.operands[value.index] for call in self._calls.get(op.attributes["sym_name"], ())]
         block = value.owner
         sources = [op.operands[value.index]] if len(op.operands) == len(block.arguments) else []

@@ -8,7 +8,7 @@ from typing import Any
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_names import MANUAL_COMPUTATION
+from shardy_py.ir.op_names import CONSTANT, MANUAL_COMPUTATION, MESH, SHARDING_GROUP
 from shardy_py.targets.jax.compile import to_jax
 from shardy_py.targets.jax.compiled import CompiledModule
 
@@ -48,7 +48,7 @@ def without_shardings(module: Any) -> Any:
     program = import_module(parse_module(print_module(to_module(module))))
     keep_meshes = has_manual_computations(program)
     for op in list(program.walk()):
-        if op.name != "sdy.mesh":
+        if op.name != MESH:
             _drop(program, op)
         elif not keep_meshes:
             op.erase()
@@ -59,14 +59,14 @@ def without_shardings(module: Any) -> Any:
 
 def _drop(program: Program, op: Op) -> None:
     """Take what says anything about shardings off an op, or the op out of the program."""
-    if op.name == "sdy.sharding_group":
+    if op.name == SHARDING_GROUP:
         op.erase()
         return
     is_call = op.name in ("stablehlo.custom_call", "mhlo.custom_call")
     if op.name in _IDENTITIES or (is_call and op.attributes.get("call_target_name") in _SHARDING_CALLS):
         _take_out(op)
         return
-    if op.name == "sdy.constant":
+    if op.name == CONSTANT:
         _rename(program, op, "stablehlo.constant")
         return
     for name in [name for name in op.attributes if name.startswith(_ANNOTATIONS)]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.op_names import RETURN
+from shardy_py.ir.op_names import ALL_GATHER, RETURN
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.targets.torch.placements import Placement, placements_of
@@ -115,7 +115,7 @@ def _gathered(explicit: Program) -> frozenset[int]:
     """Return the ids of the values that are gathered or returned, behind ops that keep their shards."""
     found: set[int] = set()
     for op in explicit.walk():
-        if op.name in ("sdy.all_gather", RETURN):
+        if op.name in (ALL_GATHER, RETURN):
             found.update(value.id for value in op.operands)
     return frozenset(found)
 

@@ -15,6 +15,7 @@ from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.testing.numeric.bench import Arrays, as_arrays
@@ -25,7 +26,6 @@ from shardy_py.testing.sharded.virtual_ops import ON_DEVICE, SPACE
 from shardy_py.values import define
 
 Functions = Mapping[str, Callable[..., Any]]
-CALL, MANUAL = "func.call", "sdy.manual_computation"
 
 
 @define
@@ -92,7 +92,7 @@ class Interpreter:
             return self._given(op, operands, values)
         if is_constant(op):
             return (constant_array(op),)
-        if op.name.startswith("sdy.") and len(op.results) == len(op.operands) and op.name != MANUAL:
+        if op.name.startswith("sdy.") and len(op.results) == len(op.operands) and op.name != MANUAL_COMPUTATION:
             # Where elements are changes; on whole tensors, nothing does.
             return operands
         if not op.results:
@@ -185,7 +185,7 @@ def check_program(program: Program, functions: Functions, semantics: OpSemantics
 
 def _collect_missing(region: Region, functions: Functions, semantics: OpSemantics, missing: set[str]) -> None:
     for op in region.block.ops:
-        if op.name == MANUAL:
+        if op.name == MANUAL_COMPUTATION:
             message = "the body is written for one device, and has no meaning on whole tensors"
             raise UnsupportedError(Diagnostic("manual-computation", message, op.location, op.name))
         own = op.name == CALL or op.name.startswith((f"{SPACE}.", "sdy.")) or is_constant(op)

@@ -12,6 +12,7 @@ from shardy_py.ir.attributes import Attribute, freeze, shared_parts
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
 from shardy_py.ir.op_index import names_with_trait, ops_among
+from shardy_py.ir.op_names import CONSTANT
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import is_scalar
 from shardy_py.values import frozen
@@ -65,7 +66,7 @@ class _Kind(NamedTuple):
 def _kind_of(op: Op, semantics: OpSemantics, kinds: dict[str, _Kind]) -> _Kind:
     """Return the kind of an op, and enter it where all ops of the name are of that kind."""
     traits = semantics.get_traits(op)
-    name = "sdy.constant" if AsSdyConstant in traits else op.name
+    name = CONSTANT if AsSdyConstant in traits else op.name
     kind = _Kind(ConstantLike in traits, Broadcast in traits, name, semantics.get_sharding_attribute(op))
     if semantics.traits_of_name(op.name) is not None:
         kinds[op.name] = kind

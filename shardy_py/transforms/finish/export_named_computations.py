@@ -14,7 +14,7 @@ from shardy_py.ir.data_flow import edge_user, take_out_edge
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.move_region import move_region
 from shardy_py.ir.op_index import inner_first, ops_named
-from shardy_py.ir.op_names import NAMED_COMPUTATION
+from shardy_py.ir.op_names import CALL, FUNCTION, NAMED_COMPUTATION, RETURN
 from shardy_py.ir.parked_ops import bring_back, kept_for
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete, set_shardings
@@ -98,9 +98,9 @@ def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
     if old is not None:
         function = bring_back(old, (), made, unchanged=(_TYPE,))
     else:
-        function = Op(program, "func.func", attributes=made)
+        function = Op(program, FUNCTION, attributes=made)
         program.new_function_results(function, results)
-    move_region(computation, function, terminator="func.return")
+    move_region(computation, function, terminator=RETURN)
     return function
 
 
@@ -118,7 +118,7 @@ def _new_call(program: Program, computation: Op, callee: str, old: Op | None) ->
                 del attributes[name]
         attributes["callee"] = reference
         types = [value.type for value in computation.results]
-        call = Op(program, "func.call", computation.operands, types, attributes)
+        call = Op(program, CALL, computation.operands, types, attributes)
     computation.parent.insert_before(computation, call)  # type: ignore[union-attr]
     table = program.shardings
     for result, new_result in zip(computation.results, call.results, strict=True):

@@ -12,6 +12,7 @@ from attrs import evolve
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_among
+from shardy_py.ir.op_names import MESH
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import transform_shardings
 from shardy_py.sharding.tensor import TensorSharding
@@ -43,5 +44,5 @@ class InlineMeshesPass:
             if reference is not None and isinstance(name, str) and name in meshes:
                 reference.set_mesh(op, meshes[name])
         for op in program.body.ops:
-            if op.name == "sdy.mesh":
+            if op.name == MESH:
                 op.erase()

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import RESHARD
+from shardy_py.ir.op_names import CALL, RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete, complete_unless_maximal, set_shardings
 from shardy_py.ir.symbols import SymbolTable
@@ -31,7 +31,7 @@ class InsertFuncCallReshardsPass:
         Raises:
             VerificationError: a function that does not exist is called.
         """
-        calls = ops_named(program, "func.call")
+        calls = ops_named(program, CALL)
         if not calls:
             return
         symbols, meshes = SymbolTable(program), program.meshes

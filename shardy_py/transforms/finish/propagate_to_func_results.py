@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.op_names import RETURN
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import has_body
 from shardy_py.values import frozen
@@ -37,7 +38,7 @@ class PropagateToFuncResultsPass:
 
 def _propagate(program: Program, function: Op) -> None:
     terminator = function.regions[0].blocks[0].terminator
-    if terminator is None or terminator.name != "func.return":
+    if terminator is None or terminator.name != RETURN:
         return
     table = program.shardings
     for value, result in zip(terminator.operands, function.function_results, strict=True):

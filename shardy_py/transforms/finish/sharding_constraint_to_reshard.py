@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import CONSTRAINT, RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.rule_attributes import hand_over_rule
 from shardy_py.values import frozen
@@ -22,12 +23,12 @@ class ShardingConstraintToReshardPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Replace the constraints of all functions."""
-        for op in ops_named(program, "sdy.sharding_constraint"):
+        for op in ops_named(program, CONSTRAINT):
             _replace(program, op)
 
 
 def _replace(program: Program, op: Op) -> None:
-    reshard = Op(program, "sdy.reshard", op.operands, [op.results[0].type], dict(op.attributes))
+    reshard = Op(program, RESHARD, op.operands, [op.results[0].type], dict(op.attributes))
     hand_over_rule(op, reshard)
     if op.parent is not None:
         op.parent.insert_before(op, reshard)

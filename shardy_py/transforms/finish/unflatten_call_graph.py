@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import CALL
 from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal
@@ -44,7 +45,7 @@ class UnflattenCallGraphPass:
             VerificationError: a function that does not exist is called.
         """
         symbols = SymbolTable(program)
-        calls = [(op, symbols.callee(op)) for op in ops_named(program, "func.call")]
+        calls = [(op, symbols.callee(op)) for op in ops_named(program, CALL)]
         functions = {function.id: function for _, function in calls}.values()
         meshes = program.meshes
         exact = _numbered({function.id: _exact_key(program.shardings, function, meshes) for function in functions})

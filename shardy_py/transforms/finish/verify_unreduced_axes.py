@@ -26,7 +26,7 @@ from shardy_py.ir.interfaces import (
     Trait,
 )
 from shardy_py.ir.op_index import place_of
-from shardy_py.ir.op_names import RESHARD
+from shardy_py.ir.op_names import ALL_REDUCE, CONSTRAINT, FUNCTION, REDUCE_SCATTER, RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.projection import Axes
@@ -35,8 +35,8 @@ from shardy_py.transforms.finish.reshards.insertion import Resharder
 from shardy_py.transforms.finish.reshards.sharding_carriers import visits_of
 from shardy_py.values import define, frozen
 
-_EXPLICIT = (RESHARD, "sdy.sharding_constraint")
-_REDUCING = ("sdy.all_reduce", "sdy.reduce_scatter")
+_EXPLICIT = (RESHARD, CONSTRAINT)
+_REDUCING = (ALL_REDUCE, REDUCE_SCATTER)
 _COMBINERS: tuple[tuple[Trait, ReductionOp], ...] = ((Sum, "sum"), (Maximum, "max"), (Minimum, "min"))
 
 Shardings = Sequence[TensorSharding | None]
@@ -144,7 +144,7 @@ class _Checker:
         parent = op.parent_op
         if parent is None:
             return
-        is_function = parent.name == "func.func"
+        is_function = parent.name == FUNCTION
         for value, target in zip(op.operands, parent.function_results if is_function else parent.results, strict=False):
             wanted = self.resharder.program.shardings.get(target.id) if is_function else self._seen_inside(target)
             if wanted is not None and not self._is_explicit(value):

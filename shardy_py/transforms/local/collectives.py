@@ -13,6 +13,7 @@ from attrs import evolve
 from shardy_py.ir.collective_combiner import combiner_of_collective
 from shardy_py.ir.graph import Value
 from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE, ALL_TO_ALL, COLLECTIVE_PERMUTE, REDUCE_SCATTER
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
@@ -175,13 +176,13 @@ class CollectiveConverter:
 
 
 _CONVERSIONS: Mapping[str, Callable[[CollectiveConverter, Value], Value]] = {
-    "sdy.all_gather": CollectiveConverter.all_gather,
-    "sdy.all_slice": CollectiveConverter.all_slice,
-    "sdy.all_reduce": CollectiveConverter.all_reduce,
-    "sdy.reduce_scatter": CollectiveConverter.reduce_scatter,
-    "sdy.all_to_all": CollectiveConverter.all_to_all,
-    "sdy.collective_permute": CollectiveConverter.collective_permute,
+    ALL_GATHER: CollectiveConverter.all_gather,
+    ALL_SLICE: CollectiveConverter.all_slice,
+    ALL_REDUCE: CollectiveConverter.all_reduce,
+    REDUCE_SCATTER: CollectiveConverter.reduce_scatter,
+    ALL_TO_ALL: CollectiveConverter.all_to_all,
+    COLLECTIVE_PERMUTE: CollectiveConverter.collective_permute,
 }
 COLLECTIVES = frozenset(_CONVERSIONS)
-MOVES = COLLECTIVES - {"sdy.all_reduce", "sdy.reduce_scatter"}
+MOVES = COLLECTIVES - {ALL_REDUCE, REDUCE_SCATTER}
 """The collectives that combine nothing."""

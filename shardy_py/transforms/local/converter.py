@@ -20,6 +20,22 @@ from shardy_py.ir.local import (
     local_constant,
     local_type,
 )
+from shardy_py.ir.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    CALL,
+    CONSTANT,
+    CONSTRAINT,
+    DATA_FLOW_EDGE,
+    FUNC_DATA_FLOW_EDGE,
+    MANUAL_COMPUTATION,
+    PROPAGATION_BARRIER,
+    REDUCE_SCATTER,
+    RESHARD,
+    RETURN,
+    SHARDING_GROUP,
+)
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
@@ -36,15 +52,11 @@ from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
 from shardy_py.values import define
 
-FUNCTION, CALL, RETURN = "func.func", "func.call", "func.return"
-_BARRIER = "sdy.propagation_barrier"
-_FORWARDING = frozenset((_BARRIER, "sdy.data_flow_edge", "sdy.func_data_flow_edge"))
-_RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
+_FORWARDING = frozenset((PROPAGATION_BARRIER, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
+_RESHARDS = frozenset((RESHARD, CONSTRAINT))
 _KNOWING = _RESHARDS | COLLECTIVES
 """The ops that are made for the sharding that their operand has by itself."""
-_ALL_SLICE = "sdy.all_slice"
-_CONSTANT = "sdy.constant"
-_ERASED = frozenset(("sdy.sharding_group",))
+_ERASED = frozenset((SHARDING_GROUP,))
 
 
 @define
@@ -151,13 +163,13 @@ class Converter:
         """Add the local form of an op, and map its results."""
         if op.name in _ERASED:
             return
-        if op.name == "sdy.manual_computation":
+        if op.name == MANUAL_COMPUTATION:
             self._inline(op, emit)
             return
-        if op.name in (*_FORWARDING, *_RESHARDS, _ALL_SLICE) and self._changes_nothing(op):
+        if op.name in (*_FORWARDING, *_RESHARDS, ALL_SLICE) and self._changes_nothing(op):
             self._map(op.results, [self._local[op.operands[0].id]])
             return
-        if op.name == _BARRIER and not any(user.name in _KNOWING for user in op.results[0].users):
+        if op.name == PROPAGATION_BARRIER and not any(user.name in _KNOWING for user in op.results[0].users):
             # Ops behind a barrier were resharded as if it were not there.
             self._shardings[op.results[0].id] = self._sharding(op.operands[0])
             self._map(op.results, [self._local[op.operands[0].id]])
@@ -219,7 +231,7 @@ class Converter:
                 return [self.fallback.reshard(shard, 0, shard.result_shardings[0])]
             if op.name in COLLECTIVES:
                 return [self._collective(op, shard)]
-            if op.name == _CONSTANT:
+            if op.name == CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):
                 return self._hand_on(op, shard).copy()
@@ -273,7 +285,7 @@ class Converter:
 
     def _collective(self, op: Op, shard: Shard) -> Value:
         complete = self._complete.get(op.operands[0].id, ())
-        if complete and op.name not in ("sdy.all_reduce", "sdy.reduce_scatter"):
+        if complete and op.name not in (ALL_REDUCE, REDUCE_SCATTER):
             # The result is as complete as the operand, until it is reduced.
             self._complete[op.results[0].id] = complete
         if op.name in MOVES and not self.fallback.trust_shardings:
@@ -288,7 +300,7 @@ class Converter:
 
     def _gathered_early(self, op: Op, shard: Shard) -> Value | None:
         """Return the result of an all-gather made from smaller gathered operands, or None where that cannot be."""
-        is_early = self.options.early_gathers and not self.fallback.trust_shardings and op.name == "sdy.all_gather"
+        is_early = self.options.early_gathers and not self.fallback.trust_shardings and op.name == ALL_GATHER
         made = smaller_maker(op, self.semantics) if is_early else None
         if made is None:
             return None
@@ -297,7 +309,7 @@ class Converter:
         part = gathered_operands(op, shard, self._shard(made, shard.emit), rule, one_by_one=one_by_one)
         if part is not None:
             try:
-                form = local_constant if made.name == _CONSTANT else self._form_of(made)
+                form = local_constant if made.name == CONSTANT else self._form_of(made)
                 (found,) = evolve(self.fallback, gathers=False).localize(made, part, form).results
             except CannotLocalize:
                 pass

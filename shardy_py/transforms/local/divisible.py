@@ -11,6 +11,7 @@ from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.local import LocalEmitter, LocalOps
+from shardy_py.ir.op_names import ALL_SLICE, ALL_TO_ALL, CONSTANT, REDUCE_SCATTER
 from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
@@ -19,8 +20,7 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.transforms.local.collectives import COLLECTIVES
 from shardy_py.values import define
 
-_SLICING = frozenset(("sdy.all_slice", "sdy.all_to_all", "sdy.reduce_scatter"))
-_CONSTANT = "sdy.constant"
+_SLICING = frozenset((ALL_SLICE, ALL_TO_ALL, REDUCE_SCATTER))
 _MOVING = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
 
@@ -68,7 +68,7 @@ class Padder:
             self._cut_operands(op)
         elif op.name in COLLECTIVES:
             self._pad_collective(op)
-        elif op.name == _CONSTANT or not op.operands:
+        elif op.name == CONSTANT or not op.operands:
             self._pad_source(op, types)
         else:
             self._pad_op(op, types)
@@ -105,7 +105,7 @@ class Padder:
     def _pad_source(self, op: Op, types: Sequence[Type]) -> None:
         """Make a constant, or another op without operands, of the padded type."""
         (type_,) = types
-        if op.name == _CONSTANT and isinstance(type_, TensorType):
+        if op.name == CONSTANT and isinstance(type_, TensorType):
             result = op.result
             made = self._before(op, result, lambda emit: self._constant(emit, op, type_))
             result.replace_all_uses_with(made)

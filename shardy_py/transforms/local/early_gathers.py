@@ -13,13 +13,12 @@ from attrs import evolve
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import ConstantLike, OpSemantics, Pure
 from shardy_py.ir.local import Shard
+from shardy_py.ir.op_names import ALL_SLICE
 from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.transforms.local.regrid import Change, gather
-
-_ALL_SLICE = "sdy.all_slice"
 
 
 def smaller_maker(op: Op, semantics: OpSemantics) -> Op | None:
@@ -38,7 +37,7 @@ def sliced_at_once(op: Op, semantics: OpSemantics) -> Value | None:
     if len(op.results) != 1 or op.regions or not semantics.has_trait(op, Pure):
         return None
     users = op.results[0].users
-    if not users or any(user.name != _ALL_SLICE for user in users):
+    if not users or any(user.name != ALL_SLICE for user in users):
         return None
     if any(static_shape(value.type) != () for value in op.operands):
         return None

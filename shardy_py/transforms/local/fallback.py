@@ -11,6 +11,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import Elementwise
 from shardy_py.ir.local import CannotLocalize, Combined, Shard, no_local_form
+from shardy_py.ir.op_names import ALL_GATHER, ALL_SLICE
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
@@ -121,7 +122,7 @@ class Fallback:
             CannotLocalize: nothing may be gathered.
         """
         makers = [value.defining_op for value in op.operands]
-        if op.results and any(maker is not None and maker.name == "sdy.all_gather" for maker in makers):
+        if op.results and any(maker is not None and maker.name == ALL_GATHER for maker in makers):
             reason = "the op has no sharding rule and no local form"
             if not self.gathers:
                 raise no_local_form(reason)
@@ -293,7 +294,7 @@ def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], 
 def _before_slice(shard: Shard, value: Value, kept: TensorSharding | None) -> Value | None:
     """Return the wanted parts of what a value was sliced from, where the device has them, or None."""
     made = value.defining_op
-    known = shard.local_of(made.operands[0]) if made is not None and made.name == "sdy.all_slice" else None
+    known = shard.local_of(made.operands[0]) if made is not None and made.name == ALL_SLICE else None
     if made is None or known is None:
         return None
     wider, sharding = known

@@ -12,22 +12,21 @@ from attrs import evolve
 
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import CannotLocalize, Combined, Shard
+from shardy_py.ir.op_names import ALL_GATHER
 from shardy_py.ir.types import static_shape
-
-_ALL_GATHER = "sdy.all_gather"
 
 
 def gathered_source(op: Op) -> Value | None:
     """Return what the first operand of an op was gathered from for this op only, or None."""
     made = op.operands[0].defining_op if op.operands else None
-    if made is None or made.name != _ALL_GATHER or made.parent is not op.parent or len(op.operands[0].uses) > 1:
+    if made is None or made.name != ALL_GATHER or made.parent is not op.parent or len(op.operands[0].uses) > 1:
         return None
     return made.operands[0]
 
 
 def may_wait(op: Op) -> bool:
     """Return whether an op is an all-gather for one op with smaller results, which may look up what it needs."""
-    if op.name != _ALL_GATHER or len(op.results[0].uses) != 1:
+    if op.name != ALL_GATHER or len(op.results[0].uses) != 1:
         return False
     (user,) = op.results[0].users
     if gathered_source(user) is not op.operands[0] or op.operands[0].id in {item.id for item in user.operands}:

@@ -12,7 +12,16 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.op_index import all_in_region
-from shardy_py.ir.op_names import CALL, CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, SHARDING_GROUP
+from shardy_py.ir.op_names import (
+    CALL,
+    CONSTRAINT,
+    DATA_FLOW_EDGE,
+    MANUAL_COMPUTATION,
+    PROPAGATION_BARRIER,
+    REPLICATED_TO_UNREDUCED,
+    SHARDED_TO_UNREDUCED,
+    SHARDING_GROUP,
+)
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
@@ -26,7 +35,7 @@ from shardy_py.values import frozen
 _LOW, _HIGH = "selectLow=", "selectHigh="
 _STAYING = COLLECTIVES | {
     *(CALL, CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, SHARDING_GROUP),
-    *("sdy.propagation_barrier", "sdy.replicated_to_unreduced", "sdy.sharded_to_unreduced"),
+    *(PROPAGATION_BARRIER, REPLICATED_TO_UNREDUCED, SHARDED_TO_UNREDUCED),
 }
 
 

@@ -10,7 +10,7 @@ from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard
 from shardy_py.ir.op_clones import clone_region
-from shardy_py.ir.op_names import MANUAL_COMPUTATION
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS, load_computation
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
@@ -19,8 +19,6 @@ from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorSharding
 from shardy_py.transforms.local.divisible import padded_type
 from shardy_py.transforms.local.whole_factors import make_whole
 from shardy_py.values import define
-
-_RETURN = "sdy.return"
 
 
 @define
@@ -111,7 +109,7 @@ class PermutationResolver:
         except CannotLocalize:
             emit.erase_after(None)
             return None, known
-        emit.op(_RETURN, results)
+        emit.op(REGION_RETURN, results)
         return block, known
 
     def _moves(self, op: Op) -> bool:

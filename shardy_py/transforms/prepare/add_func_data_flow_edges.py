@@ -11,7 +11,7 @@ from typing import ClassVar
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.op_names import CALL, FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import has_body
@@ -38,7 +38,7 @@ class AddFuncDataFlowEdgesPass:
         for function in program.functions.values():
             if function is not main and has_body(function):
                 _add_edges(program, entry_arguments(function), function.regions[0].blocks[0], None)
-        for call in ops_named(program, "func.call"):
+        for call in ops_named(program, CALL):
             if call.parent is not None:
                 _add_edges(program, call.results, call.parent, call)
 

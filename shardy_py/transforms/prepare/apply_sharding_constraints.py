@@ -15,7 +15,7 @@ from shardy_py.ir.debug_info import make_recorder
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import inner_first, ops_named
-from shardy_py.ir.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION
+from shardy_py.ir.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, RETURN
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.rule_attributes import keep_rule
 from shardy_py.ir.shardings import set_sharding
@@ -195,7 +195,7 @@ def _redirect_later_uses(value: Value, head: Op, tail: Op) -> None:
     """Make the ops after ``tail``, in its block, use its result instead of ``value``; returns keep it."""
     later = _ops_after(tail, {id(user) for user, _ in value.uses})
     for user, number in reversed(list(value.uses)):
-        if user is not head and user.name != "func.return" and id(user) in later:
+        if user is not head and user.name != RETURN and id(user) in later:
             user.set_operand(number, tail.result)
 
 

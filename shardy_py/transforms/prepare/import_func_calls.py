@@ -15,7 +15,7 @@ from shardy_py.ir.graph import Op, Program, Region
 from shardy_py.ir.move_region import move_region
 from shardy_py.ir.op_clones import clone_region
 from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import NAMED_COMPUTATION
+from shardy_py.ir.op_names import NAMED_COMPUTATION, REGION_RETURN
 from shardy_py.ir.parked_ops import keep_for
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
@@ -92,7 +92,7 @@ class _Importer:
             return
         computation = self._new_computation(call, function)
         if imported is None:
-            region = move_region(function, computation, terminator="sdy.return")
+            region = move_region(function, computation, terminator=REGION_RETURN)
             shardings = complete_unless_maximal(self._program.shardings, region.blocks[0].arguments, self._meshes)
             imported = self._imported[function.id] = _Imported(function, region, shardings)
         else:

@@ -14,7 +14,7 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import MANUAL_COMPUTATION
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS, edit_manual_computation
 from shardy_py.ir.types import TensorType
@@ -59,7 +59,7 @@ def _find_problem(op: Op) -> Diagnostic | None:
     if _shardings(op, IN_SHARDINGS) or _shardings(op, OUT_SHARDINGS) or not op.attributes["manual_axes"].names:
         return None
     first = op.regions[0].block.first
-    if first is None or first.name == "sdy.return":
+    if first is None or first.name == REGION_RETURN:
         return None
     return Diagnostic(
         "unknown-manual-mesh",

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import CALL
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.symbols import SymbolTable
@@ -23,7 +24,7 @@ class PropagateShardingFromFuncToCallPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Rewrite the shardings of all calls."""
-        calls = ops_named(program, "func.call")
+        calls = ops_named(program, CALL)
         if not calls:
             return
         symbols, meshes, table = SymbolTable(program), program.meshes, program.shardings

@@ -10,14 +10,14 @@ from attrs import evolve, field
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import ConstantLike, OpSemantics
-from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MANUAL_COMPUTATION
+from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MANUAL_COMPUTATION, MESH
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.values import define, frozen
 
-_HOLDERS = (CONSTRAINT, "sdy.mesh")
+_HOLDERS = (CONSTRAINT, MESH)
 _CONSTANT_OPERANDS = frozenset(
     f"stablehlo.{name}"
     for name in (

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops, inner_first, ops_named
-from shardy_py.ir.op_names import MANUAL_COMPUTATION
+from shardy_py.ir.op_names import MANUAL_COMPUTATION, PROPAGATION_BARRIER, SHARDING_GROUP
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import SHARDING
 from shardy_py.targets.reshard_ops import RESHARDS
 from shardy_py.values import frozen
 
-_THROUGH = (*RESHARDS, "sdy.propagation_barrier", "sdy.sharding_group")
+_THROUGH = (*RESHARDS, PROPAGATION_BARRIER, SHARDING_GROUP)
 
 
 @frozen

@@ -7,6 +7,7 @@ from typing import ClassVar
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import MESH
 from shardy_py.ir.passes import PassContext
 from shardy_py.targets.jax.devices import device_count, extend_mesh
 from shardy_py.values import frozen
@@ -30,7 +31,7 @@ class ExtendMeshesPass:
             UnsupportedError: a mesh cannot be repeated over the devices of the largest.
         """
         count = device_count(program.meshes.values())
-        for op in ops_named(program, "sdy.mesh"):
+        for op in ops_named(program, MESH):
             mesh = extend_mesh(op.attributes["mesh"], count)
             if mesh != op.attributes["mesh"]:
                 op.attributes["mesh"] = mesh

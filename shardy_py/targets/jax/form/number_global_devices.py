@@ -7,7 +7,7 @@ from typing import ClassVar
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import MANUAL_COMPUTATION
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
 from shardy_py.values import frozen
 
@@ -45,7 +45,7 @@ def _called_from_manual(program: Program) -> frozenset[str]:
     waiting = list(ops_named(program, MANUAL_COMPUTATION))
     while waiting:
         for op in waiting.pop().walk():
-            name = op.attributes["callee"].name if op.name == "func.call" else None
+            name = op.attributes["callee"].name if op.name == CALL else None
             if name in functions and name not in found:
                 found.add(name)
                 waiting.append(functions[name])

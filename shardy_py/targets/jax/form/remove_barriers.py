@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_names import PROPAGATION_BARRIER, SHARDING_GROUP
 from shardy_py.ir.passes import PassContext
 from shardy_py.values import frozen
 
@@ -18,7 +19,7 @@ class RemoveBarriersPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Remove the ops; users of a barrier use its operand."""
-        for op in ops_named(program, "sdy.propagation_barrier", "sdy.sharding_group"):
+        for op in ops_named(program, PROPAGATION_BARRIER, SHARDING_GROUP):
             for result in op.results:
                 result.replace_all_uses_with(op.operands[0])
             op.erase()

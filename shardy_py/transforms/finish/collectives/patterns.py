@@ -9,6 +9,16 @@ from collections.abc import Mapping, Sequence
 
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op
+from shardy_py.ir.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+    REDUCE_SCATTER,
+    REPLICATED_TO_UNREDUCED,
+    SHARDED_TO_UNREDUCED,
+)
 from shardy_py.sharding.axis_lists import sort_and_merge
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.transforms.finish.collectives.reduce_scatter import fuse_into_reduce_scatter
@@ -76,7 +86,7 @@ def undo_slice_of_gather(rewriter: Rewriter, op: Op) -> bool:
 
     Mirrors canonicalization.td::AllSliceOfAllGatherPattern.
     """
-    gather = _operand_made_by(op, "sdy.all_gather")
+    gather = _operand_made_by(op, ALL_GATHER)
     if gather is None or gather.attributes["gathering_axes"] != op.attributes["slicing_axes"]:
         return False
     rewriter.replace(op, gather.operands[0])
@@ -88,7 +98,7 @@ def undo_reduce_of_replicated(rewriter: Rewriter, op: Op) -> bool:
 
     Mirrors canonicalization.td::AllReduceOfReplicatedToUnreducedPattern.
     """
-    source = _operand_made_by(op, "sdy.replicated_to_unreduced")
+    source = _operand_made_by(op, REPLICATED_TO_UNREDUCED)
     if source is None or source.attributes["axes"] != op.attributes["reduction_axes"]:
         return False
     rewriter.replace(op, source.operands[0])
@@ -100,7 +110,7 @@ def gather_instead_of_reducing_sharded(rewriter: Rewriter, op: Op) -> bool:
 
     Mirrors canonicalization.cc::AllReduceOfShardedToUnreducedPattern.
     """
-    source = _operand_made_by(op, "sdy.sharded_to_unreduced")
+    source = _operand_made_by(op, SHARDED_TO_UNREDUCED)
     sharding = rewriter.program.sharding(op.result)
     if source is None or sharding is None:
         return False
@@ -109,7 +119,7 @@ def gather_instead_of_reducing_sharded(rewriter: Rewriter, op: Op) -> bool:
     if mesh is None or sort_and_merge(axes.axes(), mesh) != op.attributes["reduction_axes"].axes:
         return False
     attributes = {"gathering_axes": axes}
-    rewriter.replace(op, rewriter.insert_before(op, "sdy.all_gather", source.operands[0], attributes, sharding))
+    rewriter.replace(op, rewriter.insert_before(op, ALL_GATHER, source.operands[0], attributes, sharding))
     return True
 
 
@@ -118,7 +128,7 @@ def fuse_all_to_alls(rewriter: Rewriter, op: Op) -> bool:
 
     Mirrors canonicalization.td::AllToAllFusionPattern.
     """
-    inner = _operand_made_by(op, "sdy.all_to_all")
+    inner = _operand_made_by(op, ALL_TO_ALL)
     sharding = rewriter.program.sharding(op.result)
     if inner is None or sharding is None or not inner.result.has_one_use:
         return False
@@ -126,7 +136,7 @@ def fuse_all_to_alls(rewriter: Rewriter, op: Op) -> bool:
     if first.overlaps(second):
         return False
     attributes = {"params": first.combined_with(second)}
-    rewriter.replace(op, rewriter.insert_before(op, "sdy.all_to_all", inner.operands[0], attributes, sharding))
+    rewriter.replace(op, rewriter.insert_before(op, ALL_TO_ALL, inner.operands[0], attributes, sharding))
     return True
 
 
@@ -142,11 +152,11 @@ def drop_unused_all_to_all(rewriter: Rewriter, op: Op) -> bool:
 
 
 PATTERNS: Mapping[str, Sequence[Pattern]] = {
-    "sdy.all_gather": (drop_gather_of_nothing,),
-    "sdy.all_reduce": (undo_reduce_of_replicated, drop_reduce_of_nothing, gather_instead_of_reducing_sharded),
-    "sdy.all_slice": (undo_slice_of_gather, drop_slice_of_nothing, fuse_into_reduce_scatter),
-    "sdy.all_to_all": (fuse_all_to_alls, drop_unused_all_to_all),
-    "sdy.collective_permute": (drop_permute_to_same,),
-    "sdy.reduce_scatter": (drop_reduce_scatter_of_nothing,),
+    ALL_GATHER: (drop_gather_of_nothing,),
+    ALL_REDUCE: (undo_reduce_of_replicated, drop_reduce_of_nothing, gather_instead_of_reducing_sharded),
+    ALL_SLICE: (undo_slice_of_gather, drop_slice_of_nothing, fuse_into_reduce_scatter),
+    ALL_TO_ALL: (fuse_all_to_alls, drop_unused_all_to_all),
+    COLLECTIVE_PERMUTE: (drop_permute_to_same,),
+    REDUCE_SCATTER: (drop_reduce_scatter_of_nothing,),
 }
 """The patterns by name of the op, those that match two ops first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from shardy_py.ir.op_names import ALL_GATHER, ALL_SLICE, ALL_TO_ALL, COLLECTIVE_PERMUTE
 from shardy_py.sharding.collectives import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -67,18 +68,18 @@ def _all_slice(state: ReshardState) -> Iterator[Collective]:
     """Slicing needs no communication and makes everything after it smaller."""
     axes = find_slicing_axes(state)
     if axes is not None:
-        yield Collective("sdy.all_slice", state.current_sharding, "slicing_axes", ListOfAxisRefLists(axes))
+        yield Collective(ALL_SLICE, state.current_sharding, "slicing_axes", ListOfAxisRefLists(axes))
 
 
 def _collective_permute(state: ReshardState) -> Iterator[Collective]:
     """A permutation keeps the size of the tensor, and each device talks to one other only."""
     if find_permutation(state):
-        yield Collective("sdy.collective_permute", state.current_sharding)
+        yield Collective(COLLECTIVE_PERMUTE, state.current_sharding)
 
 
 def _all_to_alls(state: ReshardState, *, in_order: bool) -> Iterator[Collective]:
     for param in find_all_to_alls(state, in_order=in_order):
-        yield Collective("sdy.all_to_all", state.current_sharding, "params", AllToAllParamList((param,)))
+        yield Collective(ALL_TO_ALL, state.current_sharding, "params", AllToAllParamList((param,)))
 
 
 def _all_to_alls_in_order(state: ReshardState) -> Iterator[Collective]:
@@ -94,7 +95,7 @@ def _all_gather(state: ReshardState) -> Iterator[Collective]:
     """Gathering makes the tensor larger, so it comes last."""
     axes = find_gathering_axes(state)
     if axes is not None:
-        yield Collective("sdy.all_gather", state.current_sharding, "gathering_axes", ListOfAxisRefLists(axes))
+        yield Collective(ALL_GATHER, state.current_sharding, "gathering_axes", ListOfAxisRefLists(axes))
 
 
 _STEPS: tuple[Callable[[ReshardState], Iterator[Collective]], ...] = (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
+from shardy_py.ir.op_names import ALL_SLICE
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge, axes_size
 from shardy_py.sharding.collectives import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
@@ -51,7 +52,7 @@ def _leads_to(operand: TensorSharding, collective: Collective, mesh: Mesh) -> bo
         )
     if value is None:
         return [axes_size(dim, mesh) for dim in axes] == [axes_size(dim, mesh) for dim in wanted]
-    apply = _append if collective.name == "sdy.all_slice" else _remove
+    apply = _append if collective.name == ALL_SLICE else _remove
     return all(apply(*pair, mesh) for pair in zip(axes, value.axes_per_dim, strict=True)) and axes == wanted
 
 

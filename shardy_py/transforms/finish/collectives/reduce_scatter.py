@@ -11,6 +11,7 @@ from attrs import evolve
 
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Op
+from shardy_py.ir.op_names import ALL_REDUCE, ALL_SLICE, REDUCE_SCATTER
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
 from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.manual_axes import resolve_mesh
@@ -29,7 +30,7 @@ def fuse_into_reduce_scatter(rewriter: Rewriter, op: Op) -> bool:
     """
     reduce = op.operands[0].defining_op
     sliced = rewriter.program.sharding(op.result)
-    if reduce is None or sliced is None or reduce.name != "sdy.all_reduce" or not _is_first_of_equals(op, reduce):
+    if reduce is None or sliced is None or reduce.name != ALL_REDUCE or not _is_first_of_equals(op, reduce):
         return False
     split = _split(op.attributes["slicing_axes"].axes_per_dim, reduce.attributes["reduction_axes"].axes)
     if split is None:
@@ -40,9 +41,9 @@ def fuse_into_reduce_scatter(rewriter: Rewriter, op: Op) -> bool:
     attributes = {"reduce_scatter_axes": split.scattered}
     if "reduction_op" in reduce.attributes:
         attributes["reduction_op"] = reduce.attributes["reduction_op"]
-    result = rewriter.insert_before(op, "sdy.reduce_scatter", reduce.operands[0], attributes, scattered)
+    result = rewriter.insert_before(op, REDUCE_SCATTER, reduce.operands[0], attributes, scattered)
     if not split.rest.is_empty:
-        result = rewriter.insert_before(op, "sdy.all_slice", result, {"slicing_axes": split.rest}, sliced)
+        result = rewriter.insert_before(op, ALL_SLICE, result, {"slicing_axes": split.rest}, sliced)
     for user in reduce.result.users:
         rewriter.replace(user, result)
     rewriter.erase(reduce)

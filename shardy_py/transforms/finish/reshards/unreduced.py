@@ -13,7 +13,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpOperand
 from shardy_py.ir.op_index import place_of
-from shardy_py.ir.op_names import RESHARD
+from shardy_py.ir.op_names import REPLICATED_TO_UNREDUCED, RESHARD, SHARDED_TO_UNREDUCED
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
 from shardy_py.sharding.collectives import AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
@@ -184,11 +184,11 @@ def _insert_steps(
     if steps.new_replicated:
         last = TensorSharding(source.mesh, steps.dims, target.replicated_axes, steps.replicated, target.reduction_op)
         replicated = AxisRefList(tuple(steps.new_replicated))
-        value = resharder.collective("sdy.replicated_to_unreduced", value, {"axes": replicated}, last, place)
+        value = resharder.collective(REPLICATED_TO_UNREDUCED, value, {"axes": replicated}, last, place)
     if any(steps.sharded):
         last = target
         sharded = ListOfAxisRefLists(tuple(tuple(axes) for axes in steps.sharded))
-        value = resharder.collective("sdy.sharded_to_unreduced", value, {"axes": sharded}, last, place)
+        value = resharder.collective(SHARDED_TO_UNREDUCED, value, {"axes": sharded}, last, place)
     if value is use.value:
         return None
     use.op.set_operand(use.number, value)
