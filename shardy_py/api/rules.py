@@ -10,6 +10,7 @@ from shardy_py.api.source import complete_registry, read_program
 from shardy_py.api.summary import is_counted
 from shardy_py.arguments import checked
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins.installed import with_framework_dialects
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
 
@@ -42,7 +43,7 @@ def list_rules(module: Any, *, registry: Registry | None = None) -> list[OpRule]
     Raises:
         ShardyError: the input is not valid, or a plugin is broken.
     """
-    semantics = registry or load_registry(options=RuleOptions())
+    semantics = with_framework_dialects(registry) if registry else load_registry(options=RuleOptions())
     program = read_program(module, semantics)
     semantics = complete_registry(program, semantics)
     give_shapes(program, semantics)

@@ -25,6 +25,7 @@ from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins.installed import with_framework_dialects
 from shardy_py.values import frozen
 
 
@@ -33,7 +34,7 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
 
     Args:
         options: The options with the plugins, and those that rules depend on; those of a given registry stay, too.
-        registry: The registry of the caller, or None for the installed plugins.
+        registry: The registry of the caller, which gets the ops of `func` and `sdy`; None for the installed plugins.
 
     Raises:
         OptionError: both a registry and plugins are given.
@@ -54,6 +55,7 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
         if tuple(given):
             message = f"registry and {name} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint=f"build the registry with {name}"))
+    registry = with_framework_dialects(registry)
     given_options = registry.options
     if not (rule_options.conservative or rule_options.extended):
         return registry

@@ -12,6 +12,9 @@ from shardy_py.plugins.distributions import installed_distributions
 from shardy_py.plugins.registry import DEFAULT_OPTIONS, Registry
 from shardy_py.values import frozen
 
+_FRAMEWORK = ("builtin", "func", "sdy")
+"""The dialects whose ops stand around those of all others."""
+
 
 def installed_registry(*, options: RuleOptions = DEFAULT_OPTIONS, skip_broken: bool = False) -> Registry:
     """Return `Registry.from_entry_points` of the installed plugins alone; the same object while they are the same.
@@ -55,6 +58,21 @@ def given_registry(
         return Registry.from_entry_points(plugins=plugins, blocked=blocked, options=options, skip_broken=skip_broken)
     given = _Given(plugins, contributed)
     return _build_given(installed_distributions(), given, blocked, options, skip_broken)
+
+
+def with_framework_dialects(registry: Registry) -> Registry:
+    """Return a registry of given dialects with the ops of `func` and `sdy`, which programs of any dialect consist of.
+
+    Passes make such ops and read the shardings in them. A definition that the registry has itself stays; one that was
+    built from the installed plugins stays as it is.
+
+    Args:
+        registry: The registry of a caller.
+
+    Raises:
+        PluginError: an installed plugin is broken.
+    """
+    return registry if registry.plugins else registry.with_dialects(installed_registry(skip_broken=True), _FRAMEWORK)
 
 
 @frozen(eq=False)

@@ -92,6 +92,7 @@ class Registry:
     local_ops: Mapping[str, LocalOps] = field(factory=dict)
     _resolved: ResolvedDefinitions = field(init=False, eq=False, repr=False)
     _under: dict[RuleOptions, Registry] = field(factory=dict, init=False, eq=False, repr=False)
+    _completed: dict[object, Registry] = field(factory=dict, init=False, eq=False, repr=False)
     _rules: RuleMemory = field(factory=RuleMemory, init=False, eq=False, repr=False)
     _token: object = field(factory=object, init=False, eq=False, repr=False)
     _names: dict[tuple[frozenset[str], frozenset[Trait] | None], frozenset[str]] = field(
@@ -242,6 +243,17 @@ class Registry:
         found = self._under.get(options)
         if found is None:
             found = self._under[options] = evolve(self, options=options)
+        return found
+
+    def with_dialects(self, other: Registry, dialects: Iterable[str]) -> Registry:
+        """Return the registry with the definitions that another one has of some dialects, where it has none itself."""
+        found = self._completed.get(other._token)
+        if found is None:
+            more = [item for item in other.definitions if item.name.partition(".")[0] in dialects]
+            by_name = {item.name: item for item in (*more, *self.definitions)}
+            owners = {name: other.owners.get(name, "") for name in by_name} | dict(self.owners)
+            definitions = tuple(by_name[name] for name in sorted(by_name))
+            found = self._completed[other._token] = evolve(self, definitions=definitions, owners=owners)
         return found
 
     def give_shape(self, type_: OpaqueType) -> Type | None:
