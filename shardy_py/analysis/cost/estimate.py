@@ -114,15 +114,18 @@ class _Estimator:
                 nodes = [item.node for item in part]
                 self.together.update((id(node), nodes) for node in nodes)
         self.fusion = Fusion(self._halo_slices())
-        halos = {
-            id(node): sum(item.transfer.bytes for item in self.priced if item.node is node)
-            for node in {id(item.node): item.node for item in self.priced if item.is_halo}.values()
-            if not self.fusion.is_fusible(node)
-        }
+        halos: dict[int, int] = {}
+        for item in self.priced:
+            if item.is_halo and not self.fusion.is_fusible(item.node):
+                halos[id(item.node)] = halos.get(id(item.node), 0) + item.transfer.bytes
         self.traffic = Traffic(self.sizes, self.fusion, self.profile, halos, self.flattener.rule_of)
         self.fusion.add(self.section)
         for kernel in self.fusion:
             self._add(kernel)
+        for item in self.priced:
+            if item.is_halo and id(item.node) not in halos:
+                sliced = item.node.inputs[item.operand]
+                self._add_copies(item.node.op, item.node.runs, self.traffic.halo_bytes(sliced, item.transfer.bytes))
         end = self.main.regions[0].blocks[0].terminator or self.main
         self._add_copies(end, 1.0, self.traffic.returned_bytes(self.section))
 

@@ -1,7 +1,8 @@
 """Halos: the elements at the bounds of shards that windows read from the neighbours.
 
-As in XLA's spmd_partitioner_util.cc::ExchangeHalo, and ::ExchangeHaloCompact for neighbours that are far away: a device
-sends each part of its shard to those that read it.
+As in XLA's spmd_partitioner_util.cc::ExchangeHalo between neighbours: a device sends all from the bound of its shard to
+the last element that the neighbour reads. And ::ExchangeHaloCompact between devices that are further apart: it sends
+each part of its shard to those that read it.
 """
 
 from __future__ import annotations
@@ -91,14 +92,18 @@ def halos_of(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator
 
 
 def _exchanged(window: Window, size: int, part: int, out_part: int, count: int) -> Iterator[int]:
-    """Yield the most elements that a shard reads of another one, for each distance between the two."""
-    found: dict[int, int] = {}
+    """Yield the most elements that a shard gets of another one, for each distance between the two."""
+    read: dict[int, int] = {}
+    reached: dict[int, int] = {}
     for shard in range(count):
         first = shard * out_part * window.stride - window.low
         last = ((shard + 1) * out_part - 1) * window.stride - window.low + window.size - 1
         low = max(0, -(-first // window.dilation))
         high = min(size - 1, last // window.dilation)
         for other in range(low // part, high // part + 1) if low <= high else ():
-            elements = min(high + 1, (other + 1) * part) - max(low, other * part)
-            found[other - shard] = max(found.get(other - shard, 0), elements)
+            distance, begin, end = other - shard, max(low, other * part), min(high + 1, (other + 1) * part)
+            read[distance] = max(read.get(distance, 0), end - begin)
+            to_bound = (other + 1) * part - begin if distance < 0 else end - other * part
+            reached[distance] = max(reached.get(distance, 0), to_bound)
+    found = reached if max(map(abs, read), default=0) <= 1 else read
     yield from (found[distance] for distance in sorted(found) if distance)

@@ -79,7 +79,7 @@ class Traffic:
                 else:
                     parts[id(tensor)] = parts.get(id(tensor), 0.0) + amount
         read = 0.0 + sum([self.stored_bytes(tensor) for tensor in whole.values()])
-        return read + sum([amount for key, amount in parts.items() if key not in whole]) if parts else read
+        return read + sum(parts.values()) if parts else read
 
     def slices_of(self, node: Node) -> int:
         """Return how often a kernel is computed: once for each device that a part of its result is sent to.
@@ -93,6 +93,13 @@ class Traffic:
             return 1
         is_taken = self._is_made_for(users[0]) and not node.outputs[0].is_result
         return self._devices(users[0]) if is_taken else 1
+
+    def halo_bytes(self, tensor: Tensor, halo: int) -> float:
+        """Return the bytes that are moved for the halo of a value, which a kernel joins with the shard.
+
+        A kernel slices it, unless the one that makes the value does, a permutation sends it, and the other one reads it.
+        """
+        return (5.0 if self.fusion.is_stored(tensor) else 4.0) * halo
 
     def added_bytes(self, node: Node) -> float:
         """Return the bytes that the backend moves for a node besides its operands and results."""
@@ -182,8 +189,8 @@ class Traffic:
             kinds = [_dimension_kind(rule, dim) for dim, size in zip(mapping, shape, strict=False) if size != 1]
             runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
             is_leading = (runs[:1] == ["batch"] or "batch" not in runs) and len(runs) == len(set(runs))
-            is_made = tensor.maker is not None and len(tensor.users) == 1 and self.fusion.is_fusible(tensor.maker)
-            moved += 0.0 if is_leading or is_made or id(tensor) in converted else self.stored_bytes(tensor)
+            is_free = is_leading or id(tensor) in converted or self._is_made_alone(tensor)
+            moved += 0.0 if is_free else self.stored_bytes(tensor)
         return moved
 
     def carried_bytes(self, node: Node) -> float:
@@ -281,7 +288,14 @@ class Traffic:
     def _is_made_for(self, node: Node) -> bool:
         """Return whether the operand of a node is what a kernel makes for it alone."""
         (tensor,) = node.inputs
-        return tensor.maker is not None and len(tensor.users) == 1 and self.fusion.is_fusible(tensor.maker)
+        return self._is_made_alone(tensor)
+
+    def _is_made_alone(self, tensor: Tensor) -> bool:
+        """Return whether a kernel makes a value for its only user, and no function or region hands it on."""
+        maker = tensor.maker
+        if maker is None or len(tensor.users) != 1 or not self.fusion.is_fusible(maker):
+            return False
+        return not self._is_handed_on(maker.section, tensor)
 
     def _is_taken_by_kernels(self, node: Node) -> bool:
         """Return whether only kernels of elementwise ops take the result of a node."""

@@ -246,3 +246,43 @@ func.func @main(%a: tensor<512x512xf32> {_on("x", "y")}, %v: tensor<512xf32> {_o
     assert ("all_reduce", 512) in _sent(cost)
     assert max(sent for _, sent in _sent(cost)) <= 1024
     assert cost.flops.value == 2 * 128 * 256 + 128
+
+
+def test_a_slice_sends_all_between_the_bound_of_a_shard_and_what_the_neighbour_reads():
+    """Of the first 64 rows the second device gets 32, which are 64 from the bound: a slice, a permutation and a join."""
+    cost = _cost(f"""
+func.func @main(%a: tensor<192x32xf32> {_on("y", "")}) -> (tensor<64x32xf32> {_on("y", "")}) {{
+  %0 = stablehlo.slice %a [0:64, 0:32] : (tensor<192x32xf32>) -> tensor<64x32xf32>
+  return %0 : tensor<64x32xf32>
+}}""")
+    assert _sent(cost) == [("collective_permute", 64 * 32 * 4)]
+    assert cost.memory_traffic_bytes.value == 5 * 64 * 32 * 4 + 2 * 32 * 32 * 4
+
+
+def test_a_kernel_reads_the_slices_of_a_tensor_besides_the_whole():
+    """A sum of a tensor and its rotation reads it twice, as XLA counts slices apart from other uses."""
+    cost = _cost("""
+func.func @main(%a: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  %0 = stablehlo.slice %a [1:64, 0:32] : (tensor<64x32xf32>) -> tensor<63x32xf32>
+  %1 = stablehlo.slice %a [0:1, 0:32] : (tensor<64x32xf32>) -> tensor<1x32xf32>
+  %2 = stablehlo.concatenate %0, %1, dim = 0 : (tensor<63x32xf32>, tensor<1x32xf32>) -> tensor<64x32xf32>
+  %3 = stablehlo.add %a, %2 : tensor<64x32xf32>
+  return %3 : tensor<64x32xf32>
+}""")
+    assert cost.memory_traffic_bytes.value == 3 * 64 * 32 * 4
+
+
+def test_an_operand_of_a_product_that_a_function_returns_is_copied_with_its_batch_dimensions_first():
+    """A cache is updated in place and returned; the product reads a copy of it."""
+    cost = _cost("""
+func.func @main(%c: tensor<2x128x4x8xf32> {tf.aliasing_output = 0 : i32}, %q: tensor<2x4x16x8xf32>,
+    %k: tensor<2x1x4x8xf32>, %i: tensor<i32>) -> (tensor<2x128x4x8xf32>, tensor<2x4x16x128xf32>) {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.dynamic_update_slice %c, %k, %z, %i, %z, %z : (tensor<2x128x4x8xf32>, tensor<2x1x4x8xf32>,
+    tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x128x4x8xf32>
+  %1 = stablehlo.dot_general %q, %0, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [3]
+    : (tensor<2x4x16x8xf32>, tensor<2x128x4x8xf32>) -> tensor<2x4x16x128xf32>
+  return %0, %1 : tensor<2x128x4x8xf32>, tensor<2x4x16x128xf32>
+}""")
+    cache, query, made, key = (4 * size for size in (2 * 128 * 4 * 8, 2 * 4 * 16 * 8, 2 * 4 * 16 * 128, 2 * 4 * 8))
+    assert cost.memory_traffic_bytes.value == pytest.approx(3 * cache + query + made + 2 * key, abs=32)
