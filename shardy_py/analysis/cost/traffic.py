@@ -97,7 +97,7 @@ class Traffic:
     def halo_bytes(self, tensor: Tensor, halo: int) -> float:
         """Return the bytes that are moved for the halo of a value, which a kernel joins with the shard.
 
-        A kernel slices it, unless the one that makes the value does, a permutation sends it, and the other one reads it.
+        A kernel slices it, unless the one that makes the value does; a permutation sends it, and the other reads it.
         """
         return (5.0 if self.fusion.is_stored(tensor) else 4.0) * halo
 

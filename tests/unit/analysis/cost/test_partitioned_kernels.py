@@ -249,7 +249,7 @@ func.func @main(%a: tensor<512x512xf32> {_on("x", "y")}, %v: tensor<512xf32> {_o
 
 
 def test_a_slice_sends_all_between_the_bound_of_a_shard_and_what_the_neighbour_reads():
-    """Of the first 64 rows the second device gets 32, which are 64 from the bound: a slice, a permutation and a join."""
+    """Of the first 64 rows the second device gets 32, which begin 64 from the bound: sliced, sent and joined."""
     cost = _cost(f"""
 func.func @main(%a: tensor<192x32xf32> {_on("y", "")}) -> (tensor<64x32xf32> {_on("y", "")}) {{
   %0 = stablehlo.slice %a [0:64, 0:32] : (tensor<192x32xf32>) -> tensor<64x32xf32>
