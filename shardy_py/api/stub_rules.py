@@ -11,7 +11,6 @@ from shardy_py.api.stub_flows import guess_data_flow, is_unmarked_terminator
 from shardy_py.errors import RuleError
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import TensorType, static_shape
-from shardy_py.sharding.einsum import rule
 from shardy_py.values import frozen
 
 _HEADER = "import shardy_py as sdy\n"
@@ -147,6 +146,8 @@ def _written(made: tuple[str, str, str]) -> str:
 
 
 def _fits(made: tuple[str, str, str], op: Op) -> bool:
+    from shardy_py.sharding.einsum import rule
+
     try:
         rule(made[0], reduction=made[1], need_replication=made[2])(op)
     except RuleError:

@@ -11,7 +11,7 @@ from attrs import field
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.fusion.fusion import Fusion, shape_of
 from shardy_py.indexing import IndexingMap, compose, op_maps
-from shardy_py.indexing.compose import without_unused_symbols
+from shardy_py.indexing.composition import without_unused_symbols
 from shardy_py.ir.graph import Op, Value
 from shardy_py.values import frozen
 

@@ -3,29 +3,34 @@
 Sharding rules are derived from them, layouts are maps from indices to places in memory, kernels compute with them.
 """
 
-from shardy_py.indexing.affine_map import AffineMap
-from shardy_py.indexing.compose import (
-    compose,
-    rescale_symbols,
-    without_unused_dims,
-    without_unused_symbols,
-    without_variables,
-)
-from shardy_py.indexing.expressions import (
-    Binary,
-    Constant,
-    Expression,
-    Variable,
-    VariableKind,
-    constant,
-    dim,
-    runtime,
-    symbol,
-)
-from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds_of
-from shardy_py.indexing.op_indexing import OpIndexing
-from shardy_py.indexing.reach import first_outside
-from shardy_py.indexing.simplify import simplify
+from typing import TYPE_CHECKING
+
+from shardy_py.homes import look_up_in
+
+if TYPE_CHECKING:
+    from shardy_py.indexing.affine_map import AffineMap
+    from shardy_py.indexing.composition import (
+        compose,
+        rescale_symbols,
+        without_unused_dims,
+        without_unused_symbols,
+        without_variables,
+    )
+    from shardy_py.indexing.expressions import (
+        Binary,
+        Constant,
+        Expression,
+        Variable,
+        VariableKind,
+        constant,
+        dim,
+        runtime,
+        symbol,
+    )
+    from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds_of
+    from shardy_py.indexing.op_indexing import OpIndexing
+    from shardy_py.indexing.reach import first_outside
+    from shardy_py.indexing.simplification import simplify
 
 __all__ = [
     "AffineMap",
@@ -51,3 +56,18 @@ __all__ = [
     "without_unused_symbols",
     "without_variables",
 ]
+
+__getattr__ = look_up_in(
+    __name__,
+    {
+        f"{__name__}.affine_map": "AffineMap",
+        f"{__name__}.composition": (
+            "compose rescale_symbols without_unused_dims without_unused_symbols without_variables"
+        ),
+        f"{__name__}.expressions": "Binary Constant Expression Variable VariableKind constant dim runtime symbol",
+        f"{__name__}.indexing_map": "Bound IndexingMap Interval bounds_of",
+        f"{__name__}.op_indexing": "OpIndexing",
+        f"{__name__}.reach": "first_outside",
+        f"{__name__}.simplification": "simplify",
+    },
+)

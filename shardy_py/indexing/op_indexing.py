@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from attrs import Factory, field
 
-from shardy_py.indexing.indexing_map import IndexingMap
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.indexing.indexing_map import IndexingMap
 
 
 def _maps(values: Iterable[IndexingMap]) -> tuple[IndexingMap, ...]:

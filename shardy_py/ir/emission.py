@@ -7,10 +7,12 @@ types are those of the tensors. Indices have type ``index``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph import Op
+
+if TYPE_CHECKING:
+    from shardy_py.indexing import IndexingMap
 
 
 class Scalar(Protocol):

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.sharding.reductions import Reductions
 
 
 @frozen(cache_hash=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
 from shardy_py.errors import did_you_mean
-from shardy_py.ir.costs import CostOpInterface
-from shardy_py.ir.emission import Emission
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.interfaces import (
     MeshReferenceOpInterface,
@@ -18,7 +16,6 @@ from shardy_py.ir.interfaces import (
     ShardingRuleOpInterface,
     Trait,
 )
-from shardy_py.ir.local import LocalOps
 from shardy_py.ir.plugin_places import calling_place, shorten_place
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.bodies import as_emission, as_indexing
@@ -26,9 +23,7 @@ from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, c
 from shardy_py.plugins.op_definition import (
     CombinerOf,
     ContextOf,
-    Indexing,
     InitialOf,
-    Local,
     OpDefinition,
     Rule,
     TraitsOf,
@@ -37,6 +32,12 @@ from shardy_py.plugins.op_definition import (
 from shardy_py.plugins.type_definition import ShapeOf, TypeDefinition
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import define
+
+if TYPE_CHECKING:
+    from shardy_py.ir.costs import CostOpInterface
+    from shardy_py.ir.emission import Emission
+    from shardy_py.ir.local import LocalOps
+    from shardy_py.plugins.op_definition import Indexing, Local
 
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import isfinite
-from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import PluginError, RuleError
-from shardy_py.indexing import IndexingMap, OpIndexing
 from shardy_py.ir.attributes import shared_key
-from shardy_py.ir.costs import COLLECTIVES, CostOpInterface, OpWork, OwnCollective, Window
-from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, few
@@ -21,12 +17,17 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.local import Combined, Localize
 from shardy_py.ir.types import static_shape
 from shardy_py.plugins.argument_checks import is_written
 from shardy_py.plugins.definition_checks import as_traits
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+
+if TYPE_CHECKING:
+    from shardy_py.indexing import OpIndexing
+    from shardy_py.ir.costs import CostOpInterface, OpWork, OwnCollective, Window
+    from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
+    from shardy_py.ir.local import Localize
 
 _Side = tuple[str, Sequence[int] | None]
 """The name of a tensor, and its shape where it is known."""
@@ -55,6 +56,8 @@ def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataF
 
 def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
     """Return a cost behind the guard."""
+    from shardy_py.ir.costs import CostOpInterface
+
     return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
 
 
@@ -161,6 +164,8 @@ def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
     results: tuple[Value, ...] = _items(answer, Value, "value")
     if len(results) != len(op.results):
         raise Unfit(f"returned {len(results)} values for {len(op.results)} results", "return one value per result")
+    from shardy_py.ir.local import Combined
+
     return Combined(results) if isinstance(answer, Combined) else results
 
 
@@ -233,6 +238,8 @@ def _runs(answer: Any, op: Op) -> tuple[float | None, ...]:
 def _work(answer: Any, op: Op) -> OpWork | None:
     if answer is None:
         return None
+    from shardy_py.ir.costs import OpWork
+
     if not isinstance(answer, OpWork):
         raise Unfit(f"returned {shown(answer)}, not an OpWork or None")
     read, written = answer.reads.values(), answer.writes.values()
@@ -244,6 +251,8 @@ def _work(answer: Any, op: Op) -> OpWork | None:
 
 
 def _windows(answer: Any, op: Op) -> tuple[Window, ...]:
+    from shardy_py.ir.costs import Window
+
     return tuple(_items(answer, Window, "Window"))
 
 
@@ -256,6 +265,8 @@ def _equal_operand(answer: Any, op: Op) -> int | None:
 
 
 def _is_amount(number: Any) -> bool:
+    from numbers import Real
+
     if not isinstance(number, Real) or isinstance(number, bool):
         return False
     try:
@@ -267,6 +278,8 @@ def _is_amount(number: Any) -> bool:
 def _collective(answer: Any, op: Op) -> OwnCollective | None:
     if answer is None:
         return None
+    from shardy_py.ir.costs import COLLECTIVES, OwnCollective
+
     if not isinstance(answer, OwnCollective):
         raise Unfit(f"returned {shown(answer)}, not an OwnCollective or None")
     if answer.kind not in COLLECTIVES:
@@ -280,6 +293,8 @@ def _collective(answer: Any, op: Op) -> OwnCollective | None:
 def _indexing(answer: Any, op: Op) -> OpIndexing | None:
     if answer is None:
         return None
+    from shardy_py.indexing import IndexingMap, OpIndexing
+
     indexing = answer if isinstance(answer, OpIndexing) else OpIndexing(_items(answer, IndexingMap, "IndexingMap"))
     for maps in (indexing.output_to_input, indexing.input_to_output):
         if len(maps) != len(op.operands):
@@ -297,6 +312,8 @@ def _indexing(answer: Any, op: Op) -> OpIndexing | None:
 
 def _fits(map_: Any, number: int, source: _Side, target: _Side) -> None:
     """Check that a map goes from the index of one tensor to that of another; unknown shapes fit."""
+    from shardy_py.indexing import IndexingMap
+
     if not isinstance(map_, IndexingMap):
         raise Unfit(f"gives {shown(map_)}, not an IndexingMap")
     if map_.is_undefined or map_.is_known_empty:

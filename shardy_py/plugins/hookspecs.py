@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pluggy
 
 from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.kernels import KernelEmitter
 from shardy_py.ir.passes import Pass
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.schedule.model import OpPriority
+
+if TYPE_CHECKING:
+    from shardy_py.ir.kernels import KernelEmitter
 
 PROJECT = "shardy"
 ENTRY_POINT_GROUP = "shardy_py.dialects"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pluggy
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.kernels import KernelEmitter
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.plugin_places import place_of
 from shardy_py.plugins import hookspecs
@@ -37,6 +37,9 @@ from shardy_py.plugins.load_errors import Candidate, blame, broken, located
 from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.schedule.model import OpPriority
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.ir.kernels import KernelEmitter
 
 BUNDLED = "shardy_py"
 

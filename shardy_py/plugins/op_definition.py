@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, fields
 
 from shardy_py.errors import Diagnostic, PluginError, RuleError
-from shardy_py.indexing import IndexingMap, OpIndexing
-from shardy_py.ir.costs import CostOpInterface
-from shardy_py.ir.emission import Emission
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import (
     MeshReferenceOpInterface,
@@ -19,7 +16,6 @@ from shardy_py.ir.interfaces import (
     ShardingRuleOpInterface,
     Trait,
 )
-from shardy_py.ir.local import Localize, LocalOpInterface
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.definition_checks import (
     as_traits,
@@ -36,10 +32,23 @@ from shardy_py.plugins.definition_checks import (
     check_traits_of,
 )
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.einsum import RuleSpec
-from shardy_py.sharding.einsum import rule as parse_rule
+from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.indexing import IndexingMap, OpIndexing
+    from shardy_py.ir.costs import CostOpInterface
+    from shardy_py.ir.emission import Emission
+    from shardy_py.ir.local import Localize, LocalOpInterface
+
+    Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
+    """The indexing maps of an op: in both directions, or one per operand from the index of its first result.
+
+    None where they are not known.
+    """
+    Local = Localize | LocalOpInterface
+    """The form of an op on one device: a function of the op and its `Shard`, or an object with ``localize``."""
 
 Made = OpShardingRule | RuleSpec | None
 """The answer of a rule function; a `RuleSpec` is bound to the shapes of the op."""
@@ -53,13 +62,6 @@ TraitsOf = Callable[[Op], Iterable[Trait]]
 """A predicate: the traits an op has because of its types or attributes, besides those of its name."""
 ContextOf = Callable[[Op], Hashable]
 """Returns what a rule reads of producers, users or regions, as one value: ops with equal ones may share the rule."""
-Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
-"""The indexing maps of an op: in both directions, or one per operand from the index of its first result.
-
-None where they are not known.
-"""
-Local = Localize | LocalOpInterface
-"""The form of an op on one device: a function of the op and its `Shard`, or an object with ``localize``."""
 _GLOB_CHARACTERS = frozenset("*?[")
 _OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local")
 _CHECKS: Mapping[str, Callable[..., None]] = {
@@ -222,6 +224,8 @@ def as_rule(
 ) -> Rule | ShardingRuleOpInterface | None:
     """Return the spec of a rule given as a text; any other rule as it is."""
     if isinstance(given, str):
+        from shardy_py.sharding.einsum import rule as parse_rule
+
         try:
             return parse_rule(given, **kinds)
         except RuleError as error:

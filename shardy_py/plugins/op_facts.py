@@ -18,7 +18,7 @@ from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedD
 from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
 from shardy_py.plugins.rule_memory import RuleMemory, attributes_look, look_key
 from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
-from shardy_py.sharding.einsum import RuleSpec
+from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
 
 

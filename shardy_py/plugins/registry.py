@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.indexing import OpIndexing
-from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import (
@@ -22,8 +20,6 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
-from shardy_py.ir.local import Localize, LocalOps
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.types import OpaqueType, Type
 from shardy_py.plugins.clashes import (
@@ -36,20 +32,26 @@ from shardy_py.plugins.clashes import (
     with_problems,
 )
 from shardy_py.plugins.dialect import Dialect, check_dialects
-from shardy_py.plugins.guarded_emitter import GuardedEmitter
-from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.plugins.op_facts import make_facts_of
-from shardy_py.plugins.op_reductions import reductions_of
 from shardy_py.plugins.plugin_info import PluginInfo
-from shardy_py.plugins.resolved_definitions import EmissionOf, ResolvedDefinitions
+from shardy_py.plugins.resolved_definitions import ResolvedDefinitions
 from shardy_py.plugins.rule_memory import RuleMemory
 from shardy_py.plugins.rule_notices import find_notices, warn_of
 from shardy_py.plugins.type_definition import TypeDefinition, give_shape
 from shardy_py.schedule.model import OpPriority
-from shardy_py.sharding.reductions import Reductions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.indexing import OpIndexing
+    from shardy_py.ir.costs import CostOpInterface
+    from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
+    from shardy_py.ir.local import Localize, LocalOps
+    from shardy_py.plugins.guarded_emitter import GuardedEmitter
+    from shardy_py.plugins.guarded_frontend import GuardedFrontend
+    from shardy_py.plugins.resolved_definitions import EmissionOf
+    from shardy_py.sharding.reductions import Reductions
 
 DEFAULT_OPTIONS = RuleOptions()
 
@@ -162,12 +164,12 @@ class Registry:
         by_name, op_clashes = first_of_each(definitions, clash)
         by_pass, pass_clashes = first_of_each(classes, pass_clash)
         by_frontend, frontend_clashes = first_of_each(
-            [(owner, item.name, GuardedFrontend(item, owner)) for owner, item in frontends], frontend_clash
+            [(owner, item.name, _guard_frontend(item, owner)) for owner, item in frontends], frontend_clash
         )
         types = [(owner, item.name, item) for owner, dialect in owned for item in dialect.types]
         by_type, type_clashes = first_of_each(types, type_clash)
         by_emitter, emitter_clashes = first_of_each(
-            [(owner, item.name, GuardedEmitter(item, owner)) for owner, item in emitters],
+            [(owner, item.name, _guard_emitter(item, owner)) for owner, item in emitters],
             lambda name, owners: kernel_part_clash(f"the emitter {name!r}", owners),
         )
         by_device, device_clashes = first_of_each(
@@ -185,7 +187,7 @@ class Registry:
             plugins=tuple(sorted(infos, key=lambda item: item.name)),
             passes={name: by_pass[name][1] for name in sorted(by_pass) if not _is_of_kernels(by_pass[name][1])},
             kernel_passes={
-                name: cast(type[KernelModulePass], by_pass[name][1])
+                name: cast("type[KernelModulePass]", by_pass[name][1])
                 for name in sorted(by_pass)
                 if _is_of_kernels(by_pass[name][1])
             },
@@ -395,6 +397,8 @@ class Registry:
         Raises:
             RuleError: the plugin's function fails or returns something else.
         """
+        from shardy_py.plugins.op_reductions import reductions_of
+
         return reductions_of(op, self.get_sharding_rule(op), self._resolved[op.name])
 
     def get_facts(self, op: Op) -> OpFacts:
@@ -418,3 +422,15 @@ class Registry:
 
 def _is_of_kernels(class_: type[Any]) -> bool:
     return bool(getattr(class_, "of_kernels", False))
+
+
+def _guard_frontend(frontend: Frontend, owner: str) -> GuardedFrontend:
+    from shardy_py.plugins.guarded_frontend import GuardedFrontend
+
+    return GuardedFrontend(frontend, owner)
+
+
+def _guard_emitter(emitter: KernelEmitter, owner: str) -> GuardedEmitter:
+    from shardy_py.plugins.guarded_emitter import GuardedEmitter
+
+    return GuardedEmitter(emitter, owner)

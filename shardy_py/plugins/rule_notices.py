@@ -11,8 +11,7 @@ from types import FunctionType
 from shardy_py.errors import Diagnostic, RuleWarning
 from shardy_py.ir.plugin_places import place_of
 from shardy_py.plugins.op_definition import OpDefinition
-from shardy_py.sharding.einsum import RuleSpec
-from shardy_py.sharding.einsum.text import excerpt
+from shardy_py.sharding.einsum.spec import RuleSpec
 
 _BUNDLED = frozenset(("shardy_dialects", "shardy_py"))
 
@@ -35,6 +34,8 @@ def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
     spec = definition.rule
     if not isinstance(spec, RuleSpec) or not spec.unmarked:
         return
+    from shardy_py.sharding.einsum.text import excerpt
+
     names = ", ".join(spec.unmarked)
     factors = "factors" if len(spec.unmarked) > 1 else "factor"
     message = f"no result has the {factors} {names}, and no mark says what becomes of it"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from shardy_py.indexing import AffineMap
 from shardy_py.ir.graph import Op
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.indexing import AffineMap
 
 
 @frozen

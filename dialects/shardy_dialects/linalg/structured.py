@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from shardy_dialects.linalg.bodies import Body, initial_outputs
-from shardy_dialects.linalg.local_structured import localize_structured
 from shardy_dialects.linalg.loops import Loops, LoopsOf
-from shardy_py.indexing import AffineMap, OpIndexing, dim, symbol
-from shardy_py.indexing.expressions import variables_of
+from shardy_py import indexing
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import (
     Broadcast,
@@ -28,41 +26,48 @@ from shardy_py.plugins import (
     Trait,
 )
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.derivation import PARALLEL, REDUCTION, op_indexing_from_maps, rule_from_indexing_maps
+from shardy_py.sharding.derivation import PARALLEL, REDUCTION
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import Shape, tensor_shape
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def _named(kinds: str, *tensors: str) -> Loops:
-    """Return loops from their kinds (``p`` or ``r``), and from the loop letters of each tensor."""
-    letters = sorted({letter for text in tensors for letter in text})
-    maps = tuple(AffineMap.of_dims(len(letters), map(letters.index, text)) for text in tensors)
-    return Loops(maps, tuple(REDUCTION if kind == "r" else PARALLEL for kind in kinds))
+    from shardy_py.indexing import AffineMap, OpIndexing
+    from shardy_py.ir.graph import Value
+    from shardy_py.plugins import Shard
 
-
-CONTRACTIONS = {
-    "linalg.matmul": _named("ppr", "ac", "cb", "ab"),
-    "linalg.batch_matmul": _named("pppr", "abd", "adc", "abc"),
-    "linalg.matvec": _named("pr", "ab", "b", "a"),
-    "linalg.vecmat": _named("pr", "b", "ba", "a"),
-    "linalg.batch_matvec": _named("ppr", "abc", "ac", "ab"),
-    "linalg.dot": _named("r", "a", "a", ""),
-    "linalg.batch_vecmat": _named("ppr", "ac", "acb", "ab"),
-    "linalg.matmul_transpose_a": _named("ppr", "ca", "cb", "ab"),
-    "linalg.matmul_transpose_b": _named("ppr", "ac", "bc", "ab"),
-    "linalg.batch_matmul_transpose_a": _named("pppr", "adb", "adc", "abc"),
-    "linalg.batch_matmul_transpose_b": _named("pppr", "abd", "acd", "abc"),
-    "linalg.batch_reduce_matmul": _named("pprr", "cad", "cdb", "ab"),
-    "linalg.mmt4d": _named("pprppr", "acdf", "bcef", "abde"),
-    "linalg.batch_mmt4d": _named("ppprppr", "abdeg", "acdfg", "abcef"),
+CONTRACTIONS: dict[str, tuple[str, ...]] = {
+    "linalg.matmul": ("ppr", "ac", "cb", "ab"),
+    "linalg.batch_matmul": ("pppr", "abd", "adc", "abc"),
+    "linalg.matvec": ("pr", "ab", "b", "a"),
+    "linalg.vecmat": ("pr", "b", "ba", "a"),
+    "linalg.batch_matvec": ("ppr", "abc", "ac", "ab"),
+    "linalg.dot": ("r", "a", "a", ""),
+    "linalg.batch_vecmat": ("ppr", "ac", "acb", "ab"),
+    "linalg.matmul_transpose_a": ("ppr", "ca", "cb", "ab"),
+    "linalg.matmul_transpose_b": ("ppr", "ac", "bc", "ab"),
+    "linalg.batch_matmul_transpose_a": ("pppr", "adb", "adc", "abc"),
+    "linalg.batch_matmul_transpose_b": ("pppr", "abd", "acd", "abc"),
+    "linalg.batch_reduce_matmul": ("pprr", "cad", "cdb", "ab"),
+    "linalg.mmt4d": ("pprppr", "acdf", "bcef", "abde"),
+    "linalg.batch_mmt4d": ("ppprppr", "abdeg", "acdfg", "abcef"),
     # The zero points of the two factors are scalars.
-    "linalg.quantized_matmul": _named("ppr", "ac", "cb", "", "", "ab"),
-    "linalg.quantized_batch_matmul": _named("pppr", "abd", "adc", "", "", "abc"),
+    "linalg.quantized_matmul": ("ppr", "ac", "cb", "", "", "ab"),
+    "linalg.quantized_batch_matmul": ("pppr", "abd", "adc", "", "", "abc"),
 }
 ELEMENTWISE = (
     *("abs", "add", "ceil", "copy", "div", "div_unsigned", "erf", "exp", "floor", "log", "max", "min", "mul", "negf"),
     *("powf", "reciprocal", "round", "rsqrt", "select", "sqrt", "square", "sub", "tanh"),
 )
+
+
+@cache
+def _named(kinds: str, *tensors: str) -> Loops:
+    """Return loops from their kinds (``p`` or ``r``), and from the loop letters of each tensor."""
+    letters = sorted({letter for text in tensors for letter in text})
+    maps = tuple(indexing.AffineMap.of_dims(len(letters), map(letters.index, text)) for text in tensors)
+    return Loops(maps, tuple(REDUCTION if kind == "r" else PARALLEL for kind in kinds))
 
 
 def generic_loops(op: Op) -> Loops:
@@ -83,7 +88,7 @@ def _with_body(loops: Loops, op: Op) -> Loops:
 
 
 def _given_maps(op: Op) -> tuple[AffineMap, ...]:
-    return tuple(AffineMap.parse(str(item)) for item in op.attributes["indexing_maps"])
+    return tuple(indexing.AffineMap.parse(str(item)) for item in op.attributes["indexing_maps"])
 
 
 def _kind(text: str) -> str:
@@ -92,7 +97,7 @@ def _kind(text: str) -> str:
 
 def contraction_loops(op: Op) -> Loops:
     """Return the loops of a contraction; its maps may be given, with transposed or broadcast operands."""
-    known = CONTRACTIONS[op.name]
+    known = _named(*CONTRACTIONS[op.name])
     if not op.attributes.get("indexing_maps"):
         return known
     return Loops(_given_maps(op), known.iterator_types)
@@ -100,16 +105,19 @@ def contraction_loops(op: Op) -> Loops:
 
 def contract_loops(op: Op) -> Loops:
     """Return the loops of a general contraction: those that the output lacks are summed over."""
+    from shardy_py.indexing.expressions import variables_of
+
     maps = _given_maps(op)
     kept = set().union(*map(variables_of, maps[-1].results))
-    return Loops(maps, tuple(PARALLEL if dim(loop) in kept else REDUCTION for loop in range(maps[-1].num_dims)))
+    kinds = (PARALLEL if indexing.dim(loop) in kept else REDUCTION for loop in range(maps[-1].num_dims))
+    return Loops(maps, tuple(kinds))
 
 
 def softmax_loops(op: Op) -> Loops:
     """Return one loop per dimension; along one of them each element reads all, by a symbol."""
     rank, along = len(tensor_shape(op.operands[0])), op.attributes["dimension"]
-    read = tuple(symbol(0) if loop == along else dim(loop) for loop in range(rank))
-    maps = (AffineMap(rank, read, num_symbols=1), AffineMap.of_dims(rank, range(rank)))
+    read = tuple(indexing.symbol(0) if loop == along else indexing.dim(loop) for loop in range(rank))
+    maps = (indexing.AffineMap(rank, read, num_symbols=1), indexing.AffineMap.of_dims(rank, range(rank)))
     return Loops(maps, (PARALLEL,) * rank, whole=frozenset({along}))
 
 
@@ -117,14 +125,14 @@ def elementwise_loops(op: Op) -> Loops:
     """Return one loop per dimension of the output; scalar operands are in none."""
     rank = len(tensor_shape(op.operands[-1]))
     ranks = [len(tensor_shape(value)) for value in op.operands]
-    return Loops(tuple(AffineMap.of_dims(rank, range(own)) for own in ranks), (PARALLEL,) * rank)
+    return Loops(tuple(indexing.AffineMap.of_dims(rank, range(own)) for own in ranks), (PARALLEL,) * rank)
 
 
 def transpose_loops(op: Op) -> Loops:
     """Return one loop per dimension of the input; the output has them permuted."""
     order = op.attributes["permutation"]
     rank = len(order)
-    maps = (AffineMap.of_dims(rank, range(rank)), AffineMap.of_dims(rank, order))
+    maps = (indexing.AffineMap.of_dims(rank, range(rank)), indexing.AffineMap.of_dims(rank, order))
     return Loops(maps, (PARALLEL,) * rank)
 
 
@@ -142,8 +150,8 @@ def reduce_loops(op: Op) -> Loops:
 
 def _without(dims: Iterable[int], rank: int, kind: str, *, missing_in: int) -> Loops:
     removed = frozenset(dims)
-    maps = [AffineMap.of_dims(rank, range(rank))] * 2
-    maps[missing_in] = AffineMap.of_dims(rank, [dim for dim in range(rank) if dim not in removed])
+    maps = [indexing.AffineMap.of_dims(rank, range(rank))] * 2
+    maps[missing_in] = indexing.AffineMap.of_dims(rank, [dim for dim in range(rank) if dim not in removed])
     return Loops(tuple(maps), tuple(kind if dim in removed else PARALLEL for dim in range(rank)))
 
 
@@ -151,6 +159,8 @@ def structured_rule(loops_of: LoopsOf, op: Op) -> OpShardingRule | None:
     """Return the rule of an op from its loops; each result has the map of its output operand."""
     if not _is_static(op):
         return None
+    from shardy_py.sharding.derivation import rule_from_indexing_maps
+
     loops = loops_of(op)
     return rule_from_indexing_maps(
         loops.maps_of_all(len(op.results)),
@@ -166,6 +176,8 @@ def structured_indexing(loops_of: LoopsOf, op: Op) -> OpIndexing | None:
     """Return the indexing maps of an op from its loops."""
     if not _is_static(op) or not all(map(prod, _shapes(op))):
         return None
+    from shardy_py.sharding.derivation import op_indexing_from_maps
+
     count = len(op.results)
     return op_indexing_from_maps(loops_of(op).maps_of_all(count), _shapes(op), num_results=count)
 
@@ -204,8 +216,14 @@ def described_by(loops_of: LoopsOf) -> dict[str, Any]:
         "rule": partial(structured_rule, loops_of),
         "indexing": partial(structured_indexing, loops_of),
         "initial_of": partial(initial_operands, loops_of),
-        "local": partial(localize_structured, loops_of),
+        "local": partial(_localize, loops_of),
     }
+
+
+def _localize(loops_of: LoopsOf, op: Op, shard: Shard) -> Sequence[Value]:
+    from shardy_dialects.linalg.local_structured import localize_structured
+
+    return localize_structured(loops_of, op, shard)
 
 
 def register(dialect: Dialect) -> None:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from shardy_dialects.linalg.loops import Loops, LoopsOf
 from shardy_dialects.linalg.structured import described_by
-from shardy_py.indexing import AffineMap, Expression, constant, dim
-from shardy_py.indexing.canonical import add, product
+from shardy_py import indexing
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import PARALLEL, REDUCTION
+
+if TYPE_CHECKING:
+    from shardy_py.indexing import AffineMap, Expression
 
 SPACE = "dhw"
 CONVOLUTIONS = (
@@ -53,6 +55,8 @@ def convolution_loops(source: str, kernel: str, op: Op) -> Loops:
         kernel: The letters of the kernel.
         op: The op; its zero points, if it has any, are scalars between the inputs and the output.
     """
+    from shardy_py.indexing.canonical import add, product
+
     has_filters = "f" in kernel
     result = source.replace("c", "f") if has_filters else source + "m" * ("m" in kernel)
     window = [letter for letter in source if letter in SPACE]
@@ -62,15 +66,16 @@ def convolution_loops(source: str, kernel: str, op: Op) -> Loops:
 
     def moved(letter: str) -> Expression:
         stride, dilation = steps.get(letter, (1, 1))
-        place, offset = dim(number[letter]), dim(number[f"k{letter}"])
-        return add((product(place, constant(stride)), product(offset, constant(dilation))))
+        place, offset = indexing.dim(number[letter]), indexing.dim(number[f"k{letter}"])
+        return add((product(place, indexing.constant(stride)), product(offset, indexing.constant(dilation))))
 
     def of(letters: Iterable[str], space: Callable[[str], Expression]) -> AffineMap:
-        return AffineMap(len(loops), tuple(space(item) if item in SPACE else dim(number[item]) for item in letters))
+        places = (space(item) if item in SPACE else indexing.dim(number[item]) for item in letters)
+        return indexing.AffineMap(len(loops), tuple(places))
 
-    scalars = [AffineMap(len(loops), ())] * (len(op.operands) - 3)
-    own = of(kernel, lambda letter: dim(number[f"k{letter}"]))
-    maps = (of(source, moved), own, *scalars, of(result, lambda letter: dim(number[letter])))
+    scalars = [indexing.AffineMap(len(loops), ())] * (len(op.operands) - 3)
+    own = of(kernel, lambda letter: indexing.dim(number[f"k{letter}"]))
+    maps = (of(source, moved), own, *scalars, of(result, lambda letter: indexing.dim(number[letter])))
     return Loops(maps, (PARALLEL,) * len(result) + (REDUCTION,) * (len(loops) - len(result)))
 
 

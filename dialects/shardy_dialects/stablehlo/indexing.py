@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, has_static_shapes
 from shardy_dialects.stablehlo.reduction import padding_of
 from shardy_py.element_types import mlir_element_bits
-from shardy_py.indexing import IndexingMap, OpIndexing, op_maps
+from shardy_py.indexing import OpIndexing, op_maps
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.plugins import DynamicUpdate, Elementwise, OpDefinition, Scatter
 
-Maps = Sequence[IndexingMap]
-Indexing = OpIndexing | Maps | None
+if TYPE_CHECKING:
+    from shardy_py.indexing import IndexingMap
+
+    Maps = Sequence[IndexingMap]
+    Indexing = OpIndexing | Maps | None
 
 
 def shape_of(value: Value) -> tuple[int, ...]:

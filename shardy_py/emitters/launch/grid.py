@@ -17,7 +17,7 @@ from shardy_py.indexing import (
     simplify,
     symbol,
 )
-from shardy_py.indexing.compose import without_unused_symbols
+from shardy_py.indexing.composition import without_unused_symbols
 from shardy_py.values import frozen
 
 THREADS = 128

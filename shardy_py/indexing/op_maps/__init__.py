@@ -4,23 +4,28 @@ Each function is for one kind and one operand; a dialect puts them together for 
 the result's dimensions, ``input_to_output`` maps (where they exist) the operand's.
 """
 
-from shardy_py.indexing.op_maps.moving import (
-    broadcast,
-    broadcast_to_output,
-    concatenate,
-    concatenate_to_output,
-    identity,
-    pad,
-    reverse,
-    scalar,
-    slice_,
-    slice_to_output,
-    transpose,
-    transpose_to_output,
-)
-from shardy_py.indexing.op_maps.places import bitcast, compose_raw, delinearized, linearized, reshape, strides_of
-from shardy_py.indexing.op_maps.reading import dynamic_slice, dynamic_update, gather
-from shardy_py.indexing.op_maps.reducing import DotDimensions, Window, dot, reduce, reduce_to_output, reduce_window
+from typing import TYPE_CHECKING
+
+from shardy_py.homes import look_up_in
+
+if TYPE_CHECKING:
+    from shardy_py.indexing.op_maps.moving import (
+        broadcast,
+        broadcast_to_output,
+        concatenate,
+        concatenate_to_output,
+        identity,
+        pad,
+        reverse,
+        scalar,
+        slice_,
+        slice_to_output,
+        transpose,
+        transpose_to_output,
+    )
+    from shardy_py.indexing.op_maps.places import bitcast, compose_raw, delinearized, linearized, reshape, strides_of
+    from shardy_py.indexing.op_maps.reading import dynamic_slice, dynamic_update, gather
+    from shardy_py.indexing.op_maps.reducing import DotDimensions, Window, dot, reduce, reduce_to_output, reduce_window
 
 __all__ = [
     "DotDimensions",
@@ -51,3 +56,16 @@ __all__ = [
     "transpose",
     "transpose_to_output",
 ]
+
+__getattr__ = look_up_in(
+    __name__,
+    {
+        f"{__name__}.moving": (
+            "broadcast broadcast_to_output concatenate concatenate_to_output identity pad reverse scalar slice_ "
+            "slice_to_output transpose transpose_to_output"
+        ),
+        f"{__name__}.places": "bitcast compose_raw delinearized linearized reshape strides_of",
+        f"{__name__}.reading": "dynamic_slice dynamic_update gather",
+        f"{__name__}.reducing": "DotDimensions Window dot reduce reduce_to_output reduce_window",
+    },
+)

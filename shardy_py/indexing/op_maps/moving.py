@@ -13,7 +13,7 @@ from shardy_py.indexing.expressions import (
     symbol,
 )
 from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds_of
-from shardy_py.indexing.simplify import simplify
+from shardy_py.indexing.simplification import simplify
 
 Shape = Sequence[int]
 

@@ -19,7 +19,7 @@ from shardy_py.indexing.expressions import (
 )
 from shardy_py.indexing.indexing_map import IndexingMap
 from shardy_py.indexing.op_maps.moving import transpose, transpose_to_output
-from shardy_py.indexing.simplify import simplify
+from shardy_py.indexing.simplification import simplify
 
 Shape = Sequence[int]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_py.indexing.canonical import canonicalize
-from shardy_py.indexing.compose import compose, without_unused_symbols
+from shardy_py.indexing.composition import compose, without_unused_symbols
 from shardy_py.indexing.expressions import (
     Expression,
     dim,

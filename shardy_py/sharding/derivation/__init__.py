@@ -5,14 +5,18 @@ that describes its ops from the index of the result gets them from `rule_from_op
 `op_indexing_from_maps` gives the second description of an op with the first.
 """
 
-from shardy_py.sharding.derivation.from_maps import (
-    PARALLEL,
-    REDUCTION,
-    rule_from_indexing_maps,
-    rule_from_op_maps,
-    with_whole_dims,
-)
-from shardy_py.sharding.derivation.op_indexing import op_indexing_from_maps
+from typing import TYPE_CHECKING
+
+from shardy_py.homes import look_up_in
+from shardy_py.sharding.derivation.iterators import PARALLEL, REDUCTION
+
+if TYPE_CHECKING:
+    from shardy_py.sharding.derivation.from_maps import (
+        rule_from_indexing_maps,
+        rule_from_op_maps,
+        with_whole_dims,
+    )
+    from shardy_py.sharding.derivation.op_indexing import op_indexing_from_maps
 
 __all__ = [
     "PARALLEL",
@@ -22,3 +26,11 @@ __all__ = [
     "rule_from_op_maps",
     "with_whole_dims",
 ]
+
+__getattr__ = look_up_in(
+    __name__,
+    {
+        f"{__name__}.from_maps": "rule_from_indexing_maps rule_from_op_maps with_whole_dims",
+        f"{__name__}.op_indexing": "op_indexing_from_maps",
+    },
+)

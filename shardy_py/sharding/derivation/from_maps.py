@@ -13,12 +13,10 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation.dim_index import dim_index
 from shardy_py.sharding.derivation.domains import restricted_factors
 from shardy_py.sharding.derivation.factors import LoopFactors
+from shardy_py.sharding.derivation.iterators import PARALLEL, REDUCTION
 from shardy_py.sharding.derivation.loops import Access, all_dims, loop_sizes
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import Shape
-
-PARALLEL = "parallel"
-REDUCTION = "reduction"
 
 
 def rule_from_indexing_maps(

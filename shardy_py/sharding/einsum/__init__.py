@@ -6,7 +6,14 @@ number of dimensions, the same wherever it occurs; ``...1``, ``...2`` are others
 JAX at its start only.
 """
 
-from shardy_py.sharding.einsum.notation import rule
-from shardy_py.sharding.einsum.spec import RuleSpec
+from typing import TYPE_CHECKING
+
+from shardy_py.homes import look_up_in
+
+if TYPE_CHECKING:
+    from shardy_py.sharding.einsum.notation import rule
+    from shardy_py.sharding.einsum.spec import RuleSpec
 
 __all__ = ["RuleSpec", "rule"]
+
+__getattr__ = look_up_in(__name__, {f"{__name__}.notation": "rule", f"{__name__}.spec": "RuleSpec"})

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.einsum.binding import Binding, Sizes
-from shardy_py.sharding.einsum.text import Dim, TensorSpec
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.sharding.einsum.binding import Sizes
+    from shardy_py.sharding.einsum.text import Dim, TensorSpec
 
 KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through")
 EXCLUSIVE = ("reduction", "need_replication", "permutation", "pass_through")
@@ -119,6 +122,8 @@ def _if_any(tensors: tuple[TensorSpec, ...], shapes: tuple[Shape, ...]) -> tuple
 
 @lru_cache(maxsize=4096)
 def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tuple[Shape, ...]) -> OpShardingRule:
+    from shardy_py.sharding.einsum.binding import Binding
+
     binding = Binding(spec.text, spec.operands, spec.results, operand_shapes, result_shapes)
     tensors = binding.expand()
     may_differ = {*spec.need_replication, *spec.permutation, *spec.blocked}

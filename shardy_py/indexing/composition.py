@@ -17,7 +17,7 @@ from shardy_py.indexing.expressions import (
     variables_of,
 )
 from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval
-from shardy_py.indexing.simplify import simplify_once
+from shardy_py.indexing.simplification import simplify_once
 
 
 def compose(first: IndexingMap, second: IndexingMap) -> IndexingMap:
