@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from shardy_py.integers import as_integer
 from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
@@ -25,6 +26,7 @@ def with_window(
         result_dim: The dimension of the first result, by default that of the same number.
 
     Raises:
+        ValueError: there is no such operand or dimension, or the windows are not one per part, of whole numbers.
         CannotLocalize: the operand and the result are not sharded alike, or the ops for communication send no windows.
 
     Returns:
@@ -33,6 +35,7 @@ def with_window(
     from shardy_py.sharding.shard_moves import Run, Windows, own_runs
 
     target = dim if result_dim is None else result_dim
+    _check(shard, number, dim, target, [*starts, size])
     before, after = shard.operand_shardings[number], shard.result_shardings[0]
     parts = shard.parts(after, target)
     if len(starts) != parts:
@@ -50,6 +53,20 @@ def with_window(
         raise no_local_form("the ops for communication send no windows of a dimension")
     operands = [found if place == number else other for place, other in enumerate(shard.operands)]
     return evolve(shard, operands=operands)
+
+
+def _check(shard: Shard, number: int, dim: int, target: int, sizes: Sequence[int]) -> None:
+    """Raise a `ValueError` for a window that cannot be."""
+    operands = shard.op.operands
+    if number not in range(len(operands)):
+        raise ValueError(f"there is no operand {number}, the op has {len(operands)}")
+    sides = ((dim, operands[number], f"operand {number}"), (target, shard.op.results[0], "the result"))
+    for place, value, what in sides:
+        rank = len(value.shape)
+        if place not in range(rank):
+            raise ValueError(f"{what} has no dimension {place}, its rank is {rank}")
+    if any(as_integer(item) is None for item in sizes) or sizes[-1] < 0:
+        raise ValueError(f"the windows begin at {list(sizes[:-1])} and have the size {sizes[-1]}")
 
 
 def _of_one_dim(shard: Shard, dim: int, rank: int, given: TensorSharding | None, given_dim: int) -> TensorSharding:

@@ -17,6 +17,7 @@ from shardy_py.plugins.guarded_interfaces import look_of
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
 from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
 from shardy_py.plugins.rule_memory import RuleMemory, attributes_look, look_key
+from shardy_py.plugins.rule_notices import unmarked_factors, warn_at
 from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
 from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
@@ -124,12 +125,17 @@ def make_rule(
 
 def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> OpShardingRule | None:
     guard = resolved.rule_guard
-    before = look_of(op)
+    before, values = look_of(op), (*op.operands, *op.results)
+    types = [value.type for value in values]
     rule = guard.call(op, options) if resolved.takes_options else guard.call(op)
-    if look_of(op) != before:
+    if look_of(op) != before or [value.type for value in values] != types:
         op.name, op.operands, op.results, op.regions = before[:4]
+        for value, type_ in zip(values, types, strict=True):
+            value.type = type_
         raise guard.refusal("changed its op", op, hint="a rule function looks at its op only; a pass may change it")
     if isinstance(rule, RuleSpec):
+        if resolved.rule is not rule:
+            warn_at(unmarked_factors(rule, op.name, guard.owner), guard.function)
         rule = evolve(guard, function=rule).call(op)
     if rule is None:
         return None

@@ -31,8 +31,19 @@ def find_notices(definitions: Iterable[OpDefinition], owners: Mapping[str, str])
 
 
 def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
-    spec = definition.rule
-    if not isinstance(spec, RuleSpec) or not spec.unmarked:
+    if isinstance(definition.rule, RuleSpec):
+        yield from unmarked_factors(definition.rule, definition.name, owner)
+
+
+def unmarked_factors(spec: RuleSpec, op: str, owner: str) -> Iterator[Diagnostic]:
+    """Yield a notice for a rule with factors that only operands have and that no mark speaks of.
+
+    Args:
+        spec: The rule.
+        op: The name of its op.
+        owner: The words that name who defines it.
+    """
+    if not spec.unmarked:
         return
     from shardy_py.sharding.einsum.text import excerpt
 
@@ -44,7 +55,7 @@ def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
         f' pass_through="{names}" if every shard gives the same result'
     )
     hint += f"; the rule is defined by {owner}" if owner else ""
-    yield Diagnostic("unmarked-factor", message, op=definition.name, hint=hint, excerpt=excerpt(spec.text))
+    yield Diagnostic("unmarked-factor", message, op=op, hint=hint, excerpt=excerpt(spec.text))
 
 
 def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
@@ -64,6 +75,15 @@ def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic
         message = f"the rule function {function.__name__} never returns a rule"
         hint = "is a return missing?" + (f" It is defined by {owner}" if owner else "")
         yield Diagnostic("no-return", message, place_of(function), op=definition.name, hint=hint)
+
+
+def warn_at(notices: Iterable[Diagnostic], function: object) -> None:
+    """Warn of each notice once, at the place of the function that made the rule."""
+    file, _, line = place_of(function).rpartition(":")
+    known = getattr(function, "__globals__", {}).setdefault("__warningregistry__", {})
+    for notice in notices:
+        message = RuleWarning(notice.show("warning"))
+        warnings.warn_explicit(message, RuleWarning, file or "a plugin", int(line or 0), registry=known)
 
 
 def warn_of(notices: Iterable[Diagnostic]) -> None:

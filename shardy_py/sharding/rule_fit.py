@@ -5,6 +5,7 @@ The reference never compares sizes, as its rules come from its own code. Those o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
@@ -200,10 +201,11 @@ def _size_problems(rule: OpShardingRule, shapes: Sequence[Shape], num_operands: 
     sizes = rule.factor_sizes
     loose = {factor for factor in range(rule.num_factors) if _may_differ(rule, factor)}
     unfounded = loose - _factors_with_exact_dims(rule, shapes)
+    places = Counter(factor for mapping in rule.mappings for dim in mapping for factor in dim)
     for number, (mapping, shape) in enumerate(zip(rule.mappings, shapes, strict=True)):
         for index, (dim, size) in enumerate(zip(mapping, shape, strict=True)):
             made = prod(sizes[factor] for factor in dim)
-            if size is None or made == size or (len(dim) == 1 and made == 1):
+            if size is None or made == size or (len(dim) == 1 and made == 1 and places[dim[0]] == 1):
                 continue
             if not loose.isdisjoint(dim) and unfounded.isdisjoint(dim):
                 continue

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from shardy_py.arguments import shown
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.integers import as_integer
 from shardy_py.ir.attributes import Attribute, RawAttribute
 from shardy_py.ir.builder import Builder
 from shardy_py.ir.graph import Op
@@ -22,12 +25,25 @@ def to_type(given: Any) -> Type:
     >>> import ml_dtypes, numpy
     >>> str(to_type(numpy.zeros(8, ml_dtypes.float8_e4m3fn)))
     'tensor<8xf8E4M3FN>'
+
+    Raises:
+        OptionError: it is none of these.
     """
     if isinstance(given, TensorType | OpaqueType):
         return given
     if hasattr(given, "dtype") and hasattr(given, "shape"):
         return tensor(*given.shape, dtype=_ELEMENT_TYPES.get(str(given.dtype), str(given.dtype)))
-    return tensor(*given)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _no_shape(given)
+    sizes = tuple(given)
+    if any(size is not None and (as_integer(size) is None or size < 0) for size in sizes):
+        raise _no_shape(sizes)
+    return tensor(*sizes)
+
+
+def _no_shape(given: Any) -> OptionError:
+    hint = "give the sizes, such as (8, 4), a type, or an array"
+    return OptionError(Diagnostic("invalid-shape", f"{shown(given)} is no shape", hint=hint))
 
 
 _ELEMENT_TYPES = {

@@ -7,7 +7,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from shardy_py.arguments import shown
 from shardy_py.ir.emission import ElementBuilder
+from shardy_py.ir.error_texts import describe_error
 from shardy_py.plugins.bodies.terms import BOOLEAN, HALVES, Term, alike, mistake
 
 _SYMBOLS = {
@@ -48,11 +50,26 @@ _FOLDED: dict[str, Callable[[Any, Any], Any]] = {
     "**": operator.pow,
 }
 _MOST_FACTORS = 64
+_MOST_BITS = 4096
 
 
 def symbol(node: ast.operator) -> str:
     """Return an operator as it is written."""
     return _SYMBOLS[type(node)]
+
+
+def _folded(sign: str, left: Any, right: Any) -> Any:
+    """Return what an operator makes of two numbers of the text.
+
+    Raises:
+        PluginError: it is no number, or one beyond all types.
+    """
+    if sign == "**" and isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
+        raise mistake(f"{shown(left)} ** {shown(right)} is a number of more than {_MOST_BITS} bits")
+    try:
+        return _FOLDED[sign](left, right)
+    except (OverflowError, ZeroDivisionError) as error:
+        raise mistake(f"{shown(left)} {sign} {shown(right)} is no number: {describe_error(error)}") from None
 
 
 def binary(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
@@ -64,7 +81,7 @@ def binary(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
     if left.is_number and right.is_number:
         if sign not in _FOLDED or (sign in ("/", "//", "%") and right.number == 0):
             raise mistake(f"{left.number} {sign} {right.number} is no number")
-        return Term(number=_FOLDED[sign](left.number, right.number))
+        return Term(number=_folded(sign, left.number, right.number))
     if sign == "**":
         return power(b, left, right)
     left, right = alike(b, left, right)

@@ -42,6 +42,8 @@ def parse_body(text: str, *, op: str) -> BodyText:
         column = start + _offset(right, error.lineno or 1, (error.offset or 1) - 1)
         message = f"the scalar body is no expression: {error.msg}"
         raise _refused(text, message, op, min(column, len(text)), _EXAMPLE) from None
+    except (RecursionError, MemoryError):
+        raise _refused(text, "the scalar body is nested too deeply", op, start, "give a function") from None
     is_several = isinstance(tree, ast.Tuple)
     results = tuple(tree.elts) if isinstance(tree, ast.Tuple) else (tree,)
     for node in (inner for result in results for inner in ast.walk(result)):

@@ -133,7 +133,8 @@ def takes_local(function: Callable[..., Any]) -> bool:
 
 
 def call(function: Callable[..., Any], operands: Arrays, local: Local | None) -> Arrays:
-    """Call a function on arrays and return its results as arrays."""
+    """Call a function on copies of arrays, which it may change, and return its results as arrays."""
+    operands = tuple(map(np.array, operands))
     with np.errstate(all="ignore"):
         return as_arrays(function(*operands, local=local) if takes_local(function) else function(*operands))
 

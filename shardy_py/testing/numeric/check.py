@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, RuleError
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op
@@ -24,6 +25,7 @@ from shardy_py.testing.ops import TypeLike, to_type
 from shardy_py.testing.rules import RuleLike, resolve_rule, with_reductions_of_op
 
 
+@checked
 def check_rule_numerically(
     subject: RuleLike,
     function: Callable[..., Any],

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from attrs import field
 
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.arguments import shown
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Region
@@ -110,8 +111,14 @@ class Interpreter:
         if "local" in wanted:
             shapes = [*(array.shape for array in operands), *(static_shape(item.type) or () for item in op.results)]
             extras["local"] = make_local(shapes, len(operands))
-        with np.errstate(all="ignore"):
-            returned = function(*operands, **extras)
+        try:
+            with np.errstate(all="ignore"):
+                # Copies, as a function may work in place.
+                returned = function(*map(np.array, operands), **extras)
+        except Exception as error:
+            if not isinstance(error, ShardyError):
+                error.add_note(f"in the function of {op.name}{f' at {op.location}' if op.location else ''}")
+            raise
         found = as_arrays(returned) if op.results else ()
         if len(found) != len(op.results):
             message = f"its function gives {len(found)} arrays, the op has {len(op.results)} results"
@@ -168,13 +175,22 @@ def missing_functions(names: Iterable[str]) -> OptionError:
     return OptionError(Diagnostic("missing-function", message, hint="functions={'toy.add': lambda x, y: x + y}"))
 
 
+def _invalid_functions(message: str) -> OptionError:
+    return OptionError(Diagnostic("invalid-functions", message, hint="functions={'toy.add': lambda x, y: x + y}"))
+
+
 def check_program(program: Program, functions: Functions, semantics: OpSemantics) -> None:
     """Check that a program can be run.
 
     Raises:
-        OptionError: ops have no function.
+        OptionError: the functions are no mapping of names to functions, or ops have none.
         UnsupportedError: the program has manual computations.
     """
+    if not isinstance(functions, Mapping):
+        raise _invalid_functions(f"functions is {shown(functions)}, not a mapping of names of ops to functions")
+    wrong = next((name for name, function in functions.items() if not callable(function)), None)
+    if wrong is not None:
+        raise _invalid_functions(f"the function of {shown(wrong)} is {shown(functions[wrong])}, not a function")
     missing: set[str] = set()
     for function in program.functions.values():
         for region in function.regions:

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve
 
 from shardy_py.api.propagate import propagate
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph import Op
 from shardy_py.ir.local import LocalValue
@@ -66,6 +67,7 @@ class ShardedRun:
         return "\n".join(lines)
 
 
+@checked
 def run_sharded(
     program: Any,
     functions: Functions,

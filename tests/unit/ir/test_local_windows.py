@@ -62,3 +62,28 @@ def test_there_is_a_window_for_each_part() -> None:
     """Another number of windows than there are parts is an error of the local form, which is named."""
     with pytest.raises(sdy.ShardyError, match=r"5 windows for 3 parts of dimension 0 of the result"):
         blurred(0, 9, axes=("a", None), parts=3, starts=5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1, 0, [0, 5], 7), "there is no operand 1, the op has 1"),
+        ((0, 2, [0, 5], 7), "operand 0 has no dimension 2, its rank is 2"),
+        ((0, -1, [0, 5], 7), "operand 0 has no dimension -1, its rank is 2"),
+        ((0, 0, [0, 5], -7), "have the size -7"),
+        ((0, 0, [0, 2.5], 7), "begin at [0, 2.5]"),
+        ((0, 0, [0], 7), "1 windows for 2 parts"),
+    ],
+)
+def test_windows_that_cannot_be(arguments: Any, message: str) -> None:
+    """An operand, a dimension, or windows that cannot be are told with the op and the line of the local form."""
+    image = sdy.Dialect("image")
+    image.op("image.blur", rule="i j -> i j", local=lambda op, shard: sdy.with_window(shard, *arguments).copy())
+    builder = Builder(mesh={"a": 2})
+    with builder.function("main", [tensor(10, 2)]) as (x,):
+        builder.return_(builder.op("image.blur", [x], [tensor(10, 2)]))
+    shardings, registry = {0: ("a", None)}, sdy.Registry.of([image])
+    with pytest.raises(sdy.ShardyError) as caught:
+        run_sharded(builder.program, {"image.blur": np.copy}, in_shardings=shardings, registry=registry)
+    assert message in str(caught.value)
+    assert "test_local_windows.py" in str(caught.value)

@@ -401,6 +401,10 @@ MESHES = {
 }
 
 HOSTILE = {
+    "the rule changes a type": (
+        rule("op.results[0].type = sdy.tensor(4)\n    return None"),
+        "the rule function changed its op",
+    ),
     "the rule changes its op": (rule("op.results = None\n    return None"), "the rule function changed its op"),
     "the rule takes operands away": (rule("op.operands = ()\n    return None"), "the rule function changed its op"),
     "an error of ours with a text": (rule("raise sdy.RuleError('a text')"), "a text"),

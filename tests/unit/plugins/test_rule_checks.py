@@ -36,6 +36,8 @@ def built(*factors, **settings):
 
 
 BROKEN = {
+    "a size of 1 for larger dimensions": (built(([0], [0], 1), ([1], [1], 4)), "dimension 0 of operand 0 has size 8"),
+    "a flag as a size": (built(([0], [0], True), ([1], [1], 4)), "dimension 0 of operand 0 has size 8"),
     "a kind as a string": (built(([0], [0], 8), ([1], [None], 4, {"kind": "reduction"})), "no kind of a factor"),
     "a size that is not the dimension's": (built(([0], [0], 5), ([1], [1], 4)), "dimension 0 of operand 0 has size 8"),
     "size 0": (built(([0], [0], 0), ([1], [1], 4)), "its factors i=0"),
@@ -262,3 +264,39 @@ def test_the_notices_are_among_the_warnings_of_a_run():
     }"""
     result = sdy.propagate(text, {"a": 2}, in_shardings={0: ("a", None)}, registry=registry)
     assert [item.code for item in result.warnings] == ["unmarked-factor"]
+
+
+def test_a_rule_that_a_function_returns_is_warned_of_once():
+    """A factor without a mark is told at the function, once for all shapes; a mark silences it there, too."""
+
+    def forgotten(op):
+        return sdy.rule("i k, k j -> i j")
+
+    toy = sdy.Dialect("toy")
+    toy.op("toy.f", rule=forgotten)
+    toy.op("toy.g", rule=lambda op: sdy.rule("i k, k j -> i j", pass_through="k"))
+    registry = sdy.Registry.of([toy])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for size in (2, 3):
+            for name in ("toy.f", "toy.g"):
+                registry.get_sharding_rule(make_op(name, [(8, 4), (4, size)], [(8, size)]))
+    (warning,) = caught
+    assert warning.category is sdy.RuleWarning
+    assert "'toy.f' op: no result has the factor k" in str(warning.message)
+    assert warning.filename.endswith("test_rule_checks.py")
+    assert warning.lineno == forgotten.__code__.co_firstlineno
+
+
+def test_a_rule_function_must_not_change_types():
+    """A type that a rule function gives to a value of its op is taken back, and an error."""
+
+    def change(op):
+        op.result.type = tensor(4)
+
+    toy = sdy.Dialect("toy")
+    toy.op("toy.f", rule=change)
+    op = make_op("toy.f", [(8, 4)], [(8, 4)])
+    with pytest.raises(sdy.RuleError, match="changed its op"):
+        sdy.Registry.of([toy]).get_sharding_rule(op)
+    assert op.result.shape == (8, 4)

@@ -280,3 +280,20 @@ def test_the_search_for_missing_factors_is_bounded():
     assert not report.is_search_complete
     assert "too many dimensions" in str(report)
     assert report.missing[0].places.count("dim") == 5
+
+
+def test_a_function_may_work_in_place():
+    """A function that writes into its operand is judged by what it returns."""
+
+    def doubled(x):
+        x *= 2
+        return x
+
+    assert_rule_holds("i j -> i j", doubled, [(4, 6)])
+
+
+@pytest.mark.parametrize("shape", [8, "84", (8, -4), (8, 2.5), None, ((8, 4), 2)])
+def test_shapes_that_are_none(shape):
+    """What is no shape, type or array is an error."""
+    with pytest.raises(sdy.OptionError, match="is no shape"):
+        assert_rule_holds("i j -> i j", lambda x: x, [shape])

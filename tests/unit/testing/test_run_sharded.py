@@ -215,3 +215,38 @@ def test_what_acts_outside_of_the_program_happens_once(sharding: str, gathers: i
     assert half == 4
     for whole, found in zip(seen[:half], seen[half:], strict=True):
         np.testing.assert_array_equal(found, whole)
+
+
+SUMS = """func.func @main(%x: tensor<4x6xf64>) -> tensor<4x6xf64> {
+  %0 = "my.cumsum"(%x) : (tensor<4x6xf64>) -> tensor<4x6xf64>
+  return %0 : tensor<4x6xf64>
+}"""
+
+
+def sums_in_place(x: Any) -> Any:
+    """Write sums along rows over the operand."""
+    return np.cumsum(x, 1, out=x)
+
+
+def test_a_function_may_work_in_place() -> None:
+    """A function that writes into its operand changes no array of the caller, and hides no wrong rule."""
+    array = np.arange(24.0).reshape(4, 6)
+    settings: Any = {"in_shardings": {0: (None, "a")}, "plugins": [plugin()]}
+    run = run_sharded(SUMS, {"my.cumsum": sums_in_place}, {"a": 2}, array, **settings)
+    assert not run.ok
+    np.testing.assert_array_equal(array, np.arange(24.0).reshape(4, 6))
+    np.testing.assert_array_equal(run.results[0], np.cumsum(array, 1))
+
+
+@pytest.mark.parametrize("functions", [None, ["my.cumsum"], {"my.cumsum": "x"}, {"my.cumsum": None}])
+def test_functions_that_are_none(functions: Any) -> None:
+    """Whatever is no mapping of names to functions is an error that shows one."""
+    with pytest.raises(OptionError, match=r"not a (mapping|function)"):
+        run_sharded(SUMS, functions, {"a": 2}, plugins=[plugin()])
+
+
+def test_a_function_that_fails() -> None:
+    """The exception of a function is left as it is, with a note about the op."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_sharded(SUMS, {"my.cumsum": lambda x: 1 // 0}, {"a": 2}, plugins=[plugin()])
+    assert caught.value.__notes__ == ["in the function of my.cumsum at -:2:8"]

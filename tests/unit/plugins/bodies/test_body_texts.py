@@ -1,5 +1,7 @@
 """Scalar bodies and indexing maps as texts: what is refused, where, and with which advice."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -291,3 +293,18 @@ def test_floats_of_one_byte(dtype) -> None:
     for on in ("interpreter", "host"):
         for found, other in zip(kernel.run(numbers, on=on), expected, strict=True):
             np.testing.assert_array_equal(found.astype(np.float32), other.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x -> x * 9**9**9", "is a number of more than 4096 bits"),
+        ("x -> x * 0**-1", "0 ** -1 is no number"),
+        ("x -> x * 2.0**5000", "is no number: OverflowError"),
+        ("x -> x + " + "+".join("x" * 3000), "nested too deeply"),
+    ],
+)
+def test_numbers_and_sums_beyond_all_limits(text: str, message: str) -> None:
+    """A power that would take hours, one that is no number, and a sum of thousands are errors at once."""
+    with pytest.raises(PluginError, match=re.escape(message)):
+        kernel_of(text, traits=[sdy.Elementwise]).run(np.zeros(8, np.float32))
