@@ -62,6 +62,7 @@ class OpWork:
         tables: The numbers of the operands that are read at places that other data gives.
         temporary_bytes: The bytes in memory while it runs besides its operands and results.
         ungrouped: The work where a compiler computes all groups together and drops most of it, if that is other work.
+        expanded: The work where a compiler makes loops of the op rather than call a library, if that is other work.
     """
 
     flops: float = 0.0
@@ -71,6 +72,7 @@ class OpWork:
     tables: tuple[int, ...] = ()
     temporary_bytes: float = 0.0
     ungrouped: OpWork | None = None
+    expanded: OpWork | None = None
 
 
 @frozen

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect, PassThrough, Pure, Sort, Trait
+from shardy_py.plugins import Dialect, PassThrough, Pure, Sort, Trait, Unpartitioned
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
@@ -18,10 +18,18 @@ APPROXIMATE_TOP_K = "ApproxTopK"
 """An approximate top-k, which backends without a better one make of a sort."""
 OFFLOAD_TARGETS = ("MoveToDevice", "MoveToHost")
 COMBINE = "X64Combine"
+DECOMPOSITIONS = ("Eigh", "ProductOfElementaryHouseholderReflectors", "Qr")
+"""Decompositions of matrices that XLA expands after partitioning, before which it knows nothing of them."""
 
 _NONE: frozenset[Trait] = frozenset()
-_PURE, _PASSES, _SORTS = (frozenset((trait,)) for trait in (Pure, PassThrough, Sort))
-_BY_TARGET = MappingProxyType({**dict.fromkeys(OFFLOAD_TARGETS, _PASSES), APPROXIMATE_TOP_K: _SORTS})
+_PURE, _PASSES, _SORTS, _WHOLE = (frozenset((trait,)) for trait in (Pure, PassThrough, Sort, Unpartitioned))
+_BY_TARGET = MappingProxyType(
+    {
+        **dict.fromkeys(OFFLOAD_TARGETS, _PASSES),
+        APPROXIMATE_TOP_K: _SORTS,
+        **dict.fromkeys(DECOMPOSITIONS, _WHOLE),
+    }
+)
 
 POINTWISE_TARGETS = (
     *OFFLOAD_TARGETS,

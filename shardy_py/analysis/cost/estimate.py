@@ -99,7 +99,7 @@ class _Estimator:
 
     def run(self) -> None:
         """Count the work, divide it into kernels and price them."""
-        counter = WorkCounter(self.sizes, masks=self.profile.follows_results, ungroups=self.profile.ungroups_batches)
+        counter = WorkCounter(self.sizes, self.profile)
         moving: dict[int, list[Priced]] = {}
         for node in walk(self.section):
             priced = [] if node.sections or not node.kind.may_send else self.pricer.price(node)

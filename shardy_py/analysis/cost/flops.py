@@ -14,6 +14,7 @@ from attrs import Factory, evolve
 
 from shardy_py.analysis.cost.op_kinds import OpKind
 from shardy_py.analysis.cost.sizes import LocalSizes
+from shardy_py.analysis.machine.profile import Profile
 from shardy_py.api.sizes import local_shape
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import CostOpInterface, OpShapes
@@ -65,17 +66,15 @@ UNKNOWN = Work(is_known=False)
 class WorkCounter:
     """Counts operations; ops with the same rule and shardings are counted once."""
 
-    def __init__(self, sizes: LocalSizes, *, masks: bool, ungroups: bool) -> None:
+    def __init__(self, sizes: LocalSizes, profile: Profile) -> None:
         """Prepare the counter.
 
         Args:
             sizes: Measures values.
-            masks: Whether to count what keeps padding out, too.
-            ungroups: Whether all groups of some ops are computed together.
+            profile: The rules of the backend.
         """
         self._sizes = sizes
-        self._masks = masks
-        self._ungroups = ungroups
+        self._profile = profile
         self._memo: dict[tuple[object, ...], Work] = {}
         self._known: dict[tuple[int, ...], tuple[Work, object]] = {}
 
@@ -86,7 +85,7 @@ class WorkCounter:
         if known is not None:
             return known[0]
         work = self._count(op, kind, rule)
-        if self._masks and (masked := self._masked(op, kind, rule)):
+        if self._profile.follows_results and (masked := self._masked(op, kind, rule)):
             work = evolve(work, local=work.local + masked)
         if key is not None:
             # What the identity is of has to stay alive; the program keeps the others.
@@ -156,9 +155,11 @@ class WorkCounter:
         local = cost.get_work(op, shapes)
         if local is None:
             return None
-        if self._ungroups and local.ungrouped is not None:
+        if self._profile.ungroups_batches and local.ungrouped is not None:
             local = local.ungrouped
         whole = cost.get_work(op, self._shapes(op, is_local=False)) or local
+        if self._profile.expands_solvers:
+            local, whole = local.expanded or local, whole.expanded or whole
         found = Work(
             whole.flops,
             local.flops,

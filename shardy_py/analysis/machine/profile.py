@@ -31,6 +31,7 @@ class Profile:
         runs_breadth_first: Whether kernels run as soon as what they read is there, rather than in the program's order.
         ungroups_batches: Whether a convolution with a group of the batch for each feature is computed for all pairs of
             groups and features, of which a mask keeps its own.
+        expands_solvers: Whether decompositions of matrices and triangular systems become loops.
         fuses_tables: Whether a gather or a scatter that is fused counts as a read, and a write, of its whole table.
     """
 
@@ -46,6 +47,7 @@ class Profile:
     copies_carried: bool = False
     runs_breadth_first: bool = False
     ungroups_batches: bool = False
+    expands_solvers: bool = False
     fuses_tables: bool = False
 
 
@@ -64,6 +66,7 @@ PROFILES: tuple[Profile, ...] = (
         copies_carried=True,
         runs_breadth_first=True,
         ungroups_batches=True,
+        expands_solvers=True,
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.

@@ -1,4 +1,4 @@
-"""Sorts, transforms, random bits and linear algebra.
+"""Sorts, transforms, random bits and calls.
 
 As in XLA's hlo_cost_analysis.cc::HandleSort, HandleFft and HandleCustomCall.
 """
@@ -10,6 +10,7 @@ from math import ceil, floor, log2, prod
 
 from shardy_dialects.stablehlo.custom_calls import APPROXIMATE_TOP_K
 from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.work.solvers import call_work
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
@@ -34,12 +35,13 @@ class SortCost(CostOpInterface):
 
 
 class CustomCallCost(CostOpInterface):
-    """A call of a library, whose operations XLA does not count; an approximate top-k is a sort."""
+    """A call of a library, whose operations XLA does not count, or of what XLA expands."""
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
-        """Return the operations of a sort, or none."""
-        is_sort = attribute(op, "call_target_name") == APPROXIMATE_TOP_K
-        return SortCost().get_work(op, shapes) if is_sort else OpWork()
+        """Return the operations of a decomposition or, for an approximate top-k, of a sort; none for others."""
+        if attribute(op, "call_target_name") == APPROXIMATE_TOP_K:
+            return SortCost().get_work(op, shapes)
+        return call_work(op, shapes) or OpWork()
 
     def is_repeated(self, op: Op) -> bool:
         """Return whether the call is one of LAPACK: jaxlib 0.10.2 keeps equal ones apart."""
@@ -95,5 +97,5 @@ COSTS: Mapping[str, CostOpInterface] = {
     "fft": FftCost(),
     "rng": RandomCost(),
     "rng_bit_generator": RandomBitsCost(),
-    **dict.fromkeys(("triangular_solve", "chlo.top_k"), KernelCost()),
+    "chlo.top_k": KernelCost(),
 }

@@ -90,6 +90,7 @@ def test_a_bitcast_is_elementwise_if_it_keeps_the_shape():
         ({"call_target_name": "foo", "has_side_effect": False}, {Pure}),
         ({"call_target_name": "foo", "has_side_effect": True}, set()),
         ({"call_target_name": "MoveToHost"}, {Pure, PassThrough}),
+        ({"call_target_name": "Qr"}, {Pure, Unpartitioned}),
         ({"call_target_name": "MoveToDevice", "has_side_effect": True}, {PassThrough}),
     ],
 )
