@@ -25,7 +25,7 @@ _DIRECT_BATCH, _DIRECT_SIZE = _BLOCK // 16, _BLOCK // 4
 
 @frozen
 class Loops:
-    """What the loops of an op do.
+    """Work of the loops of an op.
 
     Args:
         flops: The operations.
