@@ -162,14 +162,14 @@ class Op:
         register_uses: bool = True,
     ) -> None:
         self.program = program
-        self.id = program.next_op_id()
+        self.id = program.next_id()
         self.name = name
         program.op_names.add(name)
         self.operands: Sequence[Value] = tuple(operands)
         # A loop, because most ops have one result, and a comprehension is a function.
         results: list[Value] = []
         for type_ in result_types:
-            results.append(Value(program.next_value_id(), type_, self, len(results)))
+            results.append(Value(program.next_id() if results else self.id, type_, self, len(results)))
         self.results: Sequence[Value] = tuple(results)
         self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
         # Most ops have none, and an empty tuple takes no memory.
@@ -280,9 +280,7 @@ class Block:
     __slots__ = ("arguments", "first", "handle", "last", "parent")
 
     def __init__(self, program: Program, argument_types: Iterable[Type] = ()) -> None:
-        self.arguments = [
-            Value(program.next_value_id(), type_, self, index) for index, type_ in enumerate(argument_types)
-        ]
+        self.arguments = [Value(program.next_id(), type_, self, index) for index, type_ in enumerate(argument_types)]
         self.parent: Region | None = None
         self.first: Op | None = None
         self.last: Op | None = None
@@ -427,7 +425,7 @@ class Program:
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
         index: The ops by name; ask it by the functions of `shardy_py.ir.op_index`.
-        next_op_id, next_value_id: Return a new id.
+        next_id: Returns a new id. An op and its first result have the same one, as each number is an object.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.parked_ops`.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
             None where that is not known.
@@ -439,8 +437,7 @@ class Program:
     """
 
     def __init__(self) -> None:
-        self.next_op_id: Callable[[], int] = count().__next__
-        self.next_value_id: Callable[[], int] = count().__next__
+        self.next_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()
         self.index: OpIndex[Op] = OpIndex(lambda: self.body.list_ops())
         self.body = Block(self)
@@ -460,9 +457,7 @@ class Program:
 
     def new_function_results(self, function: Op, types: Iterable[Type]) -> None:
         """Give a function one value per result, to carry its sharding."""
-        function.function_results = [
-            Value(self.next_value_id(), type_, function, index) for index, type_ in enumerate(types)
-        ]
+        function.function_results = [Value(self.next_id(), type_, function, index) for index, type_ in enumerate(types)]
 
     def walk(self) -> Iterator[Op]:
         """Iterate over all ops, each before those in its regions."""

@@ -96,10 +96,11 @@ def _clone_shallow(op: Op, mapping: Mapping) -> Op:
     # Without __init__, which would look for what a copy has not.
     result = Op.__new__(Op)
     result.program = program
-    result.id = program.next_op_id()
+    result.id = program.next_id()
     result.name = op.name
     result.operands = ()
-    result.results = _clone_values(program, op.results, result, mapping)
+    results = op.results
+    result.results = tuple(_clone_values(program, results, result, mapping, first_id=result.id)) if results else ()
     result.attributes = copy(op.attributes)
     result.regions = result.function_results = ()
     result.parent = result.prev = result.next = result.handle = None
@@ -129,13 +130,16 @@ def _clone_block_header(program: Program, block: Block, mapping: Mapping) -> Blo
     return result
 
 
-def _clone_values(program: Program, values: Sequence[Value], owner: Op | Block, mapping: Mapping) -> list[Value]:
-    """Return copies of values with the same shardings, and enter them into the mapping."""
-    table, originals, next_id = program.shardings, program.originals, program.next_value_id
+def _clone_values(
+    program: Program, values: Sequence[Value], owner: Op | Block, mapping: Mapping, *, first_id: int | None = None
+) -> list[Value]:
+    """Return copies of values with the same shardings, and enter them into the mapping; the first may have its id."""
+    table, originals, next_id = program.shardings, program.originals, program.next_id
     result = []
     for value in values:
         id_ = value.id
-        new_value = Value(next_id(), value.type, owner, value.index)
+        new_value = Value(next_id() if first_id is None else first_id, value.type, owner, value.index)
+        first_id = None
         result.append(new_value)
         mapping[id_] = new_value
         originals[new_value.id] = id_

@@ -68,14 +68,14 @@ class _Copier:
             # Most ops have one.
             (value,) = results
             new_value = self._values[value.id] = Value(value.id, value.type, result, 0)
-            result.results = [new_value]
+            result.results = (new_value,)
         else:
-            result.results = self._copy_values(results, result)
+            result.results = tuple(self._copy_values(results, result))
         result.attributes = copy(op.attributes)
         regions = op.regions
         result.regions = tuple([self._copy_region(region, result) for region in regions]) if regions else ()
         result.parent = result.prev = result.next = result.handle = None
-        result.function_results = self._copy_values(op.function_results, result) if op.function_results else []
+        result.function_results = self._copy_values(op.function_results, result) if op.function_results else ()
         self._ops[op.id] = result
         return result
 
@@ -126,9 +126,9 @@ class _Copier:
 
 def _take_ids(program: Program, copied: Program) -> None:
     """Continue the numbering of ids in both programs; a counter tells its position only by counting."""
-    op_id, value_id = program.next_op_id(), program.next_value_id()
+    first = program.next_id()
     for item in (program, copied):
-        item.next_op_id, item.next_value_id = count(op_id).__next__, count(value_id).__next__
+        item.next_id = count(first).__next__
 
 
 class _OpsOf:

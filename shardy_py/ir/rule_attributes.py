@@ -103,8 +103,10 @@ def store_rules(program: Program) -> None:
 
 def drop_rules(program: Program) -> None:
     """Remove all rules but those of the user, which are marked as custom."""
-    for op_id in [op_id for op_id, rule in program.rules.items() if not rule.is_custom]:
-        del program.rules[op_id]
+    custom = {op_id: rule for op_id, rule in program.rules.items() if rule.is_custom}
+    # A dictionary gives its memory back when it is cleared, not when items are deleted.
+    program.rules.clear()
+    program.rules.update(custom)
     # Ops share their attributes, and hardly any holds a rule.
     without: set[object] = set()
     for op in all_ops(program):

@@ -31,7 +31,7 @@ from shardy_py.propagation.initial_shardings import initial_shardings, sibling_r
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, edge_transform
 from shardy_py.propagation.sharding_groups import members_by_group
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, slots_of
+from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, id_numbers, slots_of
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.type_check import check_types
@@ -113,11 +113,11 @@ class _Compiler:
         self.program = program
         self.semantics = semantics
         self.conservative = conservative
-        self.slots: Slots = assign_slots(program, semantics)
+        self._numbers = id_numbers(program)
+        self.slots: Slots = assign_slots(program, semantics, self._numbers)
         self.problem = Problem(outcomes, self.slots.values, [], {}, slot_of=self.slots.of_value)
-        self.step_of = IdMap(program.next_op_id())
+        self.step_of = IdMap(len(self._numbers))
         self._edge_steps: list[int] = []
-        self._rows: list[tuple[Op, tuple[int, ...], OpShardingRule | None, int]] = []
         self._plans: dict[OpFacts, _Plan] = {}
         self._identities: dict[tuple[object, ...], _Plan] = {}
         self._groups: dict[tuple[object, ...], int] = {}
@@ -147,7 +147,7 @@ class _Compiler:
             removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
         """
         facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value
-        rows = self._rows
+        add_step, step_ops = self.problem.add_step, self.problem.step_ops
         for op in all_ops(self.program):
             if op.name in _ELSEWHERE:
                 self._add_edge(op)
@@ -158,15 +158,14 @@ class _Compiler:
                     group = plan.groups[has_multi_use(op)]
                     if group is None:
                         group = self._make_group(op, plan)
-                    rows.append((op, slots_of(op.operands, op.results, slot_of), plan.rule, group))
+                    add_step(op, slots_of(op.operands, op.results, slot_of), plan.rule, group)
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
-            if removable and op.id in removable and not (rows and rows[-1][0] is op):
+            if removable and op.id in removable and not (step_ops and step_ops[-1] is op):
                 group = self.problem.intern_group(StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
-                rows.append((op, (), None, group))
-        self.problem.set_steps(rows, self.step_of)
-        rows.clear()
+                add_step(op, (), None, group)
+        self.problem.number_steps(self.step_of, self._numbers)
 
     def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
         """Return the plan of the steps of an op and of all with the same facts.
@@ -224,8 +223,8 @@ class _Compiler:
         if group is None:
             group = self._make_group(op, plan)
         slots = slots_of(sources, (result,), self.slots.of_value)
-        self._rows.append((op, slots, plan.rule, group))
-        return len(self._rows) - 1
+        self.problem.add_step(op, slots, plan.rule, group)
+        return self.problem.num_steps - 1
 
     def _add_data_flow_edge(self, op: Op) -> None:
         """Add the step of an edge inside a function.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import field
@@ -47,7 +46,6 @@ class StepGroup(NamedTuple):
     conservative: bool = False
 
 
-ShardingsOf = Callable[[Sequence[int]], tuple[int, ...]]
 Transform = tuple[Callable[[TensorSharding], TensorSharding], Callable[[TensorSharding], TensorSharding]]
 """Maps from the sharding of an edge's target to that seen from the sources, and back."""
 
@@ -70,7 +68,6 @@ class Problem:
         function_results: (rule, slot of the returned value, slot of the function result) of the main function.
         group_steps: Step group to its steps.
         dependents: Slot to the steps that see a change of it.
-        shardings_of: Step to the function that picks the shardings of its slots out of those of all slots.
         tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
         removal: The ops without uses, or None where there are none.
         slot_of: Value id to slot, for every value that can be sharded; several values may share one.
@@ -86,7 +83,6 @@ class Problem:
     step_groups: list[int] = field(factory=list)
     groups: list[StepGroup] = field(factory=list)
     group_steps: list[list[int]] = field(factory=list)
-    shardings_of: list[ShardingsOf] = field(factory=list)
     dependents: Dependents = field(init=False)
     transforms: dict[int, Transform] = field(factory=dict)
     function_results: list[tuple[OpShardingRule, int, int]] = field(factory=list)
@@ -114,22 +110,19 @@ class Problem:
             self.group_steps.append([])
         return found
 
-    def set_steps(self, rows: Sequence[tuple[Op, tuple[int, ...], OpShardingRule | None, int]], step_of: IdMap) -> None:
-        """Set all steps: the op, the slots, the rule and the group of each; enter them into ``step_of`` by op id."""
-        self.step_ops = [row[0] for row in rows]
-        self.step_slots = [row[1] for row in rows]
-        self.step_rules = [row[2] for row in rows]
-        self.step_groups = [row[3] for row in rows]
-        self.shardings_of = [itemgetter(*slots) if len(slots) > 1 else _of_few(slots) for slots in self.step_slots]
-        numbers, group_steps = step_of.numbers, self.group_steps
-        for step, row in enumerate(rows):
-            numbers[row[0].id] = step
-            group_steps[row[3]].append(step)
+    def add_step(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: int) -> None:
+        """Add a step; `number_steps` comes last."""
+        self.step_ops.append(op)
+        self.step_slots.append(slots)
+        self.step_rules.append(rule)
+        self.step_groups.append(group)
 
-
-def _of_few(slots: tuple[int, ...]) -> ShardingsOf:
-    """Return the function that picks the shardings of at most one slot."""
-    return lambda shardings: tuple([shardings[slot] for slot in slots])
+    def number_steps(self, step_of: IdMap, numbers: Sequence[int]) -> None:
+        """Enter all steps into ``step_of`` by op id, and into their groups; the numbers from zero on are given."""
+        step_numbers, group_steps = step_of.numbers, self.group_steps
+        for op, group, step in zip(self.step_ops, self.step_groups, numbers):  # noqa: B905 - there are more numbers
+            step_numbers[op.id] = step
+            group_steps[group].append(step)
 
 
 def edge_transform(data_flow: ShardableDataFlowOpInterface, op: Op, owner: Value) -> Transform:

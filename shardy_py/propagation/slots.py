@@ -5,7 +5,7 @@ Values that an edge ties together share one slot (the edge's); values that canno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from attrs import field
@@ -75,10 +75,27 @@ def slots_of(operands: Iterable[Value], results: Iterable[Value], slot_of: IdMap
     return tuple(slots)
 
 
-def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
-    """Return the slots of all values."""
-    # The ids of all values are below the next one.
-    slots = Slots(IdMap(program.next_value_id()))
+def id_numbers(program: Program) -> list[int]:
+    """Return the numbers below all ids to come; those that are ids of ops are these very objects.
+
+    A number is an object of 32 bytes, and these may serve as slots and as steps, too.
+    """
+    numbers = list(range(program.next_id()))
+    for op in all_ops(program):
+        numbers[op.id] = op.id
+    return numbers
+
+
+def assign_slots(program: Program, semantics: OpSemantics, shared: Sequence[int] | None = None) -> Slots:
+    """Return the slots of all values.
+
+    Args:
+        program: The program.
+        semantics: The data flow of the ops.
+        shared: What `id_numbers` returns, where others use it, too.
+    """
+    shared = id_numbers(program) if shared is None else shared
+    slots = Slots(IdMap(len(shared)))
     numbers, values = slots.of_value.numbers, slots.values
     flow_names = semantics.names_with_data_flow(program.op_names)
     for op in all_ops(program):
@@ -92,7 +109,7 @@ def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
                 _add_data_flow_op(op, data_flow, slots)
         for value in results:
             if numbers[value.id] == ABSENT:
-                numbers[value.id] = len(values)
+                numbers[value.id] = shared[len(values)]
                 values.append(value)
         if len(results) > 1:
             slots.with_several_results.append(op)

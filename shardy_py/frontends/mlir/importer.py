@@ -172,7 +172,7 @@ class _Importer:
         self._depth += 1
         program, values, natives, known = self._program, self._values, self._natives, self._known
         names, sets, result_types = known.names, known.sets, known.result_types
-        next_op_id, next_value_id = program.next_op_id, program.next_value_id
+        next_id = program.next_id
         previous: Op | None = None
         ops: list[Op] = []
         records = self._reader.ops(count)
@@ -198,7 +198,7 @@ class _Importer:
             handle.native, handle.operands = native, operands
             handle.model = handle.overlay = None
             op = Op.__new__(Op)
-            op.id = next_op_id()
+            op.id = next_id()
             op.program, op.name, op.operands = program, op_name, operands
             op.attributes = op.handle = handle
             op.regions = op.function_results = ()
@@ -206,8 +206,7 @@ class _Importer:
             if len(op_result_types) == 1:
                 # This is nearly every op.
                 value = values[position] = Value.__new__(Value)
-                value.id = next_value_id()
-                value.type, value.owner, value.index = op_result_types[0], op, 0
+                value.id, value.type, value.owner, value.index = op.id, op_result_types[0], op, 0
                 value.uses = []
                 op.results = (value,)
             else:
@@ -291,7 +290,8 @@ class _Importer:
 
 
 def _new_results(op: Op, types: list[Type]) -> tuple[Value, ...]:
-    return tuple([Value(op.program.next_value_id(), type_, op, index) for index, type_ in enumerate(types)])
+    next_id = op.program.next_id
+    return tuple([Value(next_id() if index else op.id, type_, op, index) for index, type_ in enumerate(types)])
 
 
 def _take_native_use_order(program: Program) -> None:

@@ -5,6 +5,7 @@ Attributes tell themselves that they changed; the structure is compared with wha
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -19,7 +20,7 @@ from shardy_py.ir.graph import Block, Op, Program
 def write(program: Program) -> ir.Module:
     """Update the native module; see `write_back`."""
     origin: NativeProgram = program.origin
-    writer = _Writer(origin, program.call_sites)
+    writer = _Writer(origin, program.call_sites, program.next_id())
     writer.write_attributes()
     writer.sync(program.body)
     writer.erase_removed()
@@ -28,13 +29,16 @@ def write(program: Program) -> ir.Module:
 
 
 class _Writer:
-    def __init__(self, origin: NativeProgram, call_sites: dict[int, Op]) -> None:
+    def __init__(self, origin: NativeProgram, call_sites: dict[int, Op], num_ids: int) -> None:
         self._origin = origin
         self._maker = NativeOpMaker(origin)
         self._call_sites = CallSites(origin, call_sites)
         self._removed: list[Op] = []
         self._replaced: list[Any] = []
-        self._seen: set[int] = set()
+        # By the ids of ops, flat, as sets and dictionaries of all ops would take ten times the memory: whether an op
+        # was seen in a block that changed, and its position among the native ops of the block at hand, or -1.
+        self._seen = bytearray(num_ids)
+        self._positions = array("i", [-1]) * num_ids
 
     def write_attributes(self) -> None:
         """Write all changes of attributes."""
@@ -78,13 +82,15 @@ class _Writer:
 
     def _place(self, ops: list[Op], handle: BlockHandle) -> None:
         """Create and move native ops until those of a block stand in order; what has gone is erased at the end."""
-        positions = {op.id: position for position, op in enumerate(handle.ops)}
+        positions, seen = self._positions, self._seen
+        for position, op in enumerate(handle.ops):
+            positions[op.id] = position
         # Whatever is made goes here first.
         point = ir.InsertionPoint.at_block_begin(handle.native)
         anchor: Op | None = None
         latest = -1
         for op in ops:
-            position = positions.get(op.id, -1)
+            position = positions[op.id]
             if op.handle is None:
                 self._create(op, point)
                 _move_after(op, anchor, handle.native)
@@ -93,9 +99,12 @@ class _Writer:
             else:
                 latest = position
             anchor = op
-        here = {op.id for op in ops}
-        self._seen |= here
-        self._removed.extend([op for op in handle.ops if op.id not in here])
+            seen[op.id] = True
+        for op in handle.ops:
+            positions[op.id] = -1
+            # It may come in a block further on; only those seen nowhere are erased in the end.
+            if not seen[op.id]:
+                self._removed.append(op)
         handle.ops = ops
 
     def _create(self, op: Op, point: ir.InsertionPoint) -> None:
@@ -139,7 +148,7 @@ class _Writer:
         for native in self._replaced:
             native.erase()
         for op in reversed(self._removed):
-            if op.id in self._seen or op.handle is None:
+            if self._seen[op.id] or op.handle is None:
                 continue
             native = op.handle.native
             if op.regions:
@@ -151,7 +160,7 @@ class _Writer:
         """Drop the handles of the ops inside an op whose native op is erased."""
         for block in [block for region in op.regions for block in region.blocks if block.handle]:
             for inner in block.handle.ops:
-                if inner.handle is not None and inner.id not in self._seen:
+                if inner.handle is not None and not self._seen[inner.id]:
                     self._forget_inside(inner)
                     _forget(inner)
 

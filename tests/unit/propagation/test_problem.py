@@ -27,11 +27,18 @@ def problem() -> Problem:
     return compile_program(b.program, toy_registry())
 
 
-def test_the_shardings_of_a_step_are_those_of_its_slots(problem: Problem) -> None:
-    """The function that picks them gives one per slot, for any number of slots."""
-    current = [10 * slot for slot in range(len(problem.slot_values))]
-    for slots, pick in zip(problem.step_slots, problem.shardings_of, strict=True):
-        assert pick(current) == tuple(10 * slot for slot in slots)
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_a_step_sees_the_shardings_of_all_its_values(count: int) -> None:
+    """Whatever the number of its operands, the last of them shards its result, and itself nothing else."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T] * count) as arguments:
+        b.shard(arguments[-1], '[{"a", ?}, {?}]')
+        b.return_(b.op("toy.add", arguments, [T]))
+    problem = compile_program(b.program, toy_registry())
+    shardings = solve(problem, schedule=FLAT).shardings
+    (slots,) = problem.step_slots
+    assert len(slots) == count + 1
+    assert {str(problem.table.values[shardings[slot]]) for slot in slots} == {'<@mesh, [{"a", ?}, {?}]>'}
 
 
 def test_solving_leaves_a_problem_as_it_is(problem: Problem) -> None:

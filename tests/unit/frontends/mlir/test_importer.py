@@ -4,6 +4,7 @@ import pytest
 
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef
+from shardy_py.ir.op_values import own_values
 from shardy_py.ir.types import OpaqueType, TensorType, tensor
 from shardy_py.sharding.parse import parse_attribute, parse_mesh, parse_tensor_sharding
 
@@ -32,21 +33,28 @@ func.func @main(%a: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
 
 
 def test_ids_follow_the_text():
-    """Ops are numbered in pre-order, each before those in its regions."""
+    """Ops are numbered in pre-order, each before those in its regions, and values as well."""
     program = _program(LOOP)
-    assert [(op.id, op.name) for op in program.walk()] == list(
-        enumerate(
-            [
-                "func.func",
-                "stablehlo.while",
-                "stablehlo.compare",
-                "stablehlo.return",
-                "stablehlo.add",
-                "stablehlo.return",
-                "func.return",
-            ]
-        )
-    )
+    ops = list(program.walk())
+    assert [op.name for op in sorted(ops, key=lambda op: op.id)] == [
+        "func.func",
+        "stablehlo.while",
+        "stablehlo.compare",
+        "stablehlo.return",
+        "stablehlo.add",
+        "stablehlo.return",
+        "func.return",
+    ]
+    values = [value for op in ops for value in own_values(op)]
+    assert len({value.id for value in values}) == len(values)
+    assert [value.id for op in ops for value in op.results] == sorted(value.id for op in ops for value in op.results)
+
+
+def test_an_op_and_its_first_result_have_one_id():
+    """Each number is an object, and there is one for both."""
+    for op in _program(LOOP).walk():
+        assert all(value.id is op.id for value in op.results[:1])
+        assert all(value.id > op.id for value in op.results[1:])
 
 
 def test_uses_are_in_the_order_in_which_the_parser_makes_them():
