@@ -133,6 +133,13 @@ class CostOpInterface(Protocol):
         """Return the number of the operand that the result equals, as that of ``x + 0`` does. Default: None."""
         return None
 
+    def get_library_operands(self, op: Op, shapes: OpShapes) -> Sequence[int] | None:
+        """Return the operands whose makers a library of kernels, as compilers use on CPUs, may compute with the op.
+
+        It does so from a reduction on, which it has as well. None if it does not have the op. Default: it has none.
+        """
+        return None
+
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the windows through which the op reads elements of other shards. Default: none."""
         return ()

@@ -264,6 +264,15 @@ def _equal_operand(answer: Any, op: Op) -> int | None:
     return answer
 
 
+def _library_operands(answer: Any, op: Op) -> tuple[int, ...] | None:
+    if answer is None:
+        return None
+    found = tuple(answer)
+    if not all(isinstance(number, int) and 0 <= number < len(op.operands) for number in found):
+        raise Unfit(f"returned {shown(answer)}, not numbers of operands or None")
+    return found
+
+
 def _is_amount(number: Any) -> bool:
     from numbers import Real
 
@@ -363,6 +372,7 @@ _COST: dict[str, Check | None] = {
     "get_flops": _flops,
     "get_work": _work,
     "get_equal_operand": _equal_operand,
+    "get_library_operands": _library_operands,
     "get_windows": _windows,
     "is_fusible": as_boolean,
     "is_expensive": as_boolean,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from shardy_py.ir.attributes import OpaqueElements
 from shardy_py.ir.graph import Value
 
 _WORDS = {"false": 0, "true": 1}
+_INFINITIES = {
+    **dict.fromkeys(("0x7C00", "0x7F80", "0x7F800000", "0x7FF0000000000000"), inf),
+    **dict.fromkeys(("0xFC00", "0xFF80", "0xFF800000", "0xFFF0000000000000"), -inf),
+}
+"""MLIR writes the infinities of f16, bf16, f32 and f64 as their bits."""
 _RESHAPING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 
@@ -16,6 +23,11 @@ def splat_of(value: Value) -> float | None:
         return None if text is None else _WORDS[text] if text in _WORDS else float(text)
     except ValueError:
         return None
+
+
+def number_of(value: Value) -> float | None:
+    """Return the number that a constant scalar holds, which may be infinite, in whatever shape it is written."""
+    return _INFINITIES.get(splat_text(value) or "", splat_of(value))
 
 
 def splat_text(value: Value) -> str | None:

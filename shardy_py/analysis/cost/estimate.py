@@ -13,6 +13,7 @@ from shardy_py.analysis.cost.flatten import Flattener
 from shardy_py.analysis.cost.flops import NOTHING, Work, WorkCounter, element_type_of
 from shardy_py.analysis.cost.fusion import Fusion, Kernel
 from shardy_py.analysis.cost.graph import Node, RuleOf, Section, walk
+from shardy_py.analysis.cost.library import LibraryKernels
 from shardy_py.analysis.cost.liveness import Liveness, MainMemory
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
@@ -113,7 +114,8 @@ class _Estimator:
             for part in self.pricer.combine(found):
                 nodes = [item.node for item in part]
                 self.together.update((id(node), nodes) for node in nodes)
-        self.fusion = Fusion(self._halo_slices())
+        library = LibraryKernels(self.sizes) if self.profile.has_kernel_library else None
+        self.fusion = Fusion(self._halo_slices(), library)
         halos: dict[int, int] = {}
         for item in self.priced:
             if item.is_halo and not self.fusion.is_fusible(item.node):

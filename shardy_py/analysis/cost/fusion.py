@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from attrs import Factory, evolve, field
 
 from shardy_py.analysis.cost.graph import Node, Section, Tensor
+from shardy_py.analysis.cost.library import LibraryKernels
 from shardy_py.ir.types import static_shape
 from shardy_py.values import define
 
@@ -40,15 +41,20 @@ class Fusion:
 
     Args:
         slices: For tensors, by id, the nodes that stand for the slices of them that are sent as halos.
+        library: Finds the kernels that a library computes, or None for none.
         kernels: The kernels, in the order of their roots.
     """
 
     slices: dict[int, list[Node]] = Factory(dict)
+    library: LibraryKernels | None = None
     kernels: list[Kernel] = field(factory=list, init=False)
+    _library_roots: dict[int, Node] = field(factory=dict, init=False)
 
     def add(self, section: Section) -> None:
         """Divide the nodes of a section, and of the regions in it, into kernels."""
         escaping = {id(tensor) for tensor in section.results}
+        if self.library is not None:
+            self._library_roots |= self.library.find(section, escaping)
         found: dict[int, Kernel] = {}
         for node in reversed(section.nodes):
             for inner in node.sections:
@@ -87,7 +93,18 @@ class Fusion:
             found = node.is_fusible = self._may_fuse(node)
         return found
 
+    def is_in_library(self, node: Node) -> bool:
+        """Return whether a kernel of the library computes a node."""
+        return id(node) in self._library_roots
+
+    def is_own_kernel(self, node: Node) -> bool:
+        """Return whether the compiler's own kernels compute a node with what makes its operands, and in any layout."""
+        return self.is_fusible(node) and id(node) not in self._library_roots
+
     def _find_roots(self, node: Node, escaping: set[int]) -> tuple[Node, ...]:
+        taken = self._library_roots.get(id(node))
+        if taken is not None:
+            return (taken,)
         if not self.is_fusible(node):
             return (node,)
         users: list[Node] = []
@@ -100,7 +117,7 @@ class Fusion:
         section, depth = node.section, node.depth
         # A user takes a node into its own kernel.
         for user in users:
-            if user.section is not section or user.depth != depth:
+            if user.section is not section or user.depth != depth or id(user) in self._library_roots:
                 return (node,)
             if not (user.kind.is_reduction or self.is_fusible(user)):
                 return (node,)

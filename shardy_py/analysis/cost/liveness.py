@@ -179,7 +179,7 @@ class Liveness:
         if node.carried:
             initial = {id(item.initial): self._bytes(item.initial) for item in node.carried}
             return min(made, sum(size for key, size in initial.items() if any(key == id(item) for item in ends)))
-        if not self.fusion.is_fusible(node) or any(id(tensor) in self._apart for tensor in node.outputs):
+        if not self.fusion.is_own_kernel(node) or any(id(tensor) in self._apart for tensor in node.outputs):
             return 0
         return made if made in [self._bytes(tensor) for tensor in ends] else 0
 

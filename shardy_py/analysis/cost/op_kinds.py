@@ -71,6 +71,7 @@ class OpKind:
         has_equal: Whether it says where a result equals an operand.
         has_expensive: Whether it says which ones are rather stored than computed by several kernels.
         has_repeated: Whether it says which ones are computed again where an equal one was.
+        has_library: Whether it says which ones a library of kernels computes with reductions.
         has_windows: Whether it says what windows they read.
         has_collective: Whether it says what collective they are.
         has_fusible: Whether it says which ones are fusible.
@@ -100,6 +101,7 @@ class OpKind:
     has_equal: bool
     has_expensive: bool
     has_repeated: bool
+    has_library: bool
     has_windows: bool
     has_collective: bool
     has_fusible: bool
@@ -170,6 +172,7 @@ class OpKinds:
             says("get_equal_operand"),
             says("is_expensive"),
             says("is_repeated"),
+            says("get_library_operands"),
             says("get_windows"),
             says("get_collective"),
             says("is_fusible"),

@@ -56,7 +56,10 @@ class Traffic:
 
     def bytes_of(self, kernel: Kernel) -> float:
         """Return the bytes that one device reads and writes for a kernel."""
-        return self.read_bytes(kernel) + self._written(kernel.root) + self.added_bytes(kernel.root)
+        added = self.added_bytes(kernel.root)
+        if self.fusion.is_in_library(kernel.root):
+            added += sum(self.added_bytes(node) for node in kernel.nodes if node is not kernel.root)
+        return self.read_bytes(kernel) + self._written(kernel.root) + added
 
     def read_bytes(self, kernel: Kernel) -> float:
         """Return the bytes that one device reads for a kernel."""
@@ -293,14 +296,14 @@ class Traffic:
     def _is_made_alone(self, tensor: Tensor) -> bool:
         """Return whether a kernel makes a value for its only user, and no function or region hands it on."""
         maker = tensor.maker
-        if maker is None or len(tensor.users) != 1 or not self.fusion.is_fusible(maker):
+        if maker is None or len(tensor.users) != 1 or not self.fusion.is_own_kernel(maker):
             return False
         return not self._is_handed_on(maker.section, tensor)
 
     def _is_taken_by_kernels(self, node: Node) -> bool:
         """Return whether only kernels of elementwise ops take the result of a node."""
         (tensor,) = node.outputs
-        return not tensor.is_result and all(self.fusion.is_fusible(user) for user in tensor.users)
+        return not tensor.is_result and all(self.fusion.is_own_kernel(user) for user in tensor.users)
 
     def extra_bytes(self, node: Node) -> float:
         """Return the bytes of such copies that live while the collective runs, or directly behind it."""

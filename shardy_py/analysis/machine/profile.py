@@ -32,6 +32,7 @@ class Profile:
         ungroups_batches: Whether a convolution with a group of the batch for each feature is computed for all pairs of
             groups and features, of which a mask keeps its own.
         expands_solvers: Whether decompositions of matrices and triangular systems become loops.
+        has_kernel_library: Whether a library computes reductions together with the ops around them.
         fuses_tables: Whether a gather or a scatter that is fused counts as a read, and a write, of its whole table.
     """
 
@@ -48,6 +49,7 @@ class Profile:
     runs_breadth_first: bool = False
     ungroups_batches: bool = False
     expands_solvers: bool = False
+    has_kernel_library: bool = False
     fuses_tables: bool = False
 
 
@@ -67,6 +69,7 @@ PROFILES: tuple[Profile, ...] = (
         runs_breadth_first=True,
         ungroups_batches=True,
         expands_solvers=True,
+        has_kernel_library=True,
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shardy_dialects.stablehlo.work import contractions, elementwise, moving, others, reductions, solvers, windows
+from shardy_dialects.stablehlo.work import (
+    contractions,
+    elementwise,
+    library,
+    moving,
+    others,
+    reductions,
+    solvers,
+    windows,
+)
 from shardy_py.plugins import CostOpInterface
 
 
 def works() -> Mapping[str, CostOpInterface]:
     """Return the costs by the names of the ops, without the dialect."""
-    families = (elementwise, contractions, reductions, windows, moving, solvers, others)
+    families = (library, elementwise, contractions, reductions, windows, moving, solvers, others)
     return {name: cost for family in families for name, cost in family.COSTS.items()}

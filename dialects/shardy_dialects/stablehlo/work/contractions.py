@@ -10,6 +10,7 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import parse_convolution_dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.work.library import LibraryCost
 from shardy_py.element_types import mlir_element_bits
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import TensorType
@@ -18,7 +19,7 @@ from shardy_py.sharding.rule_builder import tensor_shape
 from shardy_py.values import frozen
 
 
-class DotCost(CostOpInterface):
+class DotCost(LibraryCost):
     """A sum of products: two operations for each of them."""
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:

@@ -6,9 +6,10 @@ As in XLA's hlo_cost_analysis.cc::HandleElementwiseOp.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from math import inf, prod
 
-from shardy_dialects.stablehlo.splats import splat_of
+from shardy_dialects.stablehlo.splats import number_of
+from shardy_dialects.stablehlo.work.library import LibraryCost
 from shardy_py.ir.graph import Block, Op
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
@@ -38,7 +39,7 @@ _LOGISTIC_FLOPS = 3.0
 
 
 @frozen
-class TranscendentalCost(CostOpInterface):
+class TranscendentalCost(LibraryCost):
     """An elementwise op that counts as transcendental.
 
     Args:
@@ -54,7 +55,7 @@ class TranscendentalCost(CostOpInterface):
 
 
 @frozen
-class ExpandedCost(CostOpInterface):
+class ExpandedCost(LibraryCost):
     """An elementwise op that XLA expands into others before it counts.
 
     Args:
@@ -103,7 +104,7 @@ EXPANDED: Mapping[str, ExpandedCost] = {
 
 
 @frozen
-class NeutralCost(CostOpInterface):
+class NeutralCost(LibraryCost):
     """An elementwise op of two operands that gives one of them where the other one is neutral.
 
     Args:
@@ -111,7 +112,7 @@ class NeutralCost(CostOpInterface):
         is_commutative: Whether it is neutral as the first operand, too.
     """
 
-    neutral: int
+    neutral: float
     is_commutative: bool = True
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
@@ -121,9 +122,9 @@ class NeutralCost(CostOpInterface):
     def get_equal_operand(self, op: Op) -> int | None:
         """Return the operand beside a neutral constant."""
         left, right = op.operands
-        if splat_of(right) == self.neutral:
+        if number_of(right) == self.neutral:
             return 0
-        return 1 if self.is_commutative and splat_of(left) == self.neutral else None
+        return 1 if self.is_commutative and number_of(left) == self.neutral else None
 
 
 class SelectCost(CostOpInterface):
@@ -172,6 +173,8 @@ COSTS: Mapping[str, CostOpInterface] = {
     "subtract": NeutralCost(0, is_commutative=False),
     "multiply": NeutralCost(1),
     "divide": NeutralCost(1, is_commutative=False),
+    "maximum": NeutralCost(-inf),
+    "minimum": NeutralCost(inf),
     "select": SelectCost(),
     "map": MapCost(),
 }

@@ -10,6 +10,7 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.work.library import LibraryCost
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
@@ -31,7 +32,7 @@ def _has_part_of_table(op: Op, shapes: OpShapes) -> bool:
     return any(shapes.operands[0][dim] < whole[dim] for dim in dims if dim < len(shapes.operands[0]))
 
 
-class MovingCost(CostOpInterface):
+class MovingCost(LibraryCost):
     """An op that moves all of its operands."""
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:

@@ -11,12 +11,13 @@ from math import prod
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.elementwise import region_work
+from shardy_dialects.stablehlo.work.library import LibraryCost
 from shardy_py.ir.graph import Op, Value
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
 from shardy_py.sharding.rule_builder import tensor_shape
 
 
-class ReduceCost(CostOpInterface):
+class ReduceCost(LibraryCost):
     """A reduction: its region runs once per element that disappears."""
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
