@@ -29,7 +29,7 @@ from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.propagate import PropagatePass
 from shardy_py.transforms.run import run
-from shardy_py.transforms.snapshots import AfterPass, snapshot_after_each
+from shardy_py.transforms.snapshots import AfterPass, snapshot_after_each, snapshot_writer
 from shardy_py.values import define
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def propagate(given: PropagateArguments) -> Result:
         registry=registry,
     )
     copies = _make_copy_log(given, registry)
-    context = PassContext(registry, warnings, copies=copies)
+    context = PassContext(registry, warnings, copies=copies, dump=snapshot_writer(registry))
     recording = _Recording.of(program, main, context, engine) if given.trace else None
     log, keep = (None, None) if recording is None else (recording.log, recording.keep)
     passes = _passes(given, PropagatePass(engine, progress.stage, log, keep), registry)

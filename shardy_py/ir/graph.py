@@ -334,7 +334,8 @@ class Block:
                 append(op)
                 if op.regions:
                     later.append(op.next)
-                    later.extend([inner for region in reversed(op.regions) for inner in reversed(region.blocks)])
+                    for region in reversed(op.regions):
+                        later.extend(reversed(region.blocks))
                     break
                 op = op.next
             if not later:

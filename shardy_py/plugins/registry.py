@@ -298,7 +298,8 @@ class Registry:
 
     def get_traits(self, op: Op) -> frozenset[Trait]:
         """Return all traits of an op: of its name, of matching globs, and of predicates."""
-        return self._resolved[op.name].traits_of(op)
+        resolved = self._resolved[op.name]
+        return resolved.traits_of(op) if resolved.predicates else resolved.traits
 
     def has_trait(self, op: Op, trait: Trait) -> bool:
         """Return whether an op has a trait."""

@@ -95,8 +95,6 @@ class ResolvedDefinition:
 
     def traits_of(self, op: Op) -> frozenset[Trait]:
         """Return the traits of an op: of its name, of matching globs, and of predicates."""
-        if not self.predicates:
-            return self.traits
         traits = self.traits
         for traits_of in self.predicates:
             more = traits_of(op)

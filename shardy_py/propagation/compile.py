@@ -155,9 +155,10 @@ class _Compiler:
                 facts = facts_of(op)
                 plan = plans.get(facts) or self._make_plan(op, facts)
                 if plan.rule is not None:
-                    group = plan.groups[has_multi_use(op)]
+                    multi_use = has_multi_use(op)
+                    group = plan.groups[multi_use]
                     if group is None:
-                        group = self._make_group(op, plan)
+                        group = self._make_group(op, plan, multi_use=multi_use)
                     add_step(op, slots_of(op.operands, op.results, slot_of), plan.rule, group)
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
@@ -179,10 +180,10 @@ class _Compiler:
         plan = self._plans[facts] = _Plan(facts.traits, rule, conservative=self.conservative)
         return plan
 
-    def _make_group(self, op: Op, plan: _Plan) -> int:
+    def _make_group(self, op: Op, plan: _Plan, *, multi_use: bool) -> int:
         """Return the step group of an op, and keep it in its plan."""
         assert plan.rule is not None, "only asked for ops with a rule"
-        multi_use, is_elementwise = has_multi_use(op), Elementwise in plan.traits
+        is_elementwise = Elementwise in plan.traits
         rule_id = self.problem.outcomes.intern_rule(plan.rule)
         # Enum members are hashed slowly, and so are groups; most are known already.
         key = (op.name, plan.traits, rule_id, multi_use, plan.fixed and int(plan.fixed), plan.conservative)
@@ -221,7 +222,7 @@ class _Compiler:
             multi_use = has_multi_use(op)
         group = plan.groups[multi_use]
         if group is None:
-            group = self._make_group(op, plan)
+            group = self._make_group(op, plan, multi_use=multi_use)
         slots = slots_of(sources, (result,), self.slots.of_value)
         self.problem.add_step(op, slots, plan.rule, group)
         return self.problem.num_steps - 1

@@ -67,11 +67,12 @@ class Dependents:
         """Return the steps to put back on the worklist when a slot changes, in order."""
         found = self._found[slot]
         if found is None:
-            found = self._found[slot] = self.of_value(self._values[slot])
-            steps = self._steps_of_slots.of(slot) if slot in self._shared else self._edges_at.get(slot, ())
-            others = tuple([step for step in steps if step not in found])
-            if others:
-                self.unnotified[slot] = others
+            found = self._found[slot] = self._put_back.of(self._values[slot])
+            steps = self._steps_of_slots.of(slot) if slot in self._shared else self._edges_at.get(slot)
+            if steps:
+                others = tuple([step for step in steps if step not in found])
+                if others:
+                    self.unnotified[slot] = others
         return found
 
     def all_of(self, slot: int) -> tuple[int, ...]:

@@ -159,7 +159,8 @@ def make_problem(
     """
     check_types(program, arguments=check_arguments)
     main_function(program)
-    semantics = semantics.with_options(evolve(semantics.options, conservative=conservative))
+    if semantics.options.conservative != conservative:
+        semantics = semantics.with_options(evolve(semantics.options, conservative=conservative))
     sync_sharding_groups(program, semantics, warnings if warnings is not None else [])
     return compile_checked(program, semantics, conservative=conservative, outcomes=outcomes)
 
@@ -179,11 +180,12 @@ def _shown(program: Program, solution: Solution) -> Iterator[None]:
 
 def apply_solution(program: Program, solution: Solution) -> None:
     """Put the shardings of a solution into the program's table."""
-    problem = solution.problem
+    problem, table = solution.problem, program.shardings
+    shardings = problem.table.values
     for value, sharding_id in zip(problem.slot_values, solution.shardings, strict=False):
-        sharding = problem.table.values[sharding_id]
+        sharding = shardings[sharding_id]
         if sharding is not None:
-            program.shardings[value.id] = sharding
+            table[value.id] = sharding
 
 
 def settle_rules(program: Program, problem: Problem, *, keep: bool) -> None:

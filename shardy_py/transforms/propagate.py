@@ -204,11 +204,11 @@ class PropagatePass:
         Raises:
             UnsupportedError: a dynamic shape or a tuple, be it that of an argument only.
         """
-        options = evolve(self.options, keep_sharding_rules=True)
+        options = self.options
         solution = propagate_program(
             program,
             context.semantics,
-            options,
+            options if options.keep_sharding_rules else evolve(options, keep_sharding_rules=True),
             warnings=context.warnings,
             on_stage=self.on_stage,
             log=self.log,

@@ -82,7 +82,7 @@ class AttributeSet:
         """The names of the symbols to which the attributes refer."""
         if self._symbols is None:
             found = [self.get(name) for name in self.holders if name in self.decoded or "@" in self._text(name)]
-            self._symbols = symbols_of(found)
+            self._symbols = symbols_of(found) if found else ()
         return self._symbols
 
     @property
@@ -230,9 +230,11 @@ class NativeAttributes(MutableMapping[str, Any]):
         if overlay is not None and name in overlay:
             value = overlay[name]
             return default if value is MISSING else value
-        # Most were asked for before.
+        # Most were asked for before, and of the others most are not there.
         value = base.decoded.get(name, MISSING)
-        return base.get(name, default) if value is MISSING else value
+        if value is not MISSING:
+            return value
+        return base.get(name) if name in base.native else default
 
     def __getitem__(self, name: str) -> Any:
         value = self.base.decoded.get(name, MISSING) if self.overlay is None else MISSING
@@ -243,9 +245,10 @@ class NativeAttributes(MutableMapping[str, Any]):
         return value
 
     def __contains__(self, name: object) -> bool:
-        if isinstance(name, str) and self.overlay is not None and name in self.overlay:
-            return self.overlay[name] is not MISSING
-        return name in self.base
+        overlay, base = self.overlay, self.base
+        if overlay is not None and name in overlay:
+            return overlay[name] is not MISSING  # type: ignore[index]
+        return name in base.native or name in base.decoded
 
     def __setitem__(self, name: str, value: Any) -> None:
         base = self.base

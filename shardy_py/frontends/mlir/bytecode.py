@@ -67,13 +67,16 @@ class BytecodeReader:
 
     def block(self) -> tuple[int, list[int]]:
         """Read how many ops a block has, and the numbers of the types of its arguments."""
-        data = self._data
+        data, short = self._data, self._short
         header, at = read_number(data, self._at)
         types = []
         if header & 1:
             count, at = read_number(data, at)
             for _ in range(count):
-                type_, at = read_number(data, at)
+                type_ = short[at]
+                at += 1
+                if type_ == _LONG:
+                    type_, at = read_number(data, at - 1)
                 types.append(type_)
                 at += _SIZE[data[at]]  # The location is left out.
         self._at = at

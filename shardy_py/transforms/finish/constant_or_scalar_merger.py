@@ -31,7 +31,10 @@ class ConstantOrScalarMergerPass:
         """Merge the constants of a program."""
         semantics, log, keys = context.semantics, context.copies, _Keys(program)
         kinds: dict[str, _Kind] = {}
-        first: dict[Hashable, Op] = {}
+        # The first op of each look, with the attribute that holds its sharding. Only where another op looks the same
+        # are attributes compared, as these take longest.
+        first: dict[Hashable, tuple[Op, str]] = {}
+        distinct: dict[tuple[int, int], Op] = {}
         for op in ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast)):
             region = op.parent.parent if op.parent else None
             if region is None or len(op.operands) > 1:
@@ -39,7 +42,11 @@ class ConstantOrScalarMergerPass:
             kind = kinds.get(op.name) or _kind_of(op, semantics, kinds)
             if not kind.is_constant and not (kind.is_broadcast and op.operands and is_scalar(op.operands[0].type)):
                 continue
-            kept = first.setdefault((region, kind.name, *keys.of(op, kind.holder)), op)
+            alike, holder = first.setdefault((region, kind.name, *keys.look(op)), (op, kind.holder))
+            if alike is op:
+                continue
+            distinct.setdefault((alike.id, keys.attributes(alike.attributes, holder)), alike)
+            kept = distinct.setdefault((alike.id, keys.attributes(op.attributes, kind.holder)), op)
             if kept is op:
                 continue
             if log is not None:
@@ -74,7 +81,7 @@ def _kind_of(op: Op, semantics: OpSemantics, kinds: dict[str, _Kind]) -> _Kind:
 
 
 class _Keys:
-    """Keys that are equal for ops that can be merged, besides the name and the region.
+    """The parts that are equal for ops that can be merged, besides the name and the region.
 
     The attribute that holds the sharding does not count: the program's table is newer.
     """
@@ -84,16 +91,16 @@ class _Keys:
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[tuple[int, int, str], tuple[object, int]] = {}
 
-    def of(self, op: Op, holder: str) -> tuple[Hashable, ...]:
-        """Return the key of an op, given the attribute that holds its sharding."""
-        number, results = self._attributes(op.attributes, holder), op.results
+    def look(self, op: Op) -> tuple[Hashable, ...]:
+        """Return the types and the shardings of the results of an op, and its operands."""
+        results = op.results
         if len(results) == 1:
             value = results[0]
-            return number, value.type, self._table.get(value.id), *op.operands
+            return value.type, self._table.get(value.id), *op.operands
         shardings = [self._table.get(value.id) for value in results]
-        return number, *[value.type for value in results], *shardings, *op.operands
+        return *[value.type for value in results], *shardings, *op.operands
 
-    def _attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
+    def attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
         """Return a number for the attributes but one; ops that share their attributes are looked at once."""
         parts = shared_parts(attributes)
         if parts is None:
