@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -99,6 +98,8 @@ def did_you_mean(name: str, known: Iterable[str], *, otherwise: str = "", likene
     >>> did_you_mean("Elementwize", ["Elementwise", "Pure"])
     'did you mean Elementwise?'
     """
+    from difflib import get_close_matches
+
     names = sorted(known)
     close = get_close_matches(name, names, n=3, cutoff=likeness)
     if not close:

@@ -84,3 +84,11 @@ def show_fields(value: Any) -> str:
         content = getattr(value, item.name, attrs.NOTHING)
         parts.append(f"{item.name}={repr(content) if item.repr is True else item.repr(content)}")
     return f"{cls.__qualname__.rsplit('>.', 1)[-1]}({', '.join(parts)})"
+
+
+@frozen
+class NoFields:
+    """A frozen value without fields, equal to all of its class.
+
+    Such classes are derived from this one and not decorated: attrs has nothing to do for them, and takes its time.
+    """

@@ -14,7 +14,6 @@ from shardy_py.api.main_function import (
     match_results,
     result_name,
 )
-from shardy_py.api.specs import as_sharding, mesh_of_spec
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
@@ -35,8 +34,13 @@ def mesh_of_shardings(in_shardings: InShardings | None, out_shardings: OutShardi
     Raises:
         OptionError: they bring different ones.
     """
+    specs = [spec for _, spec in chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT))]
+    if not specs:
+        return None
+    from shardy_py.api.specs import mesh_of_spec
+
     found: Mesh | None = None
-    for _, spec in chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT)):
+    for spec in specs:
         mesh = mesh_of_spec(spec)
         if mesh is not None and found is not None and mesh != found:
             raise OptionError(Diagnostic("mesh-conflict", f"the given shardings use two meshes, {found} and {mesh}"))
@@ -133,6 +137,8 @@ def _checked(program: Program, value: Value, spec: Any, mesh_name: str) -> Tenso
         raise OptionError(
             Diagnostic("no-mesh", "the module has no mesh to shard over", hint="give one, for example {'data': 4}")
         )
+    from shardy_py.api.specs import as_sharding
+
     sharding = as_sharding(spec, rank=value.type.rank, mesh_name=mesh_name, mesh=meshes.get(mesh_name, Mesh()))
     mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
     problems = verify_tensor_sharding(sharding, mesh, value.type.shape)

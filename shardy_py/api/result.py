@@ -12,7 +12,6 @@ from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
-from shardy_py.api.names import ValueNames
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError, as_warnings
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from shardy_py.api.explaining import Explainer
     from shardy_py.api.given_run import GivenRun
     from shardy_py.api.memory import MemoryReport
+    from shardy_py.api.names import ValueNames
     from shardy_py.explain.answer.op_explanation import OpExplanation
     from shardy_py.explain.answer.unsettled import NotSettled
     from shardy_py.explain.answer.value_explanation import ValueExplanation
@@ -486,4 +486,6 @@ class Result:
 
     @cached_property
     def _names(self) -> ValueNames:
+        from shardy_py.api.names import ValueNames
+
         return ValueNames.of(self.program, self.main)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from shardy_py.api.specs import parse_spec
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.integers import parse_integer
 
@@ -57,4 +56,6 @@ def _name_and_spec(text: str, option: str, example: str) -> tuple[str, Any]:
                 hint=f"--{option} {example}=data,None",
             )
         )
+    from shardy_py.api.specs import parse_spec
+
     return name.strip(), parse_spec(spec)

@@ -131,6 +131,7 @@ def _lacks_self(function: Callable[..., Any]) -> bool:
     return inspect.ismethod(function) and not (names and names[0] == "self")
 
 
+@cache
 def methods_of(protocol: type) -> tuple[str, ...]:
     """Return the names of the methods of a protocol."""
     return tuple(name for name, item in vars(protocol).items() if inspect.isfunction(item) and name.startswith(_WORDS))

@@ -19,8 +19,11 @@ def first_of_each(
     """Return the first owner and thing of each name, and a diagnostic for each name that several things have."""
     found: dict[str, list[tuple[str, _T]]] = {}
     for owner, name, thing in claims:
-        if all(thing is not other for _, other in found.setdefault(name, [])):
-            found[name].append((owner, thing))
+        others = found.get(name)
+        if others is None:
+            found[name] = [(owner, thing)]
+        elif all(thing is not other for _, other in others):
+            others.append((owner, thing))
     clashes = []
     for name in sorted(found):
         owners = [owner for owner, _ in found[name]]

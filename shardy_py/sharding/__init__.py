@@ -1,5 +1,8 @@
 """The vocabulary: meshes, axes, shardings and sharding rules, as frozen values."""
 
+from typing import TYPE_CHECKING
+
+from shardy_py.homes import look_up_in
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.parse import (
@@ -23,8 +26,10 @@ from shardy_py.sharding.tensor import (
     TensorShardingPerValue,
 )
 from shardy_py.sharding.verify import NoShape, verify_mesh, verify_tensor_sharding, verify_tensor_shardings
-from shardy_py.sharding.verify_manual import ManualValues, verify_manual_computation_shardings
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
+
+if TYPE_CHECKING:
+    from shardy_py.sharding.verify_manual import ManualValues, verify_manual_computation_shardings
 
 __all__ = [
     # meshes and axes
@@ -61,3 +66,5 @@ __all__ = [
     "verify_tensor_sharding",
     "verify_tensor_shardings",
 ]
+
+__getattr__ = look_up_in(__name__, {f"{__name__}.verify_manual": "ManualValues verify_manual_computation_shardings"})

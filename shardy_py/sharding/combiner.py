@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from enum import Enum
 
 from shardy_py.errors import Diagnostic, RuleError
@@ -68,6 +67,8 @@ def parse_combiner(word: object) -> Combiner | None:
     for combiner in Combiner:
         if combiner.value == word:
             return combiner
+    from difflib import get_close_matches
+
     known = [*(combiner.value for combiner in Combiner), NOT]
     close = _SYNONYMS.get(str(word).lower()) or next(iter(get_close_matches(str(word).lower(), known, 1)), "")
     hint = f"the words are {', '.join(known)}" + (f"; did you mean {close!r}?" if close else "")

@@ -8,11 +8,10 @@ from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import load_shardings, store_shardings
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class CanonicalizePass:
+class CanonicalizePass(NoFields):
     """Fold and simplify ops by their own patterns."""
 
     name: ClassVar[str] = "canonicalize"

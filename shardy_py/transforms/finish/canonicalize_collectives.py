@@ -14,14 +14,13 @@ from shardy_py.transforms.finish.collectives.patterns import PATTERNS
 from shardy_py.transforms.finish.collectives.rewriter import Rewriter
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 _MAX_ITERATIONS = 10
 """The limit on the rounds of the reference's driver."""
 
 
-@frozen
-class CanonicalizeCollectivesPass:
+class CanonicalizeCollectivesPass(NoFields):
     """Simplify collectives: an all-slice of an all-reduce, for example, is a reduce-scatter.
 
     Upstream runs MLIR's canonicalizer with the patterns labelled ``sdy-collective``. Its driver also unites equal

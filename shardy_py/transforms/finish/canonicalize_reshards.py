@@ -14,11 +14,10 @@ from shardy_py.ir.op_names import RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class CanonicalizeReshardsPass:
+class CanonicalizeReshardsPass(NoFields):
     """Merge chains of reshards whose links have no other use.
 
     Upstream runs MLIR's canonicalizer with the patterns labelled ``sdy-reshard``. Its driver also unites equal

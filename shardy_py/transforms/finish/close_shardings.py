@@ -14,13 +14,12 @@ from shardy_py.ir.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
 from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue, closed_dimension
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 _SHARDINGS = ("in_shardings", "out_shardings")
 
 
-@frozen
-class CloseShardingsPass:
+class CloseShardingsPass(NoFields):
     """Close every dimension and drop replicated axes, which only kept others from sharding a dimension by them."""
 
     name: ClassVar[str] = "sdy-close-shardings"

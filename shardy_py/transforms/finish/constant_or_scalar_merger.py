@@ -15,11 +15,10 @@ from shardy_py.ir.op_index import names_with_trait, ops_among
 from shardy_py.ir.op_names import CONSTANT
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import is_scalar
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class ConstantOrScalarMergerPass:
+class ConstantOrScalarMergerPass(NoFields):
     """Replace each constant, and each broadcast of a scalar, by an equal one that comes first in the same region.
 
     Equal means the same attributes and the same sharding. What is computed from constants stays apart.

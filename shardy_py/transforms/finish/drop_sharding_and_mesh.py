@@ -12,13 +12,12 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_names import FUNCTION, MESH
 from shardy_py.ir.passes import PassContext
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 _SHARDING = "sdy.sharding"
 
 
-@frozen
-class DropShardingAndMeshPass:
+class DropShardingAndMeshPass(NoFields):
     """Remove ``sdy.sharding`` from all ops, function arguments and function results, and erase the meshes.
 
     Ops that cannot be without a sharding, such as constraints, must be gone.

@@ -10,11 +10,10 @@ from typing import ClassVar
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.rule_attributes import drop_rules
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class DropShardingRulesPass:
+class DropShardingRulesPass(NoFields):
     """Remove every ``sdy.sharding_rule`` but those the user wrote, which are marked as custom."""
 
     name: ClassVar[str] = "sdy-drop-sharding-rules"

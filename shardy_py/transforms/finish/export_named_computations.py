@@ -22,7 +22,7 @@ from shardy_py.ir.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBO
 from shardy_py.ir.types import function_type
 from shardy_py.sharding.tensor import symbol
 from shardy_py.transforms.finish.sink_data_flow_edges import sink_shardings
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 if TYPE_CHECKING:
     from shardy_py.ir.constant_copies import CopyLog
@@ -33,8 +33,7 @@ _OF_THE_COMPUTATION = ("name", "in_shardings", "out_shardings", EXECUTION_THREAD
 _TYPE = "function_type"
 
 
-@frozen
-class ExportNamedComputationsPass:
+class ExportNamedComputationsPass(NoFields):
     """Replace every ``sdy.named_computation`` by a call of a new private function with its body.
 
     Data-flow edges on the arguments and results are sunk: the function takes over the shardings of its arguments, the

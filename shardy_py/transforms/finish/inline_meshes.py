@@ -16,11 +16,10 @@ from shardy_py.ir.op_names import MESH
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import transform_shardings
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class InlineMeshesPass:
+class InlineMeshesPass(NoFields):
     """Replace the names of meshes by the meshes and erase their symbols: the inverse of lifting inlined meshes."""
 
     name: ClassVar[str] = "sdy-inline-meshes"

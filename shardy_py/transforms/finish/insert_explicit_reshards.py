@@ -33,7 +33,6 @@ from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.ir.shardings import distinct
 from shardy_py.ir.types import Type, static_shape
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.reductions import with_collectives_only
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
@@ -43,7 +42,7 @@ from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Sit
 from shardy_py.transforms.finish.reshards.sharding_carriers import Said, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
-from shardy_py.values import frozen
+from shardy_py.values import NoFields, frozen
 
 
 @frozen
@@ -80,8 +79,7 @@ class InsertExplicitReshardsPass:
         )
 
 
-@frozen
-class InsertPartitionerReshardsPass:
+class InsertPartitionerReshardsPass(NoFields):
     """Insert the reshards that XLA's SPMD partitioner makes by itself, where it gets shardings and no reshards.
 
     It stands where `InsertExplicitReshardsPass` stands, for estimates of what XLA does with a propagated program.
@@ -311,6 +309,8 @@ class _Run:
         reductions = self._semantics.get_reductions(op)
         if not reductions.shape_collectives and not self._semantics.options.extended:
             return rule, None
+        from shardy_py.sharding.reductions import with_collectives_only
+
         types = [getattr(value.type, "element_type", "") for value in op.results]
         changed, words = with_collectives_only(rule, reductions, types)
         return changed, next((word for word in words.values() if word != "sum"), None)

@@ -16,11 +16,10 @@ from shardy_py.ir.shardings import complete, complete_unless_maximal, set_shardi
 from shardy_py.ir.symbols import SymbolTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class InsertFuncCallReshardsPass:
+class InsertFuncCallReshardsPass(NoFields):
     """Shard the results of calls like those of their functions, with an ``sdy.reshard`` after those that differ."""
 
     name: ClassVar[str] = "sdy-insert-func-call-reshards"

@@ -12,11 +12,10 @@ from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_names import RETURN
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import has_body
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class PropagateToFuncResultsPass:
+class PropagateToFuncResultsPass(NoFields):
     """Copy the shardings of returned values to the results of their function.
 
     The main function is left alone: propagation itself did it there.

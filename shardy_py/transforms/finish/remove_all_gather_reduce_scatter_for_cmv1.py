@@ -11,11 +11,10 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import Contraction
 from shardy_py.ir.op_names import ALL_GATHER, REDUCE_SCATTER
 from shardy_py.ir.passes import PassContext
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class RemoveAllGatherReduceScatterForCMV1Pass:
+class RemoveAllGatherReduceScatterForCMV1Pass(NoFields):
     """Remove all-gathers before dots, and reduce-scatters after dots that have no such all-gather."""
 
     name: ClassVar[str] = "sdy-remove-all-gather-reduce-scatter-for-cmv1"

@@ -12,7 +12,7 @@ from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.passes import PassContext
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 _DEBUG_INFO = (
     "sdy.propagation_edges",
@@ -24,8 +24,7 @@ _DEBUG_INFO = (
 )
 
 
-@frozen
-class RemovePropagationDebugInfoPass:
+class RemovePropagationDebugInfoPass(NoFields):
     """Remove the attributes with propagation edges and sharding origins from ops, and arguments and results."""
 
     name: ClassVar[str] = "sdy-remove-propagation-debug-info"

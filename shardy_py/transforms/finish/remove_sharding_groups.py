@@ -11,11 +11,10 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import SHARDING_GROUP
 from shardy_py.ir.passes import PassContext
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class RemoveShardingGroupsPass:
+class RemoveShardingGroupsPass(NoFields):
     """Erase every ``sdy.sharding_group``."""
 
     name: ClassVar[str] = "sdy-remove-sharding-groups"

@@ -14,11 +14,10 @@ from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import DimensionSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class RemoveSubAxesInInputOutputShardingsPass:
+class RemoveSubAxesInInputOutputShardingsPass(NoFields):
     """Cut the open dimensions of the main function's arguments and results before their first sub-axis.
 
     It comes after dimensions were made to divide evenly, which a prefix leaves true. Closed dimensions are what the

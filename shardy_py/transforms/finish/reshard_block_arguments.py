@@ -11,14 +11,13 @@ from shardy_py.ir.op_index import ops_among
 from shardy_py.ir.op_names import FUNCTION, RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 _OF_COLLECTIVES = "out_sharding"
 """The attribute in which collectives have the sharding of their result."""
 
 
-@frozen
-class ReshardBlockArgumentsPass:
+class ReshardBlockArgumentsPass(NoFields):
     """Put a reshard between the argument of a region and its collectives, to the sharding that it has already.
 
     A collective is verified against the sharding of its operand. The reference does not find that of a block argument

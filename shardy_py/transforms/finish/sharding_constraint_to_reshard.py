@@ -12,11 +12,10 @@ from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import CONSTRAINT, RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.rule_attributes import hand_over_rule
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class ShardingConstraintToReshardPass:
+class ShardingConstraintToReshardPass(NoFields):
     """Replace every ``sdy.sharding_constraint`` by an ``sdy.reshard`` with the same attributes."""
 
     name: ClassVar[str] = "sdy-sharding-constraint-to-reshard"

@@ -13,11 +13,10 @@ from shardy_py.ir.op_names import FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import set_sharding
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class SinkFuncDataFlowEdgesPass:
+class SinkFuncDataFlowEdgesPass(NoFields):
     """Replace every ``sdy.func_data_flow_edge`` by what it stands for, which takes over its sharding.
 
     An edge without a sharding opens the one its value had.

@@ -18,11 +18,10 @@ from shardy_py.sharding.axis_lists import any_overlap, greatest_common_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class SplitPartitionerReshardsPass:
+class SplitPartitionerReshardsPass(NoFields):
     """Put a reshard before each one that XLA's partitioner carries out by a gather and a slice.
 
     It stands before `ReshardToCollectivesPass`, for estimates of what XLA does with a propagated program.

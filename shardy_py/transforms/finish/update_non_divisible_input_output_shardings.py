@@ -23,11 +23,10 @@ from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class UpdateNonDivisibleInputOutputShardingsPass:
+class UpdateNonDivisibleInputOutputShardingsPass(NoFields):
     """Shard arguments and results of functions and calls by the longest prefix that divides their dimensions evenly.
 
     The same holds for values that a data-flow op needs sharded evenly, such as those of a manual computation.

@@ -33,7 +33,7 @@ from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.insertion import Resharder
 from shardy_py.transforms.finish.reshards.sharding_carriers import visits_of
-from shardy_py.values import define, frozen
+from shardy_py.values import NoFields, define
 
 _EXPLICIT = (RESHARD, CONSTRAINT)
 _REDUCING = (ALL_REDUCE, REDUCE_SCATTER)
@@ -42,8 +42,7 @@ _COMBINERS: tuple[tuple[Trait, ReductionOp], ...] = ((Sum, "sum"), (Maximum, "ma
 Shardings = Sequence[TensorSharding | None]
 
 
-@frozen
-class VerifyUnreducedAxesPass:
+class VerifyUnreducedAxesPass(NoFields):
     """Check the unreduced axes of all ops.
 
     An op may hand on the unreduced axes of its operands, and have some of its own that combine as its reduction does

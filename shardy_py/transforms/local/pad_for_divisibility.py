@@ -17,11 +17,10 @@ from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import static_shape
 from shardy_py.transforms.local.divisible import Padder, padded_type
 from shardy_py.transforms.local.local_ops import find_local_ops
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class PadForDivisibilityPass:
+class PadForDivisibilityPass(NoFields):
     """Pad each value to a multiple of the number of its parts, and cut it where it is whole again.
 
     All communication must be explicit, as collectives, before. Inputs and outputs must divide; the conversion to local

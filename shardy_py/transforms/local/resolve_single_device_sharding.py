@@ -27,11 +27,10 @@ from shardy_py.sharding.collectives import AxisRefList
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.local_ops import find_local_ops
-from shardy_py.values import define, frozen
+from shardy_py.values import NoFields, define
 
 
-@frozen
-class ResolveSingleDeviceShardingPass:
+class ResolveSingleDeviceShardingPass(NoFields):
     """Replace shardings over a mesh of one device.
 
     An op with such results runs under a condition on the device; the other devices have zeros, and an all-reduce over

@@ -13,11 +13,10 @@ from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.op_index import data_flow_ops
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import static_shape
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class AddDataFlowEdgesPass:
+class AddDataFlowEdgesPass(NoFields):
     """Insert an ``sdy.data_flow_edge`` after the owner of each edge; all users of the owner use it instead."""
 
     name: ClassVar[str] = "sdy-add-data-flow-edges"

@@ -16,11 +16,10 @@ from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import has_body
 from shardy_py.ir.types import static_shape
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class AddFuncDataFlowEdgesPass:
+class AddFuncDataFlowEdgesPass(NoFields):
     """Insert an ``sdy.func_data_flow_edge`` after each function argument and call result; all its users use the edge.
 
     The arguments of the main function get none: nobody in the module calls it.

@@ -37,7 +37,7 @@ from shardy_py.ir.symbols import (
 )
 from shardy_py.ir.types import is_scalar
 from shardy_py.ir.use_order import order_uses
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 if TYPE_CHECKING:
     from shardy_py.ir.constant_copies import CopyLog
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 _SPECIAL = frozenset((CALL, NAMED_COMPUTATION, SHARDING_GROUP))
 
 
-@frozen
-class ConstantOrScalarSplitterPass:
+class ConstantOrScalarSplitterPass(NoFields):
     """Copy constant expressions and scalar expansions per use.
 
     A constant expression is a `ConstantLike` op, or a pure op that is `ConstantFoldable` or `Elementwise`, whose

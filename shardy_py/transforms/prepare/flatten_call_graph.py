@@ -12,11 +12,10 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.op_clones import clone_function_recursively
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import SymbolTable, calls_callees_first, has_body, set_callee
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class FlattenCallGraphPass:
+class FlattenCallGraphPass(NoFields):
     """Copy a function for every call of it but the first, and with it all the functions it calls.
 
     Functions without a body have nothing that could be sharded; all their calls share them.

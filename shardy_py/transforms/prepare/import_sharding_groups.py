@@ -14,11 +14,10 @@ from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import MANUAL_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.types import TensorType
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class ShardingGroupImportPass:
+class ShardingGroupImportPass(NoFields):
     """Merge groups that share a value, transitively, and number them by their smallest id."""
 
     name: ClassVar[str] = "sdy-sharding-group-import"

@@ -20,7 +20,7 @@ from shardy_py.ir.types import TensorType
 from shardy_py.ir.use_order import enter_uses_anew
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.values import define, frozen
+from shardy_py.values import NoFields, define
 
 MAIN = "main"
 VISIBILITY = "sym_visibility"
@@ -30,8 +30,7 @@ _KEEPING = frozenset((_NO_INLINE, "mhlo.frontend_attributes", EXECUTION_THREAD))
 """Attributes of a call or a function that would be lost with the call: where its body runs, or that it must stay."""
 
 
-@frozen
-class InlineCallsPass:
+class InlineCallsPass(NoFields):
     """Replace every call by the body of its function, also calls inside of regions and of other functions.
 
     Shardings that a function asks for its arguments and results, and a call for its results, become sharding

@@ -18,15 +18,14 @@ from shardy_py.ir.sharding_walker import transform_shardings
 from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 EMPTY_MESH_NAME = "empty_mesh"
 PLAIN_MESH = "stablehlo.mesh"
 """The attribute that repeats a mesh in builtin attributes, for those who do not know the sdy dialect."""
 
 
-@frozen
-class LiftInlinedMeshesPass:
+class LiftInlinedMeshesPass(NoFields):
     """Replace inlined meshes in shardings by names, of new symbols where need be, and merge symbols of equal meshes.
 
     New symbols are called ``mesh``, ``maximal_mesh_N`` or ``empty_mesh``, with a number where the name is taken.

@@ -23,11 +23,10 @@ from shardy_py.sharding.axis_lists import axis_set_difference, sort_and_merge
 from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class ManualAxesCleanupPass:
+class ManualAxesCleanupPass(NoFields):
     """Add manual axes that a sharding does not use to its replicated axes; sort the manual axes as in the mesh.
 
     After that, nothing can be sharded along a manual axis by propagation.

@@ -10,11 +10,10 @@ from typing import ClassVar
 from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.symbols import functions_callees_first
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class PreOrderFuncsPass:
+class PreOrderFuncsPass(NoFields):
     """Move all functions to the end of the module, callers before callees; declarations stay where they are."""
 
     name: ClassVar[str] = "sdy-pre-order-funcs"

@@ -13,11 +13,10 @@ from shardy_py.ir.op_names import CALL
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.symbols import SymbolTable
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class PropagateShardingFromFuncToCallPass:
+class PropagateShardingFromFuncToCallPass(NoFields):
     """Copy the result shardings of functions to the calls that have none at all, not even empty ones."""
 
     name: ClassVar[str] = "sdy-propagate-sharding-from-func-to-call"

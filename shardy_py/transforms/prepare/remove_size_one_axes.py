@@ -17,11 +17,10 @@ from shardy_py.ir.sharding_walker import transform_shardings
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
-@frozen
-class RemoveSizeOneAxesPass:
+class RemoveSizeOneAxesPass(NoFields):
     """Remove axes of size one from shardings; meshes and lists of manual axes keep them."""
 
     name: ClassVar[str] = "sdy-remove-size-one-axes"

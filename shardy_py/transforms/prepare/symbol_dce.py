@@ -13,7 +13,6 @@ from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.op_values import own_values
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import distinct
-from shardy_py.ir.symbol_references import symbols_in
 from shardy_py.ir.symbols import SYMBOL_NAME, calls_by_function
 from shardy_py.values import frozen
 
@@ -95,6 +94,8 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
         program: The program.
         wanted: The names of interest; others may be found, too.
     """
+    from shardy_py.ir.symbol_references import symbols_in
+
     found: dict[Op, set[str]] = {}
     names: set[str] = set()
     # Ops share what most of their attributes are based on, and most of that refers to nothing.

@@ -12,7 +12,6 @@ from shardy_py.sharding.axis_lists import truncate_without_overlap
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
-from shardy_py.transforms.finish.reshards.candidates import greedy_axes
 from shardy_py.transforms.finish.reshards.projection import OpProjection, compatible_axes
 
 
@@ -30,6 +29,8 @@ def find_common_axes(projection: OpProjection, tensor_sizes: Sequence[int]) -> l
     tensors = non_scalar_tensors(rule)
     if len(tensors) == 2 and not rule.need_replication_factors and not rule.has_compound_dims:
         return _axes_of_preferred_tensor(projection, tensors, tensor_sizes)
+    from shardy_py.transforms.finish.reshards.candidates import greedy_axes
+
     axes = greedy_axes(projection, tensor_sizes)
     for factor in rule.need_replication_factors:
         freed, axes[factor] = axes[factor], ()

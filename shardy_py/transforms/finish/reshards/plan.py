@@ -17,10 +17,7 @@ from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.common_axes import find_common_axes
-from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
 from shardy_py.transforms.finish.reshards.projection import OpProjection
-from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
-from shardy_py.transforms.finish.reshards.result_axes import find_result_axes, move_to_other_dimension
 from shardy_py.values import frozen
 
 Shardings = tuple[TensorSharding | None, ...]
@@ -136,11 +133,15 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
     numbers = range(len(shardings))
     overflowing = [projection.has_overflow_axes(number) for number in numbers]
     if situation.mode is Mode.RESHAPE and any(overflowing):
+        from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
+
         axes = fit_overflow_axes(projection, name)
         own = situation.own_operands + situation.results
         moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
     else:
         if situation.mode in (Mode.PARTITIONER, Mode.JOINED):
+            from shardy_py.transforms.finish.reshards.result_axes import find_result_axes, move_to_other_dimension
+
             is_open = not any(situation.results)
             sizes = situation.operand_sizes + situation.result_sizes
             axes = find_result_axes(projection, len(situation.operands), is_result_open=is_open, sizes=sizes)
@@ -173,10 +174,11 @@ def _has_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Mapp
 
 def _minimal_plan(situation: Situation, projection: OpProjection, name: str | Mesh) -> Plan:
     results: list[TensorSharding | None] = [None] * len(situation.results)
-    if situation.mode is Mode.CONTRACTION and shard_result_like_operand(
-        projection, situation.operand_sizes + situation.result_sizes
-    ):
-        results[0] = projection.sharding(len(situation.operands), name)
+    if situation.mode is Mode.CONTRACTION:
+        from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
+
+        if shard_result_like_operand(projection, situation.operand_sizes + situation.result_sizes):
+            results[0] = projection.sharding(len(situation.operands), name)
     nothing = (None,) * len(situation.operands)
     reduced = _reduced_although_unreduced(situation, projection)
     return Plan(name, nothing, tuple(results), reduced, situation.reduction)
