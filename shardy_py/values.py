@@ -1,8 +1,9 @@
 """The decorators of values: those of attrs, with methods that are not compiled for each class.
 
 To compile its methods is half of what making a class costs, and a command makes hundreds of them before it can begin.
-One `__repr__` serves all classes, and plain frozen ones compare and hash the tuples of their fields; each does what the
-method of attrs would. Values that are compared in inner loops have ``cache_hash=True``, and the methods of attrs.
+One `__repr__` serves all classes, and plain ones compare the tuples of their fields, and hash them where they are
+frozen; each does what the method of attrs would. Values that are compared in inner loops have ``cache_hash=True``, and
+the methods of attrs.
 """
 
 from __future__ import annotations
@@ -46,13 +47,15 @@ def _decorate(make: Any, cls: type | None, options: dict[str, Any]) -> Any:
     if "repr" not in options and "__repr__" not in cls.__dict__:
         cls.__repr__ = show_fields  # type: ignore[assignment]
         options = {**options, "repr": False}
-    if make is attrs.frozen and _PLAIN.issuperset(options) and _OWN.isdisjoint(cls.__dict__):
-        return _compare_fields(make(cls, eq=False, **options))
+    is_frozen = make is attrs.frozen
+    # What attrs does for other classes depends on their bases: values of some are hashed, exceptions are not compared.
+    if _PLAIN.issuperset(options) and _OWN.isdisjoint(cls.__dict__) and (is_frozen or cls.__bases__ == (object,)):
+        return _compare_fields(make(cls, eq=False, **options), is_hashable=is_frozen)
     return make(cls, **options)
 
 
-def _compare_fields(cls: Any) -> Any:
-    """Give a class the methods that compare its values, equal where all fields are, and hash them."""
+def _compare_fields(cls: Any, *, is_hashable: bool) -> Any:
+    """Give a class the methods that compare its values, equal where all fields are, and perhaps hash them."""
     fields = cls.__attrs_attrs__
     compared = _getter(item.name for item in fields if item.eq)
     hashed = _getter(item.name for item in fields if (item.eq if item.hash is None else item.hash))
@@ -63,7 +66,7 @@ def _compare_fields(cls: Any) -> Any:
     def hash_of(self: Any) -> int:
         return hash(hashed(self))
 
-    cls.__eq__, cls.__hash__ = equal, hash_of
+    cls.__eq__, cls.__hash__ = equal, hash_of if is_hashable else None
     return cls
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 
 from shardy_py.ir.costs import CostOpInterface
 from shardy_py.ir.graph import Op, Value
-from shardy_py.values import frozen
+from shardy_py.values import NoFields, frozen
 
 
-@frozen
-class BranchCost(CostOpInterface):
+class BranchCost(NoFields, CostOpInterface):
     """One of the regions runs; which one is not known, so that all are equally likely."""
 
     def get_region_runs(self, op: Op) -> Sequence[float | None]:

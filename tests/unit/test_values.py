@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Hashable
 from typing import Any
 
 import attrs
@@ -138,3 +140,58 @@ def test_notebooks_show_values_by_their_texts() -> None:
     Point(3)._repr_pretty_(printer, False)  # type: ignore[attr-defined]
     assert printer.shown == "<3>"
     assert not hasattr(Plain(3), "_repr_pretty_")
+
+
+def test_values_without_fields() -> None:
+    """They are those that attrs would make: equal to their own class alone, hashed, frozen, shown by their name."""
+
+    class First(values.NoFields):
+        pass
+
+    class Second(values.NoFields):
+        pass
+
+    assert First() == First() != Second()
+    assert len({First(), First(), Second()}) == 2
+    assert repr(First()) == "First()"
+    assert attrs.fields(First) == ()
+    assert copy.copy(First()) == attrs.evolve(First()) == First()
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        First().x = 1  # type: ignore[attr-defined]
+
+
+def _equality(module: Any) -> list[tuple[Any, ...]]:
+    """What is equal and what has a hash among classes that can change, that derive from others, or are exceptions."""
+
+    @module.define
+    class Node:
+        name: str
+        hidden: int = attrs.field(default=0, eq=False)
+
+    @module.frozen
+    class Base:
+        x: int
+
+    @module.define
+    class Derived(Base):
+        y: int
+
+    @module.define
+    class Failure(Exception):
+        reason: str
+
+    pairs = [
+        (Node("a"), Node("a", 1)),
+        (Node("a"), Node("b")),
+        (Derived(1, 2), Derived(1, 2)),
+        (Derived(1, 2), Derived(1, 3)),
+        (Base(1), Derived(1, 2)),
+        (Failure("a"), Failure("a")),
+    ]
+    hashed = [isinstance(left, Hashable) and (hash(left) == hash(right)) for left, right in pairs]
+    return [(left == right, left != right, is_hashed) for (left, right), is_hashed in zip(pairs, hashed, strict=True)]
+
+
+def test_equality_is_that_of_attrs() -> None:
+    """Whatever a class is made of, its values are equal, and have hashes, where those of attrs are and have."""
+    assert _equality(values) == _equality(attrs)

@@ -18,14 +18,13 @@ from shardy_py.plugins import (
     ShardableDataFlowOpInterface,
 )
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 ARGUMENT_SHARDINGS = "scf.argument_shardings"
 """The attribute of a while loop that holds the shardings of the arguments of its condition."""
 
 
-@frozen
-class WhileDataFlow(ShardableDataFlowOpInterface):
+class WhileDataFlow(NoFields, ShardableDataFlowOpInterface):
     """A loop whose condition decides what the body and the results get: two edges per round.
 
     Initial values and what the body hands back flow into the arguments of the condition, which own these edges. What

@@ -17,7 +17,7 @@ from shardy_py.plugins import (
     ShardableDataFlowOpInterface,
     UpstreamDataFlow,
 )
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 
 class _ResultOwners(ShardableDataFlowOpInterface):
@@ -32,8 +32,7 @@ class _ResultOwners(ShardableDataFlowOpInterface):
         return op.results[source.number]
 
 
-@frozen
-class WhileDataFlow(_ResultOwners):
+class WhileDataFlow(NoFields, _ResultOwners):
     """A loop: initial value and yielded value flow into the arguments of both regions and into the result."""
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
@@ -45,8 +44,7 @@ class WhileDataFlow(_ResultOwners):
         return [region.blocks[0].arguments[owner.index] for region in op.regions[:2]]
 
 
-@frozen
-class CaseDataFlow(_ResultOwners):
+class CaseDataFlow(NoFields, _ResultOwners):
     """Branches: what each yields flows into the result."""
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
@@ -58,8 +56,7 @@ class CaseDataFlow(_ResultOwners):
         return target if target.owner is op else None
 
 
-@frozen
-class BarrierDataFlow(_ResultOwners):
+class BarrierDataFlow(NoFields, _ResultOwners):
     """A barrier: each operand flows into its result."""
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:

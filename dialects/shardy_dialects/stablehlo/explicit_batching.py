@@ -20,7 +20,7 @@ from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
 from shardy_py.plugins import PassContext
-from shardy_py.values import frozen
+from shardy_py.values import NoFields, frozen
 
 BATCH = 0
 """Only the first dimension is recognised as a batch dimension."""
@@ -76,8 +76,7 @@ KINDS = {
 }
 
 
-@frozen
-class ExplicitGatherScatterBatchingPass:
+class ExplicitGatherScatterBatchingPass(NoFields):
     """Turn the first dimension of gathers and scatters into a batching dimension where an iota indexes it."""
 
     name: ClassVar[str] = "sdy-explicit-gather-scatter-batching"
