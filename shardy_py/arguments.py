@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import unwrap
 from itertools import chain
+from math import isnan
+from numbers import Real
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -91,6 +93,15 @@ def _is_integer(value: object) -> bool:
     return number is not None and -INT64_MAX <= number <= INT64_MAX
 
 
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return not isnan(value)
+    except OverflowError:
+        return False
+
+
 def _is_path(value: object) -> bool:
     return isinstance(value, (str, os.PathLike)) and "\0" not in os.fspath(value)
 
@@ -131,6 +142,7 @@ def _is_naming(value: object) -> bool:
 _SIMPLE: dict[str, Check] = {
     "bool": (_is_flag, "True or False"),
     "int": (_is_integer, "an integer of at most 63 bits"),
+    "float": (_is_number, "a number"),
     "str": (lambda value: isinstance(value, str), "a text"),
     "str | Path": (_is_path, "a path"),
     "Registry": (_is_registry, "a Registry"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from shardy_py.arguments import shown
 from shardy_py.ir.attributes import Attribute, SymbolRef
 from shardy_py.ir.builder_checks import (
     check_attributes,
@@ -15,6 +16,7 @@ from shardy_py.ir.builder_checks import (
     check_sharding,
     check_types,
     check_value,
+    join_attributes,
     refuse,
 )
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
@@ -187,7 +189,7 @@ class Builder:
             VerificationError: an operand is no value, belongs to another program, or is defined in a region around
                 which the op does not stand; a type or an attribute is none; the function has ended.
         """
-        op = self.emit(name, operands, result_types, {**(attributes or {}), **more_attributes})
+        op = self.emit(name, operands, result_types, join_attributes(attributes, more_attributes))
         return op.results[0] if len(op.results) == 1 else tuple(op.results)
 
     def call(self, callee: str, operands: Iterable[Value], result_types: Iterable[Type]) -> Any:
@@ -221,7 +223,7 @@ class Builder:
         The op enters its uses at the end of the ``with``, after those of the ops in its regions. Its results can be
         used after that only.
         """
-        op = self._new(name, operands, result_types, {**(attributes or {}), **more_attributes})
+        op = self._new(name, operands, result_types, join_attributes(attributes, more_attributes))
         self._blocks[-1].append(op)
         self._region_ops.append(op)
         try:
@@ -239,7 +241,7 @@ class Builder:
         """
         if not self._region_ops or self._region_ops[-1] is not op:
             hint = "build its regions inside the with of region_op"
-            raise refuse("misplaced-region", f"{op!r} is not being built here", hint=hint)
+            raise refuse("misplaced-region", f"{shown(op)} is not being built here", hint=hint)
         with self._block(op, check_types(argument_types, op.name)) as block:
             yield tuple(block.arguments)
 
@@ -275,7 +277,9 @@ class Builder:
     ) -> Op:
         """Return an op that is in no block yet, after a check of its parts."""
         if not isinstance(name, str) or not name:
-            raise refuse("invalid-op-name", f"{name!r} is not the name of an op", hint='give its full name: "toy.add"')
+            raise refuse(
+                "invalid-op-name", f"{shown(name)} is not the name of an op", hint='give its full name: "toy.add"'
+            )
         last = self._blocks[-1].last
         if last is not None and last.name == RETURN:
             raise refuse("misplaced-op", "the function has ended with return_", op=name, hint="add the op before that")

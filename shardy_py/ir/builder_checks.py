@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from attrs import evolve
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -29,7 +30,7 @@ def refuse(code: str, message: str, *, op: str = "", hint: str = "") -> Verifica
 def check_name(name: Any, program: Program) -> None:
     """Refuse a symbol that is no text, or that the program has."""
     if not isinstance(name, str) or not name:
-        raise refuse("invalid-symbol", f"{name!r} is not the name of a symbol", hint="give a text")
+        raise refuse("invalid-symbol", f"{shown(name)} is not the name of a symbol", hint="give a text")
     if any(op.attributes.get("sym_name") == name for op in program.body.ops):
         raise refuse("duplicate-symbol", f"{symbol(name)} is defined twice", hint="give it another name")
 
@@ -50,12 +51,12 @@ def check_types(types: Any, op: str) -> list[Type]:
     """Return types after a check that they are types."""
     if isinstance(types, (*get_args(Type), str)) or not isinstance(types, Iterable):
         hint = "give a list of types: [tensor(8, 16)]"
-        raise refuse("invalid-type", f"the types are {types!r}, not a list of types", op=op, hint=hint)
+        raise refuse("invalid-type", f"the types are {shown(types)}, not a list of types", op=op, hint=hint)
     found = list(types)
     for index, type_ in enumerate(found):
         if not isinstance(type_, get_args(Type)):
             hint = "use tensor(8, 16), a TensorType or an OpaqueType"
-            raise refuse("invalid-type", f"type {index} is {type_!r}, which is no type", op=op, hint=hint)
+            raise refuse("invalid-type", f"type {index} is {shown(type_)}, which is no type", op=op, hint=hint)
         sizes = type_.shape if isinstance(type_, TensorType) else ()
         if any(size is not None and (type(size) is not int or size < 0) for size in sizes):
             raise refuse("invalid-type", f"type {index} has the sizes {sizes}", op=op, hint="give whole numbers from 0")
@@ -66,7 +67,7 @@ def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequen
     """Return operands after a check that they are values that the op can see."""
     if isinstance(operands, Value) or not isinstance(operands, Iterable):
         hint = "give a list of values: [x]"
-        raise refuse("invalid-operand", f"the operands are {operands!r}, not a list of values", op=op, hint=hint)
+        raise refuse("invalid-operand", f"the operands are {shown(operands)}, not a list of values", op=op, hint=hint)
     found = list(operands)
     for index, value in enumerate(found):
         check_value(value, f"operand {index}", op, program)
@@ -85,7 +86,7 @@ def check_value(value: Any, role: str, op: str, program: Program) -> Value:
     """Return a value after a check that it is one of this program."""
     if not isinstance(value, Value):
         hint = "op returns a tuple for an op with several results" if isinstance(value, tuple) else "give a Value"
-        raise refuse("invalid-operand", f"{role} is {value!r}, which is no value", op=op, hint=hint)
+        raise refuse("invalid-operand", f"{role} is {shown(value)}, which is no value", op=op, hint=hint)
     owner = value.owner.parent_op if isinstance(value.owner, Block) else value.owner
     if owner is None or owner.program is not program:
         hint = "build both with one Builder"
@@ -93,14 +94,24 @@ def check_value(value: Any, role: str, op: str, program: Program) -> Value:
     return value
 
 
+def join_attributes(attributes: Any, more: Mapping[str, Any]) -> Any:
+    """Return the attributes that two mappings give; what is no mapping as it is, for `check_attributes` to refuse."""
+    return {**attributes, **more} if isinstance(attributes, Mapping) else attributes or more
+
+
 def check_attributes(attributes: Mapping[str, Any], op: str) -> dict[str, Any]:
     """Return attributes after a check that their values are those of `shardy_py.ir.attributes`."""
+    if not isinstance(attributes, Mapping):
+        message = f"the attributes are {shown(attributes)}, not a mapping of names to attributes"
+        raise refuse("invalid-attribute", message, op=op, hint='give a dict: {"axis": 0}')
     for name, value in attributes.items():
         if not isinstance(name, str) or not name:
-            raise refuse("invalid-attribute", f"{name!r} is not the name of an attribute", op=op, hint="give a text")
+            raise refuse(
+                "invalid-attribute", f"{shown(name)} is not the name of an attribute", op=op, hint="give a text"
+            )
         for wrong in _wrong_parts(value):
             hint = "use bool, int, float, str, tuples and dicts of these, a type, a sharding, or RawAttribute(text)"
-            message = f"the attribute {name!r} holds a {type(wrong).__name__}: {repr(wrong)[:80]}"
+            message = f"the attribute {name!r} holds a {type(wrong).__name__}: {shown(wrong)}"
             raise refuse("invalid-attribute", message, op=op, hint=hint)
     return dict(attributes)
 

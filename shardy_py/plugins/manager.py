@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pluggy
 from attrs import evolve, field
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.passes import Pass
@@ -96,7 +97,11 @@ def load_plugins(
     Raises:
         PluginError: plugins fail to import, have unknown hooks, or return something else; all are named.
     """
-    not_wanted = frozenset(blocked)
+    for name, given in (("plugins", plugins), ("blocked", blocked)):
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            hint = f"{name}=[...]"
+            raise PluginError(Diagnostic("invalid-plugins", f"{name} is {shown(given)}, not a list", hint=hint))
+    not_wanted = {name for name in blocked if isinstance(name, str)}
     loaded = LoadedPlugins()
     infos = loaded.infos
     problems: list[Diagnostic] = []

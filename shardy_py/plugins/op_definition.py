@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, fields
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, PluginError, RuleError
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import (
@@ -117,7 +118,7 @@ def _check_name(definition: OpDefinition, attribute: Any, name: Any) -> None:
 
 def _check_combiner(definition: OpDefinition, attribute: Any, combiner: object) -> None:
     if not isinstance(combiner, Combiner) and not callable(combiner):
-        message = f"{combiner!r} is neither a Combiner nor a function of the op"
+        message = f"{shown(combiner)} is neither a Combiner nor a function of the op"
         hint = "for example combiner=Combiner.MAX"
         raise PluginError(Diagnostic("invalid-combiner", message, op=definition.name, hint=hint))
 

@@ -209,8 +209,7 @@ class OpPriority:
     @entry.validator
     def _check_entry(self, attribute: object, entry: Any) -> None:
         if not isinstance(entry, Entry):
-            hint = f"OpPriority({self.level}, Entry(Selector(...)))"
-            raise _refuse(f"a priority has an entry, not {shown(entry)}", hint)
+            raise _refuse(f"a priority has an entry, not {shown(entry)}", "OpPriority(0, Entry(Selector(...)))")
 
     def __str__(self) -> str:
         return f"level {self.level}: {self.entry}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.check_data_flow import data_flow_problems
 from shardy_py.ir.graph import Op, Value
@@ -11,6 +12,7 @@ from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
 from shardy_py.plugins import Registry
 
 
+@checked
 def assert_data_flow(op: Op, *, registry: Registry | None = None) -> None:
     """Assert that the methods of an op's data flow say the same of every edge.
 

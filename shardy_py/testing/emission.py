@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.attributes import Attribute
@@ -16,7 +17,7 @@ from shardy_py.ir.types import TensorType, static_shape
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
-from shardy_py.testing.numeric.data import make_operand
+from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.ops import TypeLike, make_op, to_type
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _FLOATS = ("bfloat16", "float16", "float32", "float64")
 _WIDER = {"bfloat16": "float32", "float16": "float32", "float32": "float64", "complex64": "complex128"}
 
 
+@checked
 def assert_emits(
     subject: Op | str,
     function: Callable[..., Any],
@@ -99,7 +101,7 @@ def _arrays(subject: Op | str, operands: Iterable[Any] | None, seed: int) -> lis
     if operands is None and not isinstance(subject, Op):
         raise OptionError(Diagnostic("missing-shapes", "the check needs the shapes of the operands", op=subject))
     given = [value.type for value in subject.operands] if operands is None else list(operands)  # type: ignore[union-attr]
-    generator = np.random.default_rng(seed)
+    generator = make_generator(seed)
     found = []
     for item in given:
         array, type_ = make_operand(item, generator), to_type(item)

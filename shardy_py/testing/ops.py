@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shardy_py.arguments import shown
+from shardy_py.arguments import checked, shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.integers import as_integer
 from shardy_py.ir.attributes import Attribute, RawAttribute
@@ -61,6 +61,7 @@ _ELEMENT_TYPES = {
 }
 
 
+@checked
 def make_op(
     name: str,
     operands: Iterable[TypeLike] = (),

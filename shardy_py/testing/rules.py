@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.attributes import Attribute
 from shardy_py.ir.graph import Op
@@ -26,6 +27,7 @@ RuleLike = OpShardingRule | RuleSpec | Op | str
 """A rule; a spec made by `shardy_py.rule`; an op; or a text: of a rule (``<...>`` or ``... -> ...``), or an op name."""
 
 
+@checked
 def assert_rule(
     subject: RuleLike,
     expected: OpShardingRule | RuleSpec | str | None,

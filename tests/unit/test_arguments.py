@@ -37,7 +37,7 @@ WRONG = [None, True, -1, 3.5, float("nan"), 10**5000, "", "x", "\ud800", "a\0b",
 WRONG += [{1: 2}, set(), object(), Silent(), Path("/nonexistent/file"), 2**64, [[1]], {"arg0": None}, "%0", Ellipsis]
 
 
-def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def attempt(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     """Call a function; only an error of this package, or of its signature, may come out."""
     try:
         function(*args, **kwargs)
@@ -144,3 +144,54 @@ def test_the_error_names_function_argument_and_value() -> None:
     with pytest.raises(TypeError, match="unexpected keyword"):
         f(3, other=1)  # type: ignore[call-arg]
     assert shown(Silent()) == "a Silent"
+
+
+def test_wrong_calls_of_the_kit() -> None:
+    """What is no op, no shape, no function, no number and no registry is told by the functions for tests."""
+    pytest.importorskip("numpy")
+    from shardy_py import testing
+
+    rule: dict[str, Any] = {"subject": "i j -> i j", "operands": [(8, 4)], "results": [(8, 4)]}
+    calls: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+        (testing.make_op, {"name": "t.f", "operands": [(8, 4)], "results": [(8, 4)], "attributes": {}}),
+        (testing.assert_rule, {**rule, "expected": "i j -> i j", "attributes": {}, "registry": None}),
+        (testing.check_rule_numerically, {**rule, "function": lambda x: x, "trials": 1, "seed": 0, "rtol": None}),
+        (testing.assert_data_flow, {"op": None, "registry": None}),
+        (testing.assert_emits, {"subject": "t.f", "function": abs, "operands": [(8,)], "seed": 0, "rtol": None}),
+    ]
+    for function, good in calls:
+        for name in good:
+            for value in (item for item in WRONG if item is not Ellipsis):
+                try:
+                    attempt(function, **{**good, name: value})
+                except AssertionError:
+                    continue
+
+
+def test_wrong_calls_of_a_builder() -> None:
+    """Names, types, operands and attributes of another kind are told, however they show themselves."""
+    good: dict[str, Any] = {"name": "t.f", "operands": (), "result_types": (), "attributes": None}
+    for value in WRONG:
+        for name in good:
+            b = sdy.Builder(mesh={"x": 2})
+            with b.function("main", [sdy.tensor(8)]):
+                for method in (b.op, b.emit):
+                    attempt(method, **{**good, name: value})
+                for called in (b.mesh, b.declare, b.call, b.shard, b.constrain):
+                    attempt(called, *[value] * (3 if called in (b.declare, b.call) else 2))
+                b.return_()
+
+
+def test_wrong_plugins_advice_and_rules() -> None:
+    """Plugins that are no list, measures, budgets and rules of another kind are told."""
+    pytest.importorskip("jaxlib")
+    result = sdy.propagate(MODULE, trace=True)
+    for value in WRONG:
+        attempt(sdy.rule, value)
+        attempt(sdy.Registry.from_entry_points, plugins=value, skip_broken=True)
+        attempt(sdy.Registry.from_entry_points, blocked=value)
+        attempt(sdy.Dialect("t").op, "t.f", combiner=value)
+        if value is not None:
+            attempt(result.advise, minimise=value)
+        if not isinstance(value, int | float):
+            attempt(result.advise, budget_memory=value, trials=1)

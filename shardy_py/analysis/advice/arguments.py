@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 
 from attrs import field
 
@@ -13,6 +14,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.comparison import Measure, choose_measure
 from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.options import ProgramInput
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.values import frozen
@@ -85,6 +87,8 @@ def open_judge(session: Session, options: AdviceOptions) -> tuple[Goal, Judge]:
     memory = options.budget_memory
     if memory is None and machine is not None:
         memory = float(machine.memory_bytes)
-    if memory is not None and not memory > 0:
-        raise OptionError(Diagnostic("invalid-budget", f"the budget is {memory} bytes", hint="allow some memory"))
+    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, Real) or not memory > 0):
+        raise OptionError(
+            Diagnostic("invalid-budget", f"the budget is {shown(memory)} bytes", hint="allow some memory")
+        )
     return Goal(measure, memory), Judge(session, machine, options.axes, options.schedule)

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from attrs import field
 
 from shardy_py.analysis.sweep.outcomes import Outcome, RefusedSchedule, Row
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.values import frozen
 
@@ -30,9 +31,9 @@ def measure_of(measure: Measure) -> Callable[[Row], float]:
     Raises:
         OptionError: there is no such measure.
     """
-    if measure not in _MEASURES:
+    if not isinstance(measure, str) or measure not in _MEASURES:
         hint = f"use one of {', '.join(MEASURES)}"
-        raise OptionError(Diagnostic("unknown-measure", f"there is no measure {measure!r}", hint=hint))
+        raise OptionError(Diagnostic("unknown-measure", f"there is no measure {shown(measure)}", hint=hint))
     return _MEASURES[measure]
 
 

@@ -60,6 +60,9 @@ def rule(
     >>> str(rule("rows cols -> rows", reduction="cols:max").bind([(8, 4)], [(8,)]))
     '<([i, j])->([i]) {i=8, j=4} reduction=max{j}>'
     """
+    if not isinstance(text, str):
+        # Refused before it is hashed.
+        parse_tensors(text)
     reduced = split_words(reduction)
     whole = (*_names(need_replication), *(name for name, combiner in reduced if combiner is None))
     marks = (

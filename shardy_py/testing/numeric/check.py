@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from attrs import evolve
 
 from shardy_py.arguments import checked
@@ -17,7 +16,7 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 from shardy_py.testing.numeric.bench import Arrays, Bench, Trial, call, takes_local
 from shardy_py.testing.numeric.claims import judge
-from shardy_py.testing.numeric.data import make_operand
+from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.numeric.missing import find_missing
 from shardy_py.testing.numeric.pieces import Sizes, make_local, pieces_of
 from shardy_py.testing.numeric.report import RuleReport
@@ -139,7 +138,7 @@ def _result_types(subject: RuleLike, results: Iterable[TypeLike] | None) -> list
 
 
 def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any] | None, seed: int) -> Trial:
-    generator = np.random.default_rng(seed)
+    generator = make_generator(seed)
     operands = tuple(make_operand(item, generator) for item in given)
     local = None
     if takes_local(function):

@@ -16,6 +16,17 @@ _INTEGER = re.compile(r"(u?)i(\d+)")
 _FLOAT = ("f16", "bf16", "f32", "f64")
 
 
+def make_generator(seed: int) -> np.random.Generator:
+    """Return the source of random numbers that starts at a seed.
+
+    Raises:
+        OptionError: the seed is negative.
+    """
+    if seed < 0:
+        raise OptionError(Diagnostic("invalid-seed", f"the seed is {seed}", hint="give a number from 0 on"))
+    return np.random.default_rng(seed)
+
+
 def make_operand(given: Any, generator: np.random.Generator) -> Array:
     """Return an operand: an array as it is; for a shape or a type random numbers, all different where that is possible.
 

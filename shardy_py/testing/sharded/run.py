@@ -18,7 +18,7 @@ from shardy_py.ir.program_copy import copy_program
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.plugins import Registry
 from shardy_py.testing.numeric.bench import Arrays
-from shardy_py.testing.numeric.data import make_operand
+from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.sharded.collectives import COLLECTIVES
 from shardy_py.testing.sharded.comparison import Comparison
@@ -172,5 +172,5 @@ def _arguments(main: Op, arrays: Sequence[Any], seed: int) -> list[Array]:
     if arrays and len(arrays) != len(arguments):
         message = f"the program has {len(arguments)} arguments, given are {len(arrays)}"
         raise OptionError(Diagnostic("argument-count", message, hint="give one whole array per argument, or none"))
-    generator = np.random.default_rng(seed)
+    generator = make_generator(seed)
     return [np.asarray(item) for item in arrays] or [make_operand(value.type, generator) for value in arguments]
