@@ -35,6 +35,8 @@ class OwnCollective:
 
 
 Shape = tuple[int, ...]
+Part = tuple[str, tuple[int, ...]]
+"""A computation by itself: its name, and the numbers of the operands that it takes."""
 
 
 @frozen
@@ -139,6 +141,14 @@ class CostOpInterface(Protocol):
         It does so from a reduction on, which it has as well. None if it does not have the op. Default: it has none.
         """
         return None
+
+    def get_parts(self, op: Op) -> Sequence[Part | None]:
+        """Return, for each result, the computation that gives it by itself; None for one that nothing else gives.
+
+        Where an op of one result computes what a result of an op of several is, a compiler takes the latter. Default:
+        none.
+        """
+        return ()
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the windows through which the op reads elements of other shards. Default: none."""

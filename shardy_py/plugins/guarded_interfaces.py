@@ -25,7 +25,7 @@ from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
-    from shardy_py.ir.costs import CostOpInterface, OpWork, OwnCollective, Window
+    from shardy_py.ir.costs import CostOpInterface, OpWork, OwnCollective, Part, Window
     from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
     from shardy_py.ir.local import Localize
 
@@ -273,6 +273,26 @@ def _library_operands(answer: Any, op: Op) -> tuple[int, ...] | None:
     return found
 
 
+def _parts(answer: Any, op: Op) -> tuple[Part | None, ...]:
+    hint = "return a name and the numbers of operands for each result, or None for it"
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        raise Unfit(f"returned {shown(answer)}, not a list of computations", hint)
+    parts = tuple(few(answer))
+    if parts and len(parts) != len(op.results):
+        raise Unfit(f"returned {len(parts)} computations for {len(op.results)} results", hint)
+    for part in parts:
+        if part is not None and not _is_part(part, op):
+            raise Unfit(f"gives {shown(part)}, not a name and the numbers of operands", hint)
+    return parts
+
+
+def _is_part(part: Any, op: Op) -> bool:
+    if not isinstance(part, tuple) or len(part) != 2 or not isinstance(part[1], tuple):
+        return False
+    name, numbers = part
+    return isinstance(name, str) and all(isinstance(item, int) and 0 <= item < len(op.operands) for item in numbers)
+
+
 def _is_amount(number: Any) -> bool:
     from numbers import Real
 
@@ -373,6 +393,7 @@ _COST: dict[str, Check | None] = {
     "get_work": _work,
     "get_equal_operand": _equal_operand,
     "get_library_operands": _library_operands,
+    "get_parts": _parts,
     "get_windows": _windows,
     "is_fusible": as_boolean,
     "is_expensive": as_boolean,

@@ -11,6 +11,7 @@ from attrs import field
 from shardy_py.analysis.cost.equal_ops import OpKeys, axes_key
 from shardy_py.analysis.cost.graph import Carried, Node, RuleOf, Section, Tensor, put_back, walk
 from shardy_py.analysis.cost.op_kinds import OpKind, OpKinds
+from shardy_py.analysis.cost.parts import take_parts
 from shardy_py.analysis.cost.sharing import Sharing
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
@@ -86,6 +87,7 @@ class Flattener:
         section.results = self._block(block, section, names, 1)
         for tensor in section.results:
             tensor.is_result = True
+        take_parts(section)
         self._drop_unused(section)
         put_back(section)
         return section

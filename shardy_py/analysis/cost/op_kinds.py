@@ -69,6 +69,7 @@ class OpKind:
         has_flops: Whether the dialect says how many operations they take, whatever their shapes.
         has_work: Whether it says what work they are, for tensors of given shapes.
         has_equal: Whether it says where a result equals an operand.
+        has_parts: Whether it says what results are by themselves.
         has_expensive: Whether it says which ones are rather stored than computed by several kernels.
         has_repeated: Whether it says which ones are computed again where an equal one was.
         has_library: Whether it says which ones a library of kernels computes with reductions.
@@ -99,6 +100,7 @@ class OpKind:
     has_flops: bool
     has_work: bool
     has_equal: bool
+    has_parts: bool
     has_expensive: bool
     has_repeated: bool
     has_library: bool
@@ -170,6 +172,7 @@ class OpKinds:
             says("get_flops"),
             says("get_work"),
             says("get_equal_operand"),
+            says("get_parts"),
             says("is_expensive"),
             says("is_repeated"),
             says("get_library_operands"),

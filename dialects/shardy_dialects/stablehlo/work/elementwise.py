@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf, prod
 
+from shardy_dialects.stablehlo.attributes import parse_enum
+from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.splats import number_of
 from shardy_dialects.stablehlo.work.library import LibraryCost
 from shardy_py.ir.graph import Block, Op
@@ -141,9 +143,27 @@ class SelectCost(CostOpInterface):
 
 def body_work(block: Block) -> tuple[float, float]:
     """Return the operations and the transcendental ones of one run of a block of scalars."""
-    ops = [op for op in block.ops if op.operands and op.results]
+    ops = [op for op in block.ops if op.operands and op.results and not _is_simplified(op)]
     transcendental = sum(op.name in TRANSCENDENTAL for op in ops)
     return float(len(ops) - transcendental), float(transcendental)
+
+
+def _is_simplified(op: Op) -> bool:
+    """Return whether an op asks if a number is unequal to itself, which only NaN is, or adds the answer for another.
+
+    As in XLA's algebraic_simplifier.cc::HandleCompare; JAX's places of largest numbers ask so for integers, too.
+    """
+    if op.name == "stablehlo.or":
+        return any(value.defining_op is not None and _is_never(value.defining_op) for value in op.operands)
+    return _is_never(op)
+
+
+def _is_never(op: Op) -> bool:
+    if op.name != "stablehlo.compare" or op.operands[0] is not op.operands[1]:
+        return False
+    type_ = op.operands[0].type
+    is_integer = isinstance(type_, TensorType) and type_.element_type.startswith(("i", "ui"))
+    return is_integer and parse_enum(str(attribute(op, "comparison_direction"))) == "NE"
 
 
 def region_work(op: Op) -> tuple[float, float]:

@@ -5,14 +5,16 @@ As in XLA's hlo_cost_analysis.cc::HandleReduce and HandleScatter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
-from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
+from shardy_dialects.stablehlo.attributes import parse_dimension_numbers, parse_enum
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.elementwise import region_work
 from shardy_dialects.stablehlo.work.library import LibraryCost
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.costs import Part
+from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.ir.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
 from shardy_py.sharding.rule_builder import tensor_shape
 
@@ -25,6 +27,52 @@ class ReduceCost(LibraryCost):
         runs = max(0, prod(shapes.operands[0]) - prod(shapes.results[0]))
         flops, transcendentals = region_work(op)
         return OpWork(flops * runs, transcendentals * runs)
+
+    def get_parts(self, op: Op) -> Sequence[Part | None]:
+        """Return which results are the largest or the smallest elements, alone or beside their places.
+
+        XLA:CPU takes the largest ones where ``jnp.argmax`` finds their places, which looks for NaN, too.
+        """
+        count, type_ = len(op.results), op.results[0].type
+        if not isinstance(type_, TensorType) or type_.element_type not in _KEPT_TYPES:
+            return ()
+        found = _extreme(op.regions[0].blocks[0], count) if op.regions and op.regions[0].blocks else None
+        if found is None:
+            return ()
+        return ((f"{found} {attribute(op, 'dimensions', ())}", (0, count)), *[None] * (count - 1))
+
+
+def _extreme(block: Block, count: int) -> str | None:
+    """Return the op of scalars that gives the first result of a region that reduces, if that is an extreme."""
+    ending = block.terminator
+    if ending is None or len(ending.operands) != count or len(block.arguments) != 2 * count:
+        return None
+    made, pair = ending.operands[0].defining_op, (block.arguments[0], block.arguments[count])
+    if made is None:
+        return None
+    if count == 1:
+        is_extreme = made.name in _EXTREMES.values() and set(made.operands) == set(pair)
+        return made.name if is_extreme else None
+    if made.name != "stablehlo.select" or tuple(made.operands[1:]) != pair:
+        return None
+    choice = made.operands[0].defining_op
+    if choice is None or choice.name != "stablehlo.or":
+        return None
+    tests = {_comparison(value.defining_op): value for value in choice.operands}
+    unequal = ("NE", pair[0], pair[0])
+    return next((name for said, name in _EXTREMES.items() if {(said, *pair), unequal} == set(tests)), None)
+
+
+_KEPT_TYPES = ("f32", "f64")
+"""The types that XLA:CPU finds them in; narrower ones are converted before."""
+_EXTREMES = {"GT": "stablehlo.maximum", "LT": "stablehlo.minimum"}
+
+
+def _comparison(op: Op | None) -> tuple[object, ...]:
+    """Return the direction of a comparison, and what it compares."""
+    if op is None or op.name != "stablehlo.compare":
+        return ()
+    return (parse_enum(str(attribute(op, "comparison_direction"))), *op.operands)
 
 
 class ScatterCost(CostOpInterface):
