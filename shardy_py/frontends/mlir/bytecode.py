@@ -104,7 +104,8 @@ class BytecodeReader:
                 end = at + 1 + short[at]
                 types = short[at + 1 : end]
                 if short[at] == _LONG or _LONG in types:
-                    types, at = _numbers(data, at)
+                    numbers, at = _numbers(data, at)
+                    types = tuple(numbers)
                 else:
                     at = end
             if mask & _HAS_OPERANDS:
@@ -173,9 +174,12 @@ def read_number(data: bytes, at: int) -> tuple[int, int]:
     return int.from_bytes(data[begin:end], "little") >> shift, end
 
 
-def _numbers(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
+def _numbers(data: bytes, at: int) -> tuple[list[int], int]:
     """Read a number and as many more."""
-    count, at = read_number(data, at)
+    # Values of a large function have numbers of two bytes, or of three, so that nearly every op comes here.
+    count, at = _SHORT[data[at]], at + 1
+    if count == _LONG:
+        count, at = read_number(data, at - 1)
     numbers = []
     for _ in range(count):
         byte = data[at]
@@ -185,7 +189,10 @@ def _numbers(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
         elif byte & 2:
             numbers.append((byte | data[at + 1] << 8) >> 2)
             at += 2
+        elif byte & 4:
+            numbers.append((byte | data[at + 1] << 8 | data[at + 2] << 16) >> 3)
+            at += 3
         else:
             number, at = read_number(data, at)
             numbers.append(number)
-    return tuple(numbers), at
+    return numbers, at

@@ -177,12 +177,10 @@ class _Importer:
         ops: list[Op] = []
         records = self._reader.ops(count)
         for (name, attributes, types, operand_numbers, regions), native in zip(records, natives):  # noqa: B905 - endless
-            base, op_result_types = sets.get(attributes), result_types.get(types)
-            # Each name comes first with attributes that are not known yet.
-            if base is None or op_result_types is None or name not in names:
+            try:
+                op_name, base, op_result_types = names[name], sets[attributes], result_types[types]
+            except KeyError:
                 op_name, base, op_result_types = known.learn(native, name, attributes, types)
-            else:
-                op_name = names[name]
             operands: tuple[Any, ...]
             if len(operand_numbers) == 1:
                 operands = (values[operand_numbers[0]],)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardy_py.frontends.mlir import import_module, importer, parse_module
+from shardy_py.frontends.mlir import bytecode, import_module, importer, parse_module
 from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.native_reader import has_large_constants
 
@@ -168,3 +168,21 @@ def test_a_module_without_bytecode_is_read_all_the_same(monkeypatch):
     monkeypatch.setattr(importer, "BytecodeReader", refuse)
     names = [op.name for op in import_module(parse_module(SAME)).walk()]
     assert names == ["func.func", "stablehlo.constant", "stablehlo.constant", "func.return"]
+
+
+def _encoded(number: int) -> bytes:
+    """Return a number as MLIR writes it: the zeros at the end of the first byte tell how many bytes follow."""
+    size = next(size for size in range(1, 10) if size == 9 or number < 1 << 7 * size)
+    if size == 9:
+        return b"\x00" + number.to_bytes(8, "little")
+    return (number << size | 1 << size - 1).to_bytes(size, "little")
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 130])
+def test_numbers_of_any_size_are_read(count: int) -> None:
+    """Of each size the least and the largest number come back, and reading ends behind them."""
+    sizes = [number for size in range(1, 9) for number in ((1 << 7 * size) - 1, 1 << 7 * size)]
+    for first in (0, *sizes, (1 << 64) - 1):
+        numbers = [first] * count
+        data = b"".join(map(_encoded, [count, *numbers])) + b"\x01"
+        assert bytecode._numbers(data, 0) == (numbers, len(data) - 1)
