@@ -127,6 +127,13 @@ class CostOpInterface(Protocol):
         """
         return False
 
+    def is_branching(self, op: Op) -> bool:
+        """Return whether kernels compute the op in branches, as they do joined tensors. Default: they do not.
+
+        A compiler stores what more than one place of a kernel would compute so.
+        """
+        return False
+
     def is_repeated(self, op: Op) -> bool:
         """Return whether a compiler computes the op again where an equal one was computed. Default: it does not."""
         return False

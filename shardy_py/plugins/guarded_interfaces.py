@@ -397,6 +397,7 @@ _COST: dict[str, Check | None] = {
     "get_windows": _windows,
     "is_fusible": as_boolean,
     "is_expensive": as_boolean,
+    "is_branching": as_boolean,
     "is_repeated": as_boolean,
     "get_region_runs": _runs,
     "get_collective": _collective,

@@ -15,6 +15,7 @@ from shardy_py.analysis.cost.fusion import Fusion, Kernel
 from shardy_py.analysis.cost.graph import Node, RuleOf, Section, walk
 from shardy_py.analysis.cost.library import LibraryKernels
 from shardy_py.analysis.cost.liveness import Liveness, MainMemory
+from shardy_py.analysis.cost.repeats import Repeats
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
 from shardy_py.analysis.cost.transfers import TransferPricer
@@ -115,7 +116,8 @@ class _Estimator:
                 nodes = [item.node for item in part]
                 self.together.update((id(node), nodes) for node in nodes)
         library = LibraryKernels(self.sizes) if self.profile.has_kernel_library else None
-        self.fusion = Fusion(self._halo_slices(), library)
+        repeats = Repeats(self.sizes) if self.profile.limits_repeats else None
+        self.fusion = Fusion(self._halo_slices(), library, repeats)
         halos: dict[int, int] = {}
         for item in self.priced:
             if item.is_halo and not self.fusion.is_fusible(item.node):

@@ -13,6 +13,7 @@ from attrs import Factory, evolve, field
 
 from shardy_py.analysis.cost.graph import Node, Section, Tensor
 from shardy_py.analysis.cost.library import LibraryKernels
+from shardy_py.analysis.cost.repeats import Repeats
 from shardy_py.ir.types import static_shape
 from shardy_py.values import define
 
@@ -42,11 +43,13 @@ class Fusion:
     Args:
         slices: For tensors, by id, the nodes that stand for the slices of them that are sent as halos.
         library: Finds the kernels that a library computes, or None for none.
+        repeats: Counts how often the code of an op stands in a kernel, or None where that does not matter.
         kernels: The kernels, in the order of their roots.
     """
 
     slices: dict[int, list[Node]] = Factory(dict)
     library: LibraryKernels | None = None
+    repeats: Repeats | None = None
     kernels: list[Kernel] = field(factory=list, init=False)
     _library_roots: dict[int, Node] = field(factory=dict, init=False)
 
@@ -128,7 +131,13 @@ class Fusion:
             roots = (*{id(root): root for user in users for root in self.roots_of(user)}.values(), *slices)
         if len(roots) > 1 and not self._is_computed_again(node, users):
             return (node,)
+        if self.repeats is not None and not self._has_halo(node) and not self.repeats.add(node, users, roots):
+            return (node,)
         return roots
+
+    def _has_halo(self, node: Node) -> bool:
+        """Return whether a node reads a halo, which the partitioner makes other ops for."""
+        return bool(self.slices) and any(id(tensor) in self.slices for tensor in node.inputs)
 
     def _may_fuse(self, node: Node) -> bool:
         kind = node.kind

@@ -56,6 +56,7 @@ class OpKind:
         is_ordinary: Whether they are neither of these, nor calls, manual computations or meshes.
         is_own: Whether they are of Shardy's dialect.
         is_moving: Whether they move data between devices.
+        is_broadcast: Whether they repeat elements.
         is_constant: Whether they make constants.
         is_elementwise: Whether they compute element by element.
         is_contraction: Whether they sum products.
@@ -71,6 +72,7 @@ class OpKind:
         has_equal: Whether it says where a result equals an operand.
         has_parts: Whether it says what results are by themselves.
         has_expensive: Whether it says which ones are rather stored than computed by several kernels.
+        has_branches: Whether it says which ones are computed in branches.
         has_repeated: Whether it says which ones are computed again where an equal one was.
         has_library: Whether it says which ones a library of kernels computes with reductions.
         has_windows: Whether it says what windows they read.
@@ -87,6 +89,7 @@ class OpKind:
     is_ordinary: bool
     is_own: bool
     is_moving: bool
+    is_broadcast: bool
     is_constant: bool
     is_elementwise: bool
     is_contraction: bool
@@ -102,6 +105,7 @@ class OpKind:
     has_equal: bool
     has_parts: bool
     has_expensive: bool
+    has_branches: bool
     has_repeated: bool
     has_library: bool
     has_windows: bool
@@ -159,6 +163,7 @@ class OpKinds:
             not (is_ending or is_view or is_passing or name in (CALL, MANUAL_COMPUTATION, MESH)),
             is_own,
             name in _MOVING,
+            Broadcast in traits,
             ConstantLike in traits,
             Elementwise in traits,
             Contraction in traits,
@@ -174,6 +179,7 @@ class OpKinds:
             says("get_equal_operand"),
             says("get_parts"),
             says("is_expensive"),
+            says("is_branching"),
             says("is_repeated"),
             says("get_library_operands"),
             says("get_windows"),

@@ -33,6 +33,7 @@ class Profile:
             groups and features, of which a mask keeps its own.
         expands_solvers: Whether decompositions of matrices and triangular systems become loops.
         has_kernel_library: Whether a library computes reductions together with the ops around them.
+        limits_repeats: Whether an op is stored whose code would stand in a kernel too often.
         fuses_tables: Whether a gather or a scatter that is fused counts as a read, and a write, of its whole table.
     """
 
@@ -50,6 +51,7 @@ class Profile:
     ungroups_batches: bool = False
     expands_solvers: bool = False
     has_kernel_library: bool = False
+    limits_repeats: bool = False
     fuses_tables: bool = False
 
 
@@ -70,6 +72,7 @@ PROFILES: tuple[Profile, ...] = (
         ungroups_batches=True,
         expands_solvers=True,
         has_kernel_library=True,
+        limits_repeats=True,
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.

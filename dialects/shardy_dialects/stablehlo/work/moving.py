@@ -44,6 +44,19 @@ class MovingCost(LibraryCost):
         return True
 
 
+class ConcatenateCost(MovingCost):
+    """Operands one behind the other."""
+
+    def get_equal_operand(self, op: Op) -> int | None:
+        """Return the only operand that has elements."""
+        filled = [number for number, value in enumerate(op.operands) if prod(tensor_shape(value))]
+        return filled[0] if len(filled) == 1 else None
+
+    def is_branching(self, op: Op) -> bool:
+        """Return True."""
+        return True
+
+
 class BitcastCost(MovingCost):
     """The same bits as elements of another type: XLA shifts words into parts, and parts into words.
 
@@ -70,6 +83,10 @@ class SliceCost(CostOpInterface):
     def is_fusible(self, op: Op) -> bool:
         """Return True."""
         return True
+
+    def get_equal_operand(self, op: Op) -> int | None:
+        """Return the operand, which a slice equals if it has all of it; a gather may look up elements in any order."""
+        return None if op.name == "stablehlo.gather" else 0
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return how far a static slice shifts its operand along each dimension."""
@@ -117,6 +134,10 @@ class GatherCost(SliceCost):
 class PadCost(MovingCost):
     """A tensor with padding."""
 
+    def is_branching(self, op: Op) -> bool:
+        """Return True."""
+        return True
+
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return how far it shifts its operand along each dimension."""
         low, between = attribute(op, "edge_padding_low", ()), attribute(op, "interior_padding", ())
@@ -135,6 +156,10 @@ class UpdateCost(CostOpInterface):
         """Return no operations, and a write of as many elements as the update has."""
         return OpWork(reads={0: 0.0}, writes={0: float(prod(shapes.operands[1]))})
 
+    def is_branching(self, op: Op) -> bool:
+        """Return True."""
+        return True
+
     def is_fusible(self, op: Op) -> bool:
         """Return True."""
         return True
@@ -145,7 +170,6 @@ COSTS: Mapping[str, CostOpInterface] = {
         (
             "broadcast",
             "broadcast_in_dim",
-            "concatenate",
             "iota",
             "reverse",
             "transpose",
@@ -154,6 +178,7 @@ COSTS: Mapping[str, CostOpInterface] = {
         MovingCost(),
     ),
     **dict.fromkeys(("slice", "dynamic_slice"), SliceCost()),
+    "concatenate": ConcatenateCost(),
     "gather": GatherCost(),
     "bitcast_convert": BitcastCost(),
     "pad": PadCost(),
