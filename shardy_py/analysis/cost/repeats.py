@@ -1,4 +1,4 @@
-"""How often the code of an op stands in a kernel: once for each set of indices that its users compute it at.
+"""Places of a kernel that the code of an op stands at: one for each set of indices that its users compute it at.
 
 As in XLA's fusion_node_indexing_evaluation.cc. An op whose code would stand there too often is stored, and so is one
 that is computed in branches, such as a concatenation, where more than one place needs it.
@@ -16,9 +16,10 @@ from shardy_py.values import define
 
 _MOST = 15
 """The number of places of one op in a kernel."""
-_RESULT = 0
-"""Stands for the indices of the result of a kernel."""
-_Key = tuple[int, int]
+_Places = tuple[frozenset[int], int]
+"""The ops that give the indices an op is computed at, by id, and the number of places that its code stands at."""
+_OF_RESULT: _Places = (frozenset((0,)), 1)
+"""Indices of the result of a kernel."""
 
 
 @define(eq=False)
@@ -30,9 +31,7 @@ class Repeats:
     """
 
     sizes: LocalSizes
-    _indices: dict[_Key, frozenset[int]] = field(factory=dict, init=False)
-    _counts: dict[_Key, int] = field(factory=dict, init=False)
-    _taken: set[int] = field(factory=set, init=False)
+    _kernels: dict[int, dict[int, _Places]] = field(factory=dict, init=False)
 
     def add(self, node: Node, users: Sequence[Node], roots: Sequence[Node]) -> bool:
         """Add a node to the kernels of some roots, unless one of them would have its code too often.
@@ -45,40 +44,45 @@ class Repeats:
         Returns:
             Whether it is added.
         """
-        distinct = [*{id(user): user for user in users}.values()]
-        found = {id(root): self._places(node, distinct, root) for root in roots}
-        for root, indices in found.items():
+        if len(users) > 1:
+            users = [*{id(user): user for user in users}.values()]
+        found: list[tuple[dict[int, _Places], _Places]] = []
+        for root in roots:
+            kernel = self._kernels.get(id(root))
+            if kernel is None:
+                kernel = self._kernels[id(root)] = {}
+            places = self._places(node, users, root, kernel)
             # A first op is taken anyway, and so are broadcasts, which would be larger than what they read.
-            if root in self._taken and not node.kind.is_broadcast and self._is_too_often(node, root, indices, distinct):
+            if kernel and not node.kind.is_broadcast and self._is_too_often(node, places[1], len(users)):
                 return False
-        for root, indices in found.items():
-            self._indices[root, id(node)] = indices
-            self._counts[root, id(node)] = self._count(root, indices)
-            if not node.kind.is_constant:
-                self._taken.add(root)
+            found.append((kernel, places))
+        if not node.kind.is_constant:
+            for kernel, places in found:
+                kernel[id(node)] = places
         return True
 
-    def _is_too_often(self, node: Node, root: int, indices: frozenset[int], users: Sequence[Node]) -> bool:
-        count = self._count(root, indices)
+    def _is_too_often(self, node: Node, count: int, users: int) -> bool:
         if count > _MOST:
             return True
         kind = node.kind
-        if not kind.has_branches or kind.cost is None or not kind.cost.is_branching(node.op):
+        if not kind.has_branches or (count == 1 and users == 1):
             return False
-        return count > 1 or len(users) > 1
+        return kind.cost is not None and kind.cost.is_branching(node.op)
 
-    def _places(self, node: Node, users: Sequence[Node], root: Node) -> frozenset[int]:
-        """Return what gives the indices that a kernel computes a node at: users that change them, or the result."""
-        found: frozenset[int] = frozenset()
+    def _places(self, node: Node, users: Sequence[Node], root: Node, kernel: dict[int, _Places]) -> _Places:
+        """Return the places of a node in a kernel: those of its users, or one for each place of a user that moves."""
         shape = self.sizes.shape(node.op.results[0])
+        parts: list[_Places] = []
         for user in users:
-            if user is not root and not any(item is root for item in user.roots):
+            if user is not root and root not in user.roots:
                 continue
-            is_kept = user.kind.is_passing or self.sizes.shape(user.op.results[0]) == shape
-            default = frozenset((_RESULT,)) if user is root else frozenset((id(user),))
-            given = self._indices.get((id(root), id(user)), default) if is_kept else frozenset((id(user),))
-            found = given if not found or found is given else found | given
-        return found
-
-    def _count(self, root: int, indices: frozenset[int]) -> int:
-        return sum(self._counts.get((root, key), 1) for key in indices)
+            places = kernel.get(id(user), _OF_RESULT)
+            if not (user.kind.is_passing or self.sizes.shape(user.op.results[0]) == shape):
+                places = frozenset((id(user),)), places[1]
+            if not any(places[0] == other[0] for other in parts):
+                parts.append(places)
+        if len(parts) == 1:
+            return parts[0]
+        indices = frozenset().union(*(part[0] for part in parts))
+        counts = {0: _OF_RESULT[1]} | {key: kernel.get(key, _OF_RESULT)[1] for key in indices if key}
+        return indices, sum(counts[key] for key in indices)
