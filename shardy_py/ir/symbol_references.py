@@ -49,7 +49,8 @@ def _symbols_in(value: Attribute) -> Iterator[str]:
     elif isinstance(value, TensorShardingPerValue):
         for sharding in value.shardings:
             yield from _symbols_in(sharding)
-    elif isinstance(value, Mapping):
-        yield from symbols_of(value.values())
     elif isinstance(value, (tuple, list)):
         yield from symbols_of(value)
+    elif isinstance(value, (dict, Mapping)):
+        # A dictionary is known by its class; to ask whether something is a mapping takes longer.
+        yield from symbols_of(value.values())

@@ -23,7 +23,8 @@ def order_uses(program: Program) -> None:
 
     for op in multiple:
         for value in op.operands:
-            value.uses.sort(key=place)
+            if len(value.uses) > 1:
+                value.uses.sort(key=place)
 
 
 def enter_uses_anew(op: Op) -> None:

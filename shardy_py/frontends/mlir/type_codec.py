@@ -19,10 +19,14 @@ class TypeDecoder(dict[ir.Type, Type]):
         self._element_types: dict[ir.Type, str] = {}
 
     def __missing__(self, native: ir.Type) -> Type:
-        ranked = isinstance(native, ir.RankedTensorType)
-        decoded = self[native] = self._decode_tensor(native) if ranked else OpaqueType(str(native))
+        decoded: Type
+        if isinstance(native, ir.RankedTensorType):
+            decoded = self._decode_tensor(native)
+        else:
+            decoded = OpaqueType(str(native))
+            self.has_foreign = self.has_foreign or decoded.is_foreign
+        self[native] = decoded
         self.by_text[decoded.text] = native
-        self.has_foreign = self.has_foreign or decoded.is_foreign
         return decoded
 
     def _decode_tensor(self, native: Any) -> TensorType:
