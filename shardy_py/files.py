@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -32,6 +33,8 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         _append(descriptor, data)
         return
     target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if target.exists() and not target.is_file():
         target.write_bytes(data)
     else:

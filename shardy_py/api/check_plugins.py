@@ -55,12 +55,21 @@ def _is_bundled(info: PluginInfo) -> bool:
 _FATAL = frozenset(("pass-clash", "unknown-pass", "invalid-pass", "invalid-schedule"))
 
 
+_NEEDED = {"func": "func.call", "sdy": "sdy.reshard"}
+"""Name of a plugin that every program needs to one of its ops."""
+
+
 def check_blocked(registry: Registry, blocked: tuple[str, ...]) -> None:
     """Check that the plugins that are to be blocked exist.
 
     Raises:
-        OptionError: there is no plugin of that name.
+        OptionError: there is no plugin of that name, or no program goes without it.
     """
+    for name, op in _NEEDED.items():
+        if name in blocked and registry.find(op) is None:
+            message = f"the plugin {name!r} cannot be left out: programs of every dialect have its ops"
+            hint = f"give another plugin that defines {op} and the others"
+            raise OptionError(Diagnostic("needed-plugin", message, hint=hint))
     known = [info.name for info in registry.plugins]
     problems = [
         unknown_name("unknown-plugin", f"there is no plugin {shown(name)} to block", str(name), known)

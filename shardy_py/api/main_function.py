@@ -80,21 +80,22 @@ def find_result(function: Op, key: int | str) -> Value:
 
 
 def match_arguments(function: Op, pattern: str) -> list[Value]:
-    """Return the arguments of a function whose own names match a glob, such as ``*.q_proj.weight``."""
-    return _match(pattern, arguments_of(function), _own_argument_names(function))
+    """Return the arguments of a function whose names match a glob: ``*.q_proj.weight``, ``arg*`` without own names."""
+    return _match(pattern, arguments_of(function), _own_argument_names(function), argument_name)
 
 
 def match_results(function: Op, pattern: str) -> list[Value]:
-    """Return the results of a function whose own names match a glob."""
-    return _match(pattern, function.function_results, _own_result_names(function))
+    """Return the results of a function whose names match a glob."""
+    return _match(pattern, function.function_results, _own_result_names(function), result_name)
 
 
-def _match(pattern: str, values: Sequence[Value], names: Sequence[str]) -> list[Value]:
+def _match(pattern: str, values: Sequence[Value], own: Sequence[str], name_of: Callable[[int], str]) -> list[Value]:
+    names = [name or name_of(index) for index, name in enumerate((*own, *[""] * (len(values) - len(own))))]
     if pattern in names or not any(character in pattern for character in "*?["):
         return []
     # JAX's names have brackets; in a glob that matches nothing they are plain characters.
     for glob in (pattern, pattern.replace("[", "[[]")):
-        found = [value for value, name in zip(values, names, strict=False) if name and fnmatchcase(name, glob)]
+        found = [value for value, name in zip(values, names, strict=False) if fnmatchcase(name, glob)]
         if found:
             return found
     return []

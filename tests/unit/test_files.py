@@ -97,3 +97,15 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
         content = target.read_bytes()
         assert len(content) == 3_000_000
         assert len(set(content)) == 1
+
+
+@posix
+def test_a_circle_of_links_is_an_error(tmp_path: Path) -> None:
+    """Links that lead to each other are no place to write to, and stay links."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(OSError, match="symbolic links"):
+        write_atomically(one, "new")
+    assert one.is_symlink()
+    assert other.is_symlink()

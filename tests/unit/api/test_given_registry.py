@@ -98,3 +98,24 @@ def test_list_rules() -> None:
     """The list of rules has that of a constraint."""
     rules = list_rules(HEAD + PROGRAMS["constraint"], registry=sdy.Registry.of([toy]))
     assert [(item.op, item.rule is not None) for item in rules] == [("toy.id", True), ("sdy.sharding_constraint", True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "other"), [("func", "func.call", "func.func"), ("sdy", "sdy.reshard", "sdy.mesh")]
+)
+def test_plugins_that_every_program_needs(name: str, op: str, other: str) -> None:
+    """A plugin whose ops are in programs of every dialect is left out only if another one defines these ops."""
+    text = "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {\n  return %x : tensor<8xf32>\n}"
+    with pytest.raises(sdy.OptionError, match=f"the plugin '{name}' cannot be left out"):
+        sdy.propagate(text, {"a": 2}, blocked=[name])
+    own = sdy.Dialect(name)
+    own.op(op)
+
+    class Own:
+        @sdy.hookimpl
+        def shardy_register_dialects(self) -> list[sdy.Dialect]:
+            return [own]
+
+    registry = sdy.propagate(text, {"a": 2}, blocked=[name], plugins=[Own()]).registry
+    assert registry.find(op) is not None
+    assert registry.find(other) is None

@@ -123,3 +123,20 @@ def test_a_glob_of_names_with_brackets() -> None:
     for pattern, number in (("w['layer*']['up']", 2), ("*layer[1]*", 1)):
         result = sdy.propagate(text, mesh={"x": 2}, in_shardings={pattern: ("x",)})
         assert [str(one) for one in result.arguments].count('<@mesh, [{"x"}]>') == number
+
+
+@pytest.mark.parametrize(
+    ("pattern", "numbers"), [("*", (0, 1, 2)), ("arg*", (0, 2)), ("arg[12]", (2,)), ("w*", (1,)), ("arg?", (0, 2))]
+)
+def test_a_glob_of_arguments_without_own_names(pattern: str, numbers: tuple[int, ...]) -> None:
+    """An argument that has no name of its own has that of its number in a glob, too."""
+    arguments = ", ".join(f"%{n}: tensor<8xf32>{own}" for n, own in (("a", ""), ("b", ' loc("w1")'), ("c", "")))
+    text = f"func.func @main({arguments}) -> tensor<8xf32> {{\n  return %a : tensor<8xf32>\n}}"
+    result = sdy.propagate(text, {"x": 2}, in_shardings={pattern: ("x",)})
+    assert [number for number, one in enumerate(result.arguments) if one is not None] == [*numbers]
+
+
+def test_a_glob_of_results_without_own_names() -> None:
+    """A result that has no name of its own has that of its number."""
+    text = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n  return %a : tensor<8xf32>\n}"
+    assert str(sdy.propagate(text, {"x": 2}, out_shardings={"result*": ("x",)}).results[0]) == '<@mesh, [{"x"}]>'
