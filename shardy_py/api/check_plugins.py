@@ -10,6 +10,7 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, OptionError, PluginError, ShardyError, did_you_mean
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.guard import Guard
+from shardy_py.ir.op_names import CALL, RESHARD
 from shardy_py.ir.passes import unknown_name
 from shardy_py.ir.plugin_places import place_of
 from shardy_py.plugins import PluginInfo, Registry
@@ -55,7 +56,7 @@ def _is_bundled(info: PluginInfo) -> bool:
 _FATAL = frozenset(("pass-clash", "unknown-pass", "invalid-pass", "invalid-schedule"))
 
 
-_NEEDED = {"func": "func.call", "sdy": "sdy.reshard"}
+_NEEDED = {"func": CALL, "sdy": RESHARD}
 """Name of a plugin that every program needs to one of its ops."""
 
 

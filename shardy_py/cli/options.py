@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 from typing import Any
 
 import attrs
@@ -17,6 +18,21 @@ LAYOUTS = ("tpu-v5e", "row-major")
 RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")
 SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
+
+
+class Amount(click.FloatRange):
+    """A number from zero on; what is no number is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or fail."""
+        found = super().convert(value, param, ctx)
+        if isnan(found):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return found
+
+
+AMOUNT = Amount(min=0)
+"""The type of times and tolerances."""
 
 
 def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable[[Command], Command]:
@@ -69,7 +85,7 @@ def run_options(inputs: str, compare: str, when: str = "") -> Callable[[Command]
         click.option("--compare", is_flag=True, help=f"{when}{compare}; exit with 1 where results differ."),
         click.option(
             "--tolerance",
-            type=click.FloatRange(min=0),
+            type=AMOUNT,
             help="The largest relative difference of floats; by default 0.002 for f32, by dtype for others.",
         ),
         click.option(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
-from shardy_py.cli.options import module_options
+from shardy_py.cli.options import AMOUNT, module_options
 
 
 @click.command(cls=Command)
@@ -20,7 +20,7 @@ from shardy_py.cli.options import module_options
 )
 @click.option("--inline-calls", is_flag=True, help="Inline calls first; both sides get the same inlined module.")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(min=1), help="Differences to show.")
-@click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds the C++ passes may take.")
+@click.option("--timeout", default=600.0, show_default=True, type=AMOUNT, help="Seconds the C++ passes may take.")
 @module_options
 def compare_reference(**options: Any) -> None:
     """Run passes over FILE (- for stdin) here and in the C++ of jaxlib, and compare the results.

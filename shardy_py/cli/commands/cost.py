@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
-from shardy_py.cli.options import axis_option, schedule_option, session_options
+from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_options
 
 
 @click.command(cls=Command)
@@ -23,7 +23,7 @@ from shardy_py.cli.options import axis_option, schedule_option, session_options
 @click.option("--local", "as_local", is_flag=True, help="Count the ops and collectives of the local program.")
 @click.option("--ops", is_flag=True, help="With --json, list every op and every line of the source.")
 @click.option("--against-xla", is_flag=True, help="Compile for host devices; print estimates beside XLA's figures.")
-@click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds that XLA may take.")
+@click.option("--timeout", default=600.0, show_default=True, type=AMOUNT, help="Seconds that XLA may take.")
 @session_options
 def cost(**options: Any) -> None:
     """Estimate what the program in FILE (- for stdin) costs on a machine: communication, computing, memory."""

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
-from shardy_py.cli.options import run_options, schedule_option, session_options
+from shardy_py.cli.options import AMOUNT, run_options, schedule_option, session_options
 
 
 @click.command(cls=Command)
@@ -16,7 +16,7 @@ from shardy_py.cli.options import run_options, schedule_option, session_options
 @run_options("The arguments", "Run the program without shardings, too")
 @schedule_option()
 @click.option("--platform", default="cpu", show_default=True, help="The devices of JAX: cpu, gpu, tpu.")
-@click.option("--timeout", default=600.0, show_default=True, type=float, help="Seconds it may take.")
+@click.option("--timeout", default=600.0, show_default=True, type=AMOUNT, help="Seconds it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options
 def run(**options: Any) -> None:

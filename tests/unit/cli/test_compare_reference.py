@@ -98,3 +98,20 @@ def test_programs_of_pytorch_are_refused(tmp_path: Path, shardy: Any) -> None:
     assert done.exit_code != 0
     assert "is no MLIR module" in done.stderr
     assert "shardy run FILE --compare" in done.stderr
+
+
+@pytest.mark.parametrize("timeout", ["inf", "1e300"])
+def test_no_limit_of_time(module: str, shardy: Any, timeout: str) -> None:
+    """A time without an end, and one beyond all times of the platform, are waited for."""
+    done = shardy("compare-reference", module, "--timeout", timeout)
+    assert (done.exit_code, done.output) == (0, "text-equal\n")
+
+
+@pytest.mark.parametrize("options", [("compare-reference", "--timeout"), ("run", "--tolerance"), ("cost", "--timeout")])
+@pytest.mark.parametrize("value", ["nan", "-1"])
+def test_times_and_tolerances_that_are_none(module: str, shardy: Any, options: tuple[str, str], value: str) -> None:
+    """What is no number, and what is negative, is an error of the command line."""
+    command, option = options
+    done = shardy(command, module, option, value)
+    assert done.exit_code == 2
+    assert "is not in the range x>=0" in done.stderr
