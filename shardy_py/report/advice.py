@@ -36,7 +36,7 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
     for number, one in enumerate(advice.constraints, start=1):
         _print(console, f"{number}. {_place(one)}", _code(one), f"alone: {one.alone}")
     if not advice.constraints:
-        print_lines(console, [f"no constraint saves enough; {advice.tried} outcomes were tried"])
+        print_lines(console, [advice.nothing_saved])
     if advice.others:
         print_lines(console, ["", "Alone these would help, too:"])
     for one in advice.others:

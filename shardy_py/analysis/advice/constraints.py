@@ -122,7 +122,13 @@ class Advice:
             yield f"    {one.constraint.jax}"
             yield f"    with {'it' if number == 1 else f'1 to {number}'}: {one.together}"
         if not self.constraints:
-            yield f"no constraint saves enough; {self.tried} outcomes were tried"
+            yield self.nothing_saved
+
+    @property
+    def nothing_saved(self) -> str:
+        """That no constraint saves enough, and how many outcomes were tried."""
+        tried = "1 outcome was" if self.tried == 1 else f"{self.tried} outcomes were"
+        return f"no constraint saves enough; {tried} tried"
 
     @property
     def after(self) -> Figures:

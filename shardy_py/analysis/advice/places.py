@@ -9,7 +9,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.explain.answer.places import short_place
 from shardy_py.explain.record.labels import Labels
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import ConstantLike
+from shardy_py.ir.interfaces import Broadcast, ConstantLike
 from shardy_py.ir.types import TensorType
 from shardy_py.propagation.problem import Problem
 from shardy_py.values import frozen
@@ -47,8 +47,9 @@ class Place:
 def find_places(session: Session, labels: Labels) -> dict[int, Place]:
     """Return the place of every slot that a user can constrain.
 
-    Constants, and tensors with an annotation, are left out. So are tensors that JAX makes by transposing others, and
-    those that functions of a library make: no line of the user's stands for them alone.
+    Constants, and tensors with an annotation, are left out. So are tensors that JAX makes by transposing others, those
+    that functions of a library make, and operands that are broadcast within an op: no line of the user's stands for
+    them alone.
 
     Args:
         session: The session; it must keep the names of the program that was given.
@@ -85,8 +86,13 @@ def _tensors(session: Session) -> Iterator[tuple[int, Value]]:
             continue
         if registry.has_trait(op, ConstantLike) or (has_locations and not op.location):
             continue
-        if op.operands and _TRANSPOSED not in op.scope:
+        if op.operands and _TRANSPOSED not in op.scope and not (registry.has_trait(op, Broadcast) and _is_implied(op)):
             yield slot, value
+
+
+def _is_implied(op: Op) -> bool:
+    """Return whether an op is a part of another one of JAX, such as the broadcast of a number that is added."""
+    return bool(op.scope) and op.scope.rpartition("/")[2] != op.name.rpartition(".")[2]
 
 
 def _key(value: Value) -> object:
