@@ -18,6 +18,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.plugins.argument_checks import check_callable, check_methods, methods_of, misspelt_methods, refuse
 
+_NO_TRAITS: frozenset[Trait] = frozenset()
 _TRAIT_NAMES = tuple(trait.name for trait in TRAITS)
 _DATA_FLOW_NEEDS = ("get_edge_sources", "get_edge_owner_from_target", "get_edge_owner_from_source")
 
@@ -28,14 +29,14 @@ def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozense
     Raises:
         PluginError: it is no list, or something in it is no trait.
     """
-    if type(given) in (list, tuple) and not given:
-        return frozenset()
+    if given is _NO_TRAITS or (type(given) in (list, tuple) and not given):
+        return _NO_TRAITS
     if isinstance(given, frozenset) and not [item for item in given if not isinstance(item, Trait)]:
         return given
     if isinstance(given, Trait):
         raise refuse("invalid-trait", f"{argument} is the trait {given}, not a list of traits", op, hint=f"[{given}]")
     # Lists first: the question about protocols takes longer than all others.
-    if not isinstance(given, list | tuple) and (isinstance(given, str) or not isinstance(given, Iterable)):
+    if not isinstance(given, (list, tuple)) and (isinstance(given, str) or not isinstance(given, Iterable)):
         hint = _trait_hint(given) if isinstance(given, str) else f"{argument}=[Elementwise]"
         raise refuse("invalid-trait", f"{argument} is {shown(given)}, not a list of traits", op, hint=hint)
     try:

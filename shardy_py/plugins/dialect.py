@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]
+_NONE = ()
+_KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial")
 
 
 @define
@@ -131,17 +133,16 @@ class Dialect:
             PluginError: the dialect defines the op already, or an argument is unfit.
             RuleError: the text is not a rule.
         """
-        kinds = {
-            "reduction": reduction,
-            "need_replication": need_replication,
-            "permutation": permutation,
-            "blocked": blocked,
-            "pass_through": pass_through,
-            "initial": initial,
-        }
         check_op_name(name)
-        kinds = {kind: marks for kind, marks in kinds.items() if not isinstance(marks, tuple) or marks}
-        check_factor_marks({kind: marks for kind, marks in kinds.items() if kind != "initial"}, op=name)
+        kinds: dict[str, Any] = {}
+        for kind, marks in zip(
+            _KINDS, (reduction, need_replication, permutation, blocked, pass_through, initial), strict=True
+        ):
+            # Most ops have none.
+            if marks is not _NONE and (not isinstance(marks, tuple) or marks):
+                kinds[kind] = marks
+        if kinds:
+            check_factor_marks({kind: marks for kind, marks in kinds.items() if kind != "initial"}, op=name)
         return self.add(
             OpDefinition(
                 name,

@@ -196,8 +196,11 @@ class OpDefinition:
         if not parts.keys() <= _CHECKS.keys():
             return evolve(self, **parts)
         made = object.__new__(OpDefinition)
+        assign = object.__setattr__
         for name in _FIELDS:
-            object.__setattr__(made, name, parts[name] if name in parts else getattr(self, name))
+            assign(made, name, getattr(self, name))
+        for name, part in parts.items():
+            assign(made, name, part)
         _check_parts(made, parts)
         _check_together(made)
         return made
