@@ -12,7 +12,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_names import CONSTRAINT, RESHARD, RETURN
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
-from shardy_py.sharding.collectives import parse_reduction_op
+from shardy_py.sharding.reduction_ops import parse_reduction_op
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
 from shardy_py.values import frozen

@@ -12,14 +12,13 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.types import OpaqueType, TensorType, Type
-from shardy_py.sharding import grammar
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import TensorSharding, symbol
 from shardy_py.sharding.verify import NoShape, verify_mesh, verify_tensor_sharding
 
 _PLAIN = (bool, int, float, str)
 _ATTRIBUTES = (DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit, TensorType, OpaqueType)
-_SHARDY_VALUES = (*grammar.MNEMONICS, *grammar.ARRAY_MNEMONICS)
 
 
 def refuse(code: str, message: str, *, op: str = "", hint: str = "") -> VerificationError:
@@ -118,7 +117,7 @@ def check_attributes(attributes: Mapping[str, Any], op: str) -> dict[str, Any]:
 
 def _wrong_parts(value: Any) -> Iterator[Any]:
     """Yield the parts of an attribute that are no attributes."""
-    if type(value) in _PLAIN or isinstance(value, (*_ATTRIBUTES, *_SHARDY_VALUES)):
+    if type(value) in _PLAIN or isinstance(value, (*_ATTRIBUTES, SdyAttribute)):
         return
     if isinstance(value, (tuple, list, Mapping)):
         for part in value.values() if isinstance(value, Mapping) else value:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.sharding.collectives import parse_reduction_op
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.reduction_ops import parse_reduction_op
 
 _EXPLICIT = {"max": Combiner.MAX, "min": Combiner.MIN}
 

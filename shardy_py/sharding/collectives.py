@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from attrs import field
 
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.tensor import ReductionOp
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.values import frozen
 
 Axes = tuple[AxisRef, ...]
-
-_REDUCTION_OP = "#sdy<reduction_op "
-_REDUCTION_OPS: tuple[ReductionOp, ...] = ("sum", "max", "min")
-"""In the order of upstream's enumeration, ``shardy/dialect/sdy/ir/enums.td``."""
-
-
-def reduction_op_text(reduction: ReductionOp) -> str:
-    """Return the attribute of a collective that says how it combines."""
-    return f"{_REDUCTION_OP}{reduction}>"
-
-
-def reduction_op_code(text: str) -> int | None:
-    """Return the number by which the enumeration is written in generic form; None for another attribute.
-
-    Upstream writes ``sdy.all_reduce max``. MLIR that does not know the word yet, as that of jaxlib 0.10.2, keeps the
-    number.
-
-    >>> reduction_op_code("#sdy<reduction_op max>")
-    1
-    """
-    word = text.removeprefix(_REDUCTION_OP).removesuffix(">")
-    codes: dict[str, int] = {known: code for code, known in enumerate(_REDUCTION_OPS)}
-    return codes.get(word) if text.startswith(_REDUCTION_OP) else None
-
-
-def parse_reduction_op(attribute: object) -> ReductionOp:
-    """Return the reduction of a collective, from its attribute: the word or the number; a sum where there is none."""
-    if isinstance(attribute, int):
-        return _REDUCTION_OPS[attribute] if 0 <= attribute < len(_REDUCTION_OPS) else "sum"
-    code = None if attribute is None else reduction_op_code(str(attribute))
-    return "sum" if code is None else _REDUCTION_OPS[code]
 
 
 def _braces(axes: Iterable[AxisRef]) -> str:
@@ -49,12 +19,15 @@ def _braces(axes: Iterable[AxisRef]) -> str:
 
 
 @frozen(cache_hash=True)
-class AxisRefList:
+class AxisRefList(SdyAttribute):
     """A list of axes, for example those an all-reduce sums over.
 
     >>> str(AxisRefList((AxisRef("x"), AxisRef("y"))))
     '{"x", "y"}'
     """
+
+    mnemonic: ClassVar[str] = "axis_ref_list"
+    is_array: ClassVar[bool] = True
 
     axes: Axes = ()
 
@@ -63,12 +36,15 @@ class AxisRefList:
 
 
 @frozen(cache_hash=True)
-class ListOfAxisRefLists:
+class ListOfAxisRefLists(SdyAttribute):
     """A list of axes per dimension, for example those an all-gather gathers.
 
     >>> str(ListOfAxisRefLists(((AxisRef("x"),), ())))
     '[{"x"}, {}]'
     """
+
+    mnemonic: ClassVar[str] = "list_of_axis_ref_lists"
+    is_array: ClassVar[bool] = True
 
     axes_per_dim: tuple[Axes, ...] = ()
 
@@ -103,8 +79,11 @@ class AllToAllParam:
 
 
 @frozen(cache_hash=True)
-class AllToAllParamList:
+class AllToAllParamList(SdyAttribute):
     """The moves of one all-to-all, sorted by source dimension; no dimension is mentioned twice."""
+
+    mnemonic: ClassVar[str] = "all_to_all_param_list"
+    is_array: ClassVar[bool] = True
 
     params: tuple[AllToAllParam, ...] = field(default=())
 

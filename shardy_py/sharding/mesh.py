@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.sharding.axes import AxisRef, quote
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.values import define, frozen
 
 
@@ -32,7 +34,7 @@ def _drop_iota(device_ids: tuple[int, ...], axes: tuple[MeshAxis, ...]) -> tuple
 
 
 @define(frozen=True, slots=False, cache_hash=True, repr=False)
-class Mesh:
+class Mesh(SdyAttribute):
     """Axes with their sizes, and the order of the devices where it is not 0, 1, 2...
 
     A mesh without axes is empty; with one device id it is maximal (that one device).
@@ -40,6 +42,8 @@ class Mesh:
     >>> str(Mesh.of(data=4, model=2))
     '<["data"=4, "model"=2]>'
     """
+
+    mnemonic: ClassVar[str] = "mesh"
 
     axes: tuple[MeshAxis, ...] = ()
     device_ids: tuple[int, ...] = field(default=())

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.sharding import grammar
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.grammar import ShardingValue
 from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import DimensionSharding, ManualAxes, TensorSharding, TensorShardingPerValue
 from shardy_py.texts import refuse_bad_text, require_text
 
@@ -121,7 +121,7 @@ def parse_op_sharding_rule(text: str) -> OpShardingRule:
     return _whole(text, grammar.op_sharding_rule)
 
 
-def parse_attribute(text: str) -> ShardingValue:
+def parse_attribute(text: str) -> SdyAttribute:
     """Parse a whole attribute as MLIR prints it.
 
     >>> parse_attribute('#sdy<manual_axes{"x"}>')
@@ -144,10 +144,6 @@ def format_attribute(value: Any) -> str:
     Raises:
         ParseError: the value has no attribute form.
     """
-    array_mnemonic = grammar.ARRAY_MNEMONICS.get(type(value))
-    if array_mnemonic is not None:
-        return f"#sdy<{array_mnemonic}{value}>"
-    mnemonic = grammar.MNEMONICS.get(type(value))
-    if mnemonic is None:
+    if not isinstance(value, SdyAttribute):
         raise ParseError(Diagnostic("unknown-attribute", f"a {type(value).__name__} is not an #sdy attribute: {value}"))
-    return f"#sdy.{mnemonic}{value}"
+    return f"#sdy<{value.mnemonic}{value}>" if value.is_array else f"#sdy.{value.mnemonic}{value}"

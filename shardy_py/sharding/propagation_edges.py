@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.values import frozen
 
 EdgeNodeType = Literal["operand", "result"]
@@ -51,13 +52,15 @@ class PropagationOneStep:
 
 
 @frozen(cache_hash=True)
-class PropagationEdges:
+class PropagationEdges(SdyAttribute):
     """All steps that changed shardings of one op, in order.
 
     >>> moved = AxisToPropagationDetails(AxisRef("x"), EdgeValueRef("operand", 0), (EdgeValueRef("result", 0),))
     >>> str(PropagationEdges((PropagationOneStep(3, (moved,)),)))
     '<[{step-3 = [{"x" = operand-0 -> [result-0]}]}]>'
     """
+
+    mnemonic: ClassVar[str] = "propagation_edges"
 
     steps: tuple[PropagationOneStep, ...] = ()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import ClassVar
 
 from attrs import evolve
 
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.values import frozen
 
 DimMapping = tuple[int, ...]
@@ -44,7 +46,7 @@ def factor_symbol(index: int) -> str:
 
 
 @frozen(cache_hash=True)
-class OpShardingRule:
+class OpShardingRule(SdyAttribute):
     """The factors of an op, their sizes and kinds, and where each dimension uses them.
 
     Args:
@@ -59,6 +61,8 @@ class OpShardingRule:
         initial_operands: Sorted numbers of the operands that a reduction starts from: along reduced factors they count
             once, not once per shard.
     """
+
+    mnemonic: ClassVar[str] = "op_sharding_rule"
 
     factor_sizes: tuple[int, ...]
     operand_mappings: tuple[TensorMapping, ...]

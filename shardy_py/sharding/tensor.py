@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Literal
+from typing import ClassVar, Literal
 
 from attrs import evolve
 
 from shardy_py.sharding.axes import AxisRef, axes_size, quote
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.values import frozen
 
 ReductionOp = Literal["sum", "max", "min"]
@@ -53,7 +54,7 @@ CLOSED = DimensionSharding()
 
 
 @frozen(cache_hash=True)
-class TensorSharding:
+class TensorSharding(SdyAttribute):
     """The sharding of a tensor over a mesh, one dimension sharding per dimension.
 
     Args:
@@ -63,6 +64,8 @@ class TensorSharding:
         unreduced_axes: Axes along which the tensor holds partial results, in mesh order.
         reduction_op: How partial results combine; only meaningful with unreduced axes.
     """
+
+    mnemonic: ClassVar[str] = "sharding"
 
     mesh: str | Mesh
     dim_shardings: tuple[DimensionSharding, ...] = ()
@@ -175,8 +178,10 @@ class TensorSharding:
 
 
 @frozen(cache_hash=True)
-class TensorShardingPerValue:
+class TensorShardingPerValue(SdyAttribute):
     """The shardings of several values, printed ``<[<@mesh, [...]>, ...]>``."""
+
+    mnemonic: ClassVar[str] = "sharding_per_value"
 
     shardings: tuple[TensorSharding, ...]
 
@@ -188,8 +193,11 @@ class TensorShardingPerValue:
 
 
 @frozen(cache_hash=True)
-class ManualAxes:
+class ManualAxes(SdyAttribute):
     """The axes a manual computation is manual on, printed ``{"x", "y"}``."""
+
+    mnemonic: ClassVar[str] = "manual_axes"
+    is_array: ClassVar[bool] = True
 
     names: tuple[str, ...]
 

@@ -14,26 +14,11 @@ from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy,
 from shardy_py.frontends.mlir.type_codec import TypeDecoder
 from shardy_py.ir.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.types import OpaqueType, TensorType, Type
-from shardy_py.sharding.collectives import AllToAllParamList, AxisRefList, ListOfAxisRefLists, reduction_op_code
-from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import format_attribute
-from shardy_py.sharding.propagation_edges import PropagationEdges
+from shardy_py.sharding.reduction_ops import reduction_op_code
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
-
-_SHARDY_VALUES = frozenset(
-    (
-        TensorSharding,
-        TensorShardingPerValue,
-        Mesh,
-        OpShardingRule,
-        ManualAxes,
-        AxisRefList,
-        ListOfAxisRefLists,
-        AllToAllParamList,
-        PropagationEdges,
-    )
-)
+from shardy_py.sharding.sdy_attribute import SdyAttribute
+from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 
 class Codec:
@@ -66,7 +51,7 @@ class Codec:
         found = self._decoded.get(native)
         if found is None:
             found = self._decoded[native] = self._decode(native)
-            if type(found) in _SHARDY_VALUES:
+            if isinstance(found, SdyAttribute):
                 self._shardy.setdefault(found, native)
         return found
 
@@ -91,7 +76,7 @@ class Codec:
         """
         if like is not None:
             return self._encode_like(value, like)
-        if type(value) in _SHARDY_VALUES:
+        if isinstance(value, SdyAttribute):
             if type(value) is OpShardingRule:
                 value = value.without_reductions
             found = self._shardy.get(value)

@@ -1,6 +1,6 @@
 """The grammar: one function per form, from a cursor on tokens to a value."""
 
-from shardy_py.sharding.grammar.attributes import ARRAY_MNEMONICS, MNEMONICS, ShardingValue, attribute
+from shardy_py.sharding.grammar.attributes import attribute
 from shardy_py.sharding.grammar.rules import op_sharding_rule
 from shardy_py.sharding.grammar.shardings import (
     axis_list,
@@ -13,9 +13,6 @@ from shardy_py.sharding.grammar.shardings import (
 )
 
 __all__ = [
-    "ARRAY_MNEMONICS",
-    "MNEMONICS",
-    "ShardingValue",
     "attribute",
     "axis_list",
     "axis_ref",

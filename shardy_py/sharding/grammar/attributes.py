@@ -3,66 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
-from shardy_py.sharding.collectives import AllToAllParamList, AxisRefList, ListOfAxisRefLists
-from shardy_py.sharding.grammar.collectives import all_to_all_param_list, axis_ref_list, list_of_axis_ref_lists
-from shardy_py.sharding.grammar.edges import propagation_edges
 from shardy_py.sharding.grammar.rules import op_sharding_rule
 from shardy_py.sharding.grammar.shardings import manual_axes, mesh, tensor_sharding, tensor_sharding_per_value
 from shardy_py.sharding.lexer import Cursor
-from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.propagation_edges import PropagationEdges
-from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
+from shardy_py.sharding.sdy_attribute import SdyAttribute
 
-ShardingValue = (
-    Mesh
-    | TensorSharding
-    | TensorShardingPerValue
-    | OpShardingRule
-    | ManualAxes
-    | AxisRefList
-    | ListOfAxisRefLists
-    | AllToAllParamList
-    | PropagationEdges
-)
-"""Every value that can be an attribute of an op."""
+Production = Callable[[Cursor], SdyAttribute]
 
-_PRODUCTIONS: dict[str, Callable[[Cursor], ShardingValue]] = {
+
+def _later(home: str, name: str) -> Production:
+    """Return a production of a module that is imported when a text needs it."""
+
+    def parse(cursor: Cursor) -> SdyAttribute:
+        found: SdyAttribute = getattr(import_module(f"shardy_py.sharding.grammar.{home}"), name)(cursor)
+        return found
+
+    return parse
+
+
+_PRODUCTIONS: dict[str, Production] = {
     "sharding": tensor_sharding,
     "sharding_per_value": tensor_sharding_per_value,
     "mesh": mesh,
     "op_sharding_rule": op_sharding_rule,
     "manual_axes": manual_axes,
-    "axis_ref_list": axis_ref_list,
-    "list_of_axis_ref_lists": list_of_axis_ref_lists,
-    "all_to_all_param_list": all_to_all_param_list,
-    "propagation_edges": propagation_edges,
+    "axis_ref_list": _later("collectives", "axis_ref_list"),
+    "list_of_axis_ref_lists": _later("collectives", "list_of_axis_ref_lists"),
+    "all_to_all_param_list": _later("collectives", "all_to_all_param_list"),
+    "propagation_edges": _later("edges", "propagation_edges"),
 }
+_ARRAYS = frozenset(("manual_axes", "axis_ref_list", "list_of_axis_ref_lists", "all_to_all_param_list"))
+"""The attributes that MLIR writes inside the brackets, see `SdyAttribute.is_array`."""
 
 
-MNEMONICS: dict[type, str] = {
-    TensorSharding: "sharding",
-    TensorShardingPerValue: "sharding_per_value",
-    Mesh: "mesh",
-    OpShardingRule: "op_sharding_rule",
-    PropagationEdges: "propagation_edges",
-}
-# MLIR writes the attributes that are mere arrays inside the brackets.
-ARRAY_MNEMONICS: dict[type, str] = {
-    ManualAxes: "manual_axes",
-    AxisRefList: "axis_ref_list",
-    ListOfAxisRefLists: "list_of_axis_ref_lists",
-    AllToAllParamList: "all_to_all_param_list",
-}
-
-
-def attribute(cursor: Cursor) -> ShardingValue:
+def attribute(cursor: Cursor) -> SdyAttribute:
     """Parse a whole attribute, ``#sdy.name...`` or ``#sdy<name...>``."""
     prefix, _, mnemonic = cursor.token.partition(".")
     if prefix != "#sdy":
         cursor.fail("an attribute like #sdy.sharding<...>")
-    if mnemonic in ARRAY_MNEMONICS.values():
+    if mnemonic in _ARRAYS:
         cursor.fail(f"the form #sdy<{mnemonic}...>")
     if mnemonic:
         return _production(cursor, mnemonic)(cursor)
@@ -73,7 +54,7 @@ def attribute(cursor: Cursor) -> ShardingValue:
     return value
 
 
-def _production(cursor: Cursor, mnemonic: str) -> Callable[[Cursor], ShardingValue]:
+def _production(cursor: Cursor, mnemonic: str) -> Production:
     if mnemonic not in _PRODUCTIONS:
         cursor.fail("one of the attributes " + ", ".join(_PRODUCTIONS), code="unknown-attribute")
     cursor.advance()

@@ -9,15 +9,23 @@ from typing import ClassVar
 
 from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.graph import Program
+from shardy_py.ir.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+    REDUCE_SCATTER,
+)
 from shardy_py.ir.passes import PassContext
-from shardy_py.transforms.finish.collectives.patterns import PATTERNS
-from shardy_py.transforms.finish.collectives.rewriter import Rewriter
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
 from shardy_py.values import NoFields
 
 _MAX_ITERATIONS = 10
 """The limit on the rounds of the reference's driver."""
+COLLECTIVES = frozenset((ALL_GATHER, ALL_REDUCE, ALL_SLICE, ALL_TO_ALL, COLLECTIVE_PERMUTE, REDUCE_SCATTER))
+"""The ops that there are patterns for."""
 
 
 class CanonicalizeCollectivesPass(NoFields):
@@ -37,6 +45,11 @@ class CanonicalizeCollectivesPass(NoFields):
         if fold_constants(program, context.semantics, context.copies):
             erase_dead_ops(program, context.semantics)
             unify_constants(program, context.semantics, context.copies)
+        if COLLECTIVES.isdisjoint(program.op_names):
+            return
+        from shardy_py.transforms.finish.collectives.patterns import PATTERNS
+        from shardy_py.transforms.finish.collectives.rewriter import Rewriter
+
         rewriter = Rewriter(program, context.semantics, PATTERNS)
         for _ in range(_MAX_ITERATIONS):
             if not rewriter.run():

@@ -11,9 +11,9 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.shardings import mesh_of
 from shardy_py.ir.types import TensorType
-from shardy_py.sharding.collectives import AxisRefList, reduction_op_text
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
+from shardy_py.sharding.reduction_ops import reduction_op_text
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.sharding_carriers import Survey
 from shardy_py.values import define
@@ -115,6 +115,8 @@ class Resharder:
         self, value: Value, axes: Axes, sharding: TensorSharding, reduction: ReductionOp, place: Place
     ) -> Value:
         """Insert an all-reduce of a value along some axes and return its result."""
+        from shardy_py.sharding.collectives import AxisRefList
+
         attributes: dict[str, Any] = {"reduction_axes": AxisRefList(tuple(axes))}
         if reduction != "sum":
             attributes["reduction_op"] = RawAttribute(reduction_op_text(reduction))

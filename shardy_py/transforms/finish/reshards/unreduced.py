@@ -15,7 +15,6 @@ from shardy_py.ir.interfaces import OpOperand
 from shardy_py.ir.op_index import place_of
 from shardy_py.ir.op_names import REPLICATED_TO_UNREDUCED, RESHARD, SHARDED_TO_UNREDUCED
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
-from shardy_py.sharding.collectives import AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
@@ -182,10 +181,14 @@ def _insert_steps(
         last = evolve(source, dim_shardings=steps.dims)
         value = resharder.reshard(value, last, place)
     if steps.new_replicated:
+        from shardy_py.sharding.collectives import AxisRefList
+
         last = TensorSharding(source.mesh, steps.dims, target.replicated_axes, steps.replicated, target.reduction_op)
         replicated = AxisRefList(tuple(steps.new_replicated))
         value = resharder.collective(REPLICATED_TO_UNREDUCED, value, {"axes": replicated}, last, place)
     if any(steps.sharded):
+        from shardy_py.sharding.collectives import ListOfAxisRefLists
+
         last = target
         sharded = ListOfAxisRefLists(tuple(tuple(axes) for axes in steps.sharded))
         value = resharder.collective(SHARDED_TO_UNREDUCED, value, {"axes": sharded}, last, place)

@@ -6,7 +6,8 @@ from shardy_py.ir import Builder, tensor, verify
 from shardy_py.ir.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import Mesh, parse_attribute
-from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.canonicalize_collectives import COLLECTIVES, CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.collectives.patterns import PATTERNS
 
 T = tensor(16, 16, 16, 16)
 MESH = Mesh.of(x=2, y=2, z=4, w=2)
@@ -179,3 +180,8 @@ def test_unused_all_to_alls_are_erased(context):
     chain.exchange(second, '[{"x"}: 2->0]', '[{"x"}, {}, {}, {"y"}]')
     found = chain.simplify(context, first, second)
     assert found == ['all_to_all [{"y"}: 1->3] arg', 'all_to_all [{"x"}: 0->2] 0', "return 0 1"]
+
+
+def test_the_patterns_are_those_of_the_collectives() -> None:
+    """The pass looks for the ops that have patterns."""
+    assert PATTERNS.keys() == COLLECTIVES
