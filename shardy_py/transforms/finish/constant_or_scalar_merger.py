@@ -33,7 +33,8 @@ class ConstantOrScalarMergerPass(NoFields):
         # The first op of each look, with the attribute that holds its sharding. Only where another op looks the same
         # are attributes compared, as these take longest.
         first: dict[Hashable, tuple[Op, str]] = {}
-        distinct: dict[tuple[int, int], Op] = {}
+        # The id of such an op to the first op of each number of attributes, itself among them.
+        distinct: dict[int, dict[int, Op]] = {}
         for op in ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast)):
             region = op.parent.parent if op.parent else None
             if region is None or len(op.operands) > 1:
@@ -44,8 +45,10 @@ class ConstantOrScalarMergerPass(NoFields):
             alike, holder = first.setdefault((region, kind.name, *keys.look(op)), (op, kind.holder))
             if alike is op:
                 continue
-            distinct.setdefault((alike.id, keys.attributes(alike.attributes, holder)), alike)
-            kept = distinct.setdefault((alike.id, keys.attributes(op.attributes, kind.holder)), op)
+            others = distinct.get(alike.id)
+            if others is None:
+                others = distinct[alike.id] = {keys.attributes(alike.attributes, holder): alike}
+            kept = others.setdefault(keys.attributes(op.attributes, kind.holder), op)
             if kept is op:
                 continue
             if log is not None:
