@@ -66,7 +66,7 @@ def targets(items: Sequence[Measurement], starts: Starts | None, fixed: FixedCos
         _program("10,000 ops with no two alike", 2.0, distinct),
         _growth(small, large),
         *(_again(item, layers) for item, layers in ((small, 32), (large, 128))),
-        Target("peak additional memory at 128 layers, ours / C++", 1.5, memory.ratio if memory else None),
+        Target("peak additional memory at 128 layers, ours / C++", 1.2, memory.ratio if memory else None),
         _import(starts),
         Target("shardy --help", 400, starts.help_seconds * 1000 if starts else None, "ms"),
         _command(starts),
