@@ -199,8 +199,9 @@ class Traffic:
     def carried_bytes(self, node: Node) -> float:
         """Return the bytes of the copies of what a loop carries, as XLA's copy_insertion.cc makes them.
 
-        What starts in an argument is copied once before the loop. In each iteration, what is still read when its next
-        value is there is copied, and what is handed on by an op that does not write over its operand.
+        What starts in an argument that nobody donates is copied once before the loop. In each iteration, what is
+        still read when its next value is there is copied, and what is handed on by an op that does not write over its
+        operand.
         """
         if not self.profile.copies_carried:
             return 0.0
@@ -208,7 +209,7 @@ class Traffic:
         for item in node.carried:
             if item.is_unchanged:
                 continue
-            if item.initial.maker is None:
+            if item.initial.maker is None and (item.initial.is_kept or node.section.owner is not None):
                 moved += 2 * node.runs * self.stored_bytes(item.initial)
             for section in node.sections:
                 copies = self.carried_copies(section, item)

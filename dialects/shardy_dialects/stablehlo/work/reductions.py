@@ -87,7 +87,29 @@ class ScatterCost(CostOpInterface):
         masked = count * prod(shapes.operands[0]) if _scatters_parts(op, shapes) else 0
         # The places in a part of the operand are those in the whole one less its start.
         masked += prod(shapes.operands[count]) if _has_part_of_target(op, shapes) else 0
+        if _has_one_place(op):
+            # What lies there is read, combined and chosen if the place is inside; each of its indices is compared.
+            masked += updates + 4 * len(shapes.operands[0]) - 1
+            return OpWork(flops * updates + masked, transcendentals * updates, touched, touched)
         return OpWork(flops * updates + masked, transcendentals * updates, touched, touched, tuple(range(count)))
+
+    def is_fusible(self, op: Op) -> bool:
+        """Return whether it writes to one place, which makes it a slice that is updated."""
+        return _has_one_place(op)
+
+    def is_branching(self, op: Op) -> bool:
+        """Return the same."""
+        return _has_one_place(op)
+
+
+def _has_one_place(op: Op) -> bool:
+    """Return whether a scatter writes one window, as ``x.at[i].set(y)`` does; XLA updates a slice then.
+
+    As in XLA's scatter_expander.cc, whose loop over the places has one iteration.
+    """
+    windows = parse_dimension_numbers(str(attribute(op, "scatter_dimension_numbers", ""))).dims("update_window_dims")
+    sizes = tensor_shape(op.operands[-1])
+    return len(op.results) == 1 and all(size == 1 for dim, size in enumerate(sizes) if dim not in windows)
 
 
 def _scatters_parts(op: Op, shapes: OpShapes) -> bool:

@@ -116,3 +116,58 @@ func.func @main(%t: tensor<128x4xf32>, %i: tensor<64x1xi32>) -> (tensor<64xf32>,
   return %1, %2 : tensor<64xf32>, tensor<64xf32>
 }"""
     assert _cost(text).flops.value == 512 + 2 * 3 * 64
+
+
+def _written(places):
+    """Return a program that writes rows of 64 elements to places of a donated table."""
+    return f"""
+func.func @main(%x: tensor<512x64xf32> {{tf.aliasing_output = 0 : i32}}, %i: tensor<{places}x1xi32>,
+    %v: tensor<{places}x64xf32>) -> tensor<512x64xf32> {{
+  %0 = "stablehlo.scatter"(%x, %i, %v) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      stablehlo.return %b : tensor<f32>
+  }}) : (tensor<512x64xf32>, tensor<{places}x1xi32>, tensor<{places}x64xf32>) -> tensor<512x64xf32>
+  return %0 : tensor<512x64xf32>
+}}"""
+
+
+def test_a_scatter_to_one_place_updates_a_slice():
+    """Of the table a row is read and written, the place is compared with the bounds, and the row chosen by that."""
+    cost = Session.open(_written(1)).evaluate(profile="xla-cpu").cost
+    assert cost.memory_traffic_bytes.value == 3 * 4 * 64 + 4
+    assert cost.flops.value == 64 + 7
+
+
+def test_a_scatter_to_several_places_counts_the_table():
+    """A fused scatter reads and writes it as a whole, as XLA counts."""
+    cost = Session.open(_written(8)).evaluate(profile="xla-cpu").cost
+    assert cost.memory_traffic_bytes.value == pytest.approx(2 * 4 * 512 * 64 + 4 * 8 * 65, abs=64)
+
+
+@pytest.mark.parametrize(("donated", "copies"), [("{tf.aliasing_output = 0 : i32}", 0), ("", 2)])
+def test_only_arguments_that_nobody_donates_are_copied_before_a_loop(donated, copies):
+    """A loop of ten iterations updates a row of 64 elements of a table."""
+    cost = (
+        Session.open(f"""
+func.func @main(%x: tensor<512x64xf32> {donated}, %v: tensor<1x64xf32>) -> tensor<512x64xf32> {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %end = stablehlo.constant dense<10> : tensor<i32>
+  %0:2 = stablehlo.while(%n = %zero, %t = %x) : tensor<i32>, tensor<512x64xf32>
+  cond {{
+    %c = stablehlo.compare LT, %n, %end, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %m = stablehlo.add %n, %one : tensor<i32>
+    %u = stablehlo.dynamic_update_slice %t, %v, %n, %zero
+      : (tensor<512x64xf32>, tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<512x64xf32>
+    stablehlo.return %m, %u : tensor<i32>, tensor<512x64xf32>
+  }}
+  return %0#1 : tensor<512x64xf32>
+}}""")
+        .evaluate(profile="xla-cpu")
+        .cost
+    )
+    table, row = 4 * 512 * 64, 4 * 64
+    assert cost.memory_traffic_bytes.value == pytest.approx(copies * table + 10 * 2 * row, abs=10 * 64)
