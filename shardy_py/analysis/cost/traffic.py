@@ -199,17 +199,21 @@ class Traffic:
     def carried_bytes(self, node: Node) -> float:
         """Return the bytes of the copies of what a loop carries, as XLA's copy_insertion.cc makes them.
 
-        What starts in an argument that nobody donates is copied once before the loop. In each iteration, what is
-        still read when its next value is there is copied, and what is handed on by an op that does not write over its
-        operand.
+        What starts in an argument that nobody donates, or in a tensor that something else starts in or takes, is copied
+        once before the loop, unless the loop needs the latter. In each iteration, what is still read when its next
+        value is there is copied, and what is handed on by an op that does not write over its operand.
         """
         if not self.profile.copies_carried:
             return 0.0
         moved = 0.0
-        for item in node.carried:
-            if item.is_unchanged:
-                continue
-            if item.initial.maker is None and (item.initial.is_kept or node.section.owner is not None):
+        changing = [item for item in node.carried if not item.is_unchanged]
+        last = {id(item.initial): item for item in changing}
+        for item in changing:
+            if item.initial.maker is None:
+                is_copied = item.initial.is_kept or node.section.owner is not None
+            else:
+                is_copied = last[id(item.initial)] is not item or _is_used_apart(item.initial, node)
+            if is_copied:
                 moved += 2 * node.runs * self.stored_bytes(item.initial)
             for section in node.sections:
                 copies = self.carried_copies(section, item)
@@ -362,6 +366,12 @@ class Traffic:
         """Return the bytes of an element."""
         count = prod(self.sizes.shape(tensor.value))
         return self.stored_bytes(tensor) / count if count else 0.0
+
+
+def _is_used_apart(tensor: Tensor, node: Node) -> bool:
+    """Return whether something takes a tensor that need not be there before a node is."""
+    found = set(readers(node.section, tensor)) - {node.position}
+    return bool(found) and not found <= makers_above(node, min(found))
 
 
 def _dimension_kind(rule: OpShardingRule, factors: tuple[int, ...]) -> str:

@@ -171,3 +171,48 @@ func.func @main(%x: tensor<512x64xf32> {donated}, %v: tensor<1x64xf32>) -> tenso
     )
     table, row = 4 * 512 * 64, 4 * 64
     assert cost.memory_traffic_bytes.value == pytest.approx(copies * table + 10 * 2 * row, abs=10 * 64)
+
+
+def _stacking(loops, stacks):
+    """Return a program with loops that write a row per iteration into tensors of zeros, so many each."""
+    names = [f"%s{number}" for number in range(stacks)]
+    rows = "\n".join(
+        f"    %u{number} = stablehlo.dynamic_update_slice {name}, %v, %n, %zero"
+        " : (tensor<512x64xf32>, tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<512x64xf32>"
+        for number, name in enumerate(names)
+    )
+    types = ", ".join(["tensor<i32>", *["tensor<512x64xf32>"] * stacks])
+    body = "\n".join(
+        f"""
+  %l{loop}:{stacks + 1} = stablehlo.while(%n = %zero, {", ".join(f"{name} = %z" for name in names)}) : {types}
+  cond {{
+    %c = stablehlo.compare LT, %n, %end, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %step = stablehlo.constant dense<{loop + 1}> : tensor<i32>
+    %m = stablehlo.add %n, %step : tensor<i32>
+{rows}
+    stablehlo.return %m, {", ".join(f"%u{number}" for number in range(stacks))} : {types}
+  }}"""
+        for loop in range(loops)
+    )
+    made = [f"%l{loop}#{number + 1}" for loop in range(loops) for number in range(stacks)]
+    results = ", ".join(["tensor<512x64xf32>"] * len(made))
+    return f"""
+func.func @main(%v: tensor<1x64xf32>) -> ({results}) {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %end = stablehlo.constant dense<10> : tensor<i32>
+  %f = stablehlo.constant dense<0.0> : tensor<f32>
+  %z = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<512x64xf32>
+{body}
+  return {", ".join(made)} : {results}
+}}"""
+
+
+@pytest.mark.parametrize(("loops", "stacks", "copies"), [(1, 1, 0), (1, 3, 2), (2, 1, 2)])
+def test_zeros_that_several_stacks_start_as_are_copied(loops, stacks, copies):
+    """The last stack of an only loop takes the zeros themselves; no one of two loops does: either may run first."""
+    cost = Session.open(_stacking(loops, stacks)).evaluate(profile="xla-cpu").cost
+    table, rows = 4 * 512 * 64, 10 * stacks + (5 * stacks if loops == 2 else 0)
+    expected = (1 + 2 * copies) * table + rows * 2 * 4 * 64
+    assert cost.memory_traffic_bytes.value == pytest.approx(expected, abs=0.01 * expected)
