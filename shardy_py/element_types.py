@@ -30,6 +30,21 @@ _BITS = {
 ELEMENT_TYPES = tuple(_BITS)
 """The element types of arrays, by XLA's names."""
 
+ARRAY_ELEMENT_TYPES = {
+    "bool": "i1",
+    **{f"int{bits}": f"i{bits}" for bits in (4, 8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (4, 8, 16, 32, 64)},
+    **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{
+        f"float8_{format}": f"f8{format.upper()}"
+        for format in ("e3m4", "e4m3", "e4m3fn", "e4m3b11fnuz", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+    },
+    "bfloat16": "bf16",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+}
+"""Names of the dtypes of arrays to MLIR's names."""
+
 _NUMBER = re.compile(r"^(?:[su]?i|f|bf|tf)(\d+)")
 _INTEGER = re.compile(r"^(s|u)?i(\d+)$")
 _QUANTIZED = re.compile(r"^!quant\.uniform<([^:<]+)")

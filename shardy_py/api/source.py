@@ -7,7 +7,7 @@ from typing import Any
 from shardy_py.frontends.select import find_frontend, frontend_of
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
-from shardy_py.ir.verify import verify
+from shardy_py.ir.verify import verify_given
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
 
@@ -52,7 +52,7 @@ def read_through(frontend: Frontend, module: Any) -> Program:
     if program.frontend is None or (program.frontend.name == frontend.name and frontend is not program.frontend):
         # It comes from a plugin; the native libraries have verified theirs.
         program.frontend = frontend
-        verify(program)
+        verify_given(program)
     return program
 
 

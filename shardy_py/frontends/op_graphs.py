@@ -9,7 +9,7 @@ from shardy_py.ir.frontend import Frontend, PrintedName
 from shardy_py.ir.graph import Program
 from shardy_py.ir.printing import print_program, value_names
 from shardy_py.ir.program_copy import copy_program
-from shardy_py.ir.verify import verify
+from shardy_py.ir.verify import verify_given
 from shardy_py.values import frozen
 
 __all__ = ["PROGRAM", "ProgramFrontend"]
@@ -37,7 +37,7 @@ class ProgramFrontend(Frontend):
         """
         if source.frontend not in (None, self):
             return source
-        verify(source)
+        verify_given(source)
         result = copy_program(source)
         result.origin = source
         result.frontend = self

@@ -22,7 +22,7 @@ from shardy_py.ir.builder_checks import (
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_names import CALL, CONSTRAINT, FUNCTION, MESH, RETURN
 from shardy_py.ir.types import Type, function_type
-from shardy_py.ir.verify import verify
+from shardy_py.ir.verify import MAX_REGION_DEPTH, verify
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorSharding, symbol
@@ -237,11 +237,17 @@ class Builder:
         """Add a region of one block to an op and build it inside the ``with``.
 
         Raises:
-            VerificationError: the op is not the one whose `region_op` is being built.
+            VerificationError: the op is not the one whose `region_op` is being built, or there are too many regions
+                around it.
         """
         if not self._region_ops or self._region_ops[-1] is not op:
             hint = "build its regions inside the with of region_op"
             raise refuse("misplaced-region", f"{shown(op)} is not being built here", hint=hint)
+        if len(self._blocks) > MAX_REGION_DEPTH:
+            message = f"regions are nested more than {MAX_REGION_DEPTH} deep"
+            raise refuse(
+                "nested-too-deeply", message, op=op.name, hint="move what is inside to functions, and call them"
+            )
         with self._block(op, check_types(argument_types, op.name)) as block:
             yield tuple(block.arguments)
 

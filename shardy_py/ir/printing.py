@@ -81,7 +81,8 @@ def _sequence_text(value: Sequence[Any]) -> str:
 def _dictionary(attributes: Mapping[str, Any]) -> str:
     items = []
     for name, value in attributes.items():
-        key = name if name.replace(".", "_").replace("$", "_").isidentifier() else quote(name)
+        is_plain = name.isascii() and name.replace(".", "_").replace("$", "_").isidentifier()
+        key = name if is_plain else quote(name)
         items.append(key if isinstance(value, Unit) else f"{key} = {attribute_text(value)}")
     return f"{{{', '.join(items)}}}" if items else ""
 
@@ -123,7 +124,9 @@ class _Printer:
 
     def _op(self, op: Op, depth: int) -> Iterator[str]:
         indent = "  " * depth
-        head = f'{self._results(op)}"{op.name}"({", ".join(self._names.get(value, "%?") for value in op.operands)})'
+        head = (
+            f"{self._results(op)}{quote(op.name)}({', '.join(self._names.get(value, '%?') for value in op.operands)})"
+        )
         attributes = _dictionary(_all_attributes(op))
         types = function_type([value.type for value in op.operands], [value.type for value in op.results])
         tail = f"{' ' if attributes else ''}{attributes} : {types}"

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from attrs import field
 
+from shardy_py.arguments import shown
+from shardy_py.element_types import ARRAY_ELEMENT_TYPES
+from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.values import frozen
 
 
@@ -85,8 +88,19 @@ def tensor(*shape: int | None, dtype: str = "f32") -> TensorType:
 
     >>> str(tensor(8, 16))
     'tensor<8x16xf32>'
+
+    Raises:
+        VerificationError: the element type is not in MLIR's notation.
     """
+    if type(dtype) is not str or dtype in ARRAY_ELEMENT_TYPES:
+        raise _no_element_type(dtype)
     return TensorType(shape, dtype)
+
+
+def _no_element_type(given: object) -> VerificationError:
+    name = given if isinstance(given, str) else getattr(given, "name", getattr(given, "__name__", ""))
+    hint = f'write it as MLIR does: dtype="{ARRAY_ELEMENT_TYPES.get(str(name), "f32")}"'
+    return VerificationError(Diagnostic("invalid-type", f"{shown(given)} is no element type", hint=hint))
 
 
 def static_shape(type_: Type) -> tuple[int, ...] | None:

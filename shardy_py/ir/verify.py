@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
@@ -12,6 +13,9 @@ from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.op_names import RETURN
 from shardy_py.ir.op_values import region_arguments
 from shardy_py.sharding.tensor import symbol
+
+MAX_REGION_DEPTH = 200
+"""The limit on nested regions; the walks over the op graph are recursive."""
 
 
 def verify(program: Program, semantics: OpSemantics | None = None) -> None:
@@ -29,8 +33,25 @@ def verify(program: Program, semantics: OpSemantics | None = None) -> None:
         raise VerificationError(*problems)
 
 
+def verify_given(program: Program) -> None:
+    """Check a program that somebody gives, Shardy's attributes on its ops included.
+
+    Raises:
+        VerificationError: the program is not well formed, or an op of Shardy misses what it needs.
+    """
+    verify(program)
+    problems = list(_check_attributes(program))
+    if problems:
+        raise VerificationError(*problems)
+
+
 def diagnose(program: Program, semantics: OpSemantics | None = None) -> Iterator[Diagnostic]:
     """Yield all problems of a program, in program order within each check."""
+    deepest = _too_deep(program)
+    if deepest is not None:
+        message = f"regions are nested more than {MAX_REGION_DEPTH} deep"
+        yield _problem("nested-too-deeply", message, deepest, hint="move what is inside to functions, and call them")
+        return
     ops = list(program.walk())
     yield from _check_links(program)
     yield from _check_uses(ops)
@@ -41,6 +62,18 @@ def diagnose(program: Program, semantics: OpSemantics | None = None) -> Iterator
     yield from _check_shardings(program, ops)
     if semantics is not None:
         yield from _check_terminators(program, semantics)
+
+
+def _too_deep(program: Program) -> Op | None:
+    """Return an op whose regions are below too many others, or None."""
+    pending = [(op, 0) for op in program.body.ops if op.regions]
+    while pending:
+        op, depth = pending.pop()
+        if depth >= MAX_REGION_DEPTH:
+            return op
+        blocks = [block for region in op.regions for block in region.blocks]
+        pending += [(inner, depth + 1) for block in blocks for inner in block.ops if inner.regions]
+    return None
 
 
 def _problem(code: str, message: str, op: Op, *, hint: str = "") -> Diagnostic:
@@ -67,6 +100,16 @@ def _check_links(program: Program) -> Iterator[Diagnostic]:
     for op in program.walk():
         if any(region.parent is not op for region in op.regions):
             yield _problem("broken-links", "a region does not know its op", op)
+
+
+def _check_attributes(program: Program) -> Iterator[Diagnostic]:
+    """Check that the ops of Shardy have their attributes, and that these hold what they are for."""
+    from shardy_py.ir.shardy_attributes import wrong_attributes
+
+    for op in program.walk():
+        for name, value, expected in wrong_attributes(op):
+            message = f"{name} is missing" if value is None else f"{name} holds {shown(value)}, which is no {expected}"
+            yield _problem("malformed-attribute", message, op, hint=f"give a value of {expected}")
 
 
 def _check_uses(ops: list[Op]) -> Iterator[Diagnostic]:

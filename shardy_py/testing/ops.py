@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shardy_py.arguments import checked, shown
+from shardy_py.element_types import ARRAY_ELEMENT_TYPES
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.integers import as_integer
 from shardy_py.ir.attributes import Attribute, RawAttribute
@@ -32,7 +33,7 @@ def to_type(given: Any) -> Type:
     if isinstance(given, TensorType | OpaqueType):
         return given
     if hasattr(given, "dtype") and hasattr(given, "shape"):
-        return tensor(*given.shape, dtype=_ELEMENT_TYPES.get(str(given.dtype), str(given.dtype)))
+        return tensor(*given.shape, dtype=ARRAY_ELEMENT_TYPES.get(str(given.dtype), str(given.dtype)))
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise _no_shape(given)
     sizes = tuple(given)
@@ -44,21 +45,6 @@ def to_type(given: Any) -> Type:
 def _no_shape(given: Any) -> OptionError:
     hint = "give the sizes, such as (8, 4), a type, or an array"
     return OptionError(Diagnostic("invalid-shape", f"{shown(given)} is no shape", hint=hint))
-
-
-_ELEMENT_TYPES = {
-    "bool": "i1",
-    **{f"int{bits}": f"i{bits}" for bits in (4, 8, 16, 32, 64)},
-    **{f"uint{bits}": f"ui{bits}" for bits in (4, 8, 16, 32, 64)},
-    **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
-    **{
-        f"float8_{format}": f"f8{format.upper()}"
-        for format in ("e3m4", "e4m3", "e4m3fn", "e4m3b11fnuz", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
-    },
-    "bfloat16": "bf16",
-    "complex64": "complex<f32>",
-    "complex128": "complex<f64>",
-}
 
 
 @checked

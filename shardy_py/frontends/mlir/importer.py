@@ -22,9 +22,8 @@ from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.op_names import FUNCTION, RETURN
 from shardy_py.ir.types import OpaqueType, Type
+from shardy_py.ir.verify import MAX_REGION_DEPTH
 
-_MAX_DEPTH = 200
-"""The limit on nested regions; the walks over the op graph are recursive."""
 _UNKNOWN = OpaqueType("?")
 _OUTLINE = "move what is inside to functions, and call them"
 
@@ -250,8 +249,8 @@ class _Importer:
         self._program.new_function_results(op, types)
 
     def _add_regions(self, op: Op, *, isolated: bool) -> None:
-        if self._depth > _MAX_DEPTH:
-            message = f"regions are nested more than {_MAX_DEPTH} deep"
+        if self._depth > MAX_REGION_DEPTH:
+            message = f"regions are nested more than {MAX_REGION_DEPTH} deep"
             raise UnsupportedError(Diagnostic("nested-too-deeply", message, op.location, op.name, _OUTLINE))
         outside = self._values, self._forward
         if isolated:

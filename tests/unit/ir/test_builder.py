@@ -1,9 +1,12 @@
 """Programs written in Python are what MLIR makes of the same text."""
 
+from typing import Any
+
 import pytest
 
+import shardy_py as sdy
 from shardy_py.errors import VerificationError
-from shardy_py.ir import Builder, RawAttribute, SymbolRef, tensor, verify
+from shardy_py.ir import Builder, RawAttribute, SymbolRef, Value, tensor, verify
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -206,3 +209,75 @@ def test_ops_have_the_locations_they_are_given():
         z = b.op("toy.neg", [y], [T])
         b.return_(z)
     assert (y.owner.location, z.owner.location) == ("model.py:12", "")
+
+
+NEEDED = {
+    "sharding_constraint": "sharding",
+    "reshard": "sharding",
+    "propagation_barrier": "allowed_direction",
+    "all_gather": "gathering_axes",
+    "all_slice": "slicing_axes",
+    "all_reduce": "reduction_axes",
+    "reduce_scatter": "reduce_scatter_axes",
+    "all_to_all": "params",
+    "collective_permute": "out_sharding",
+    "sharding_group": "group_id",
+}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+@pytest.mark.parametrize("value", [None, 1.5, True])
+def test_ops_of_shardy_need_their_attributes(name: str, value: object) -> None:
+    """An op of Shardy without its attribute, or with something else in it, is an error with its place."""
+    attribute = NEEDED[name]
+    b = Builder(mesh={"a": 2})
+    with b.function("main", [tensor(8)]) as (x,):
+        types = [] if name == "sharding_group" else [tensor(8)]
+        with b.at("model.py:3"):
+            op = b.emit(f"sdy.{name}", [x], types, {} if value is None else {attribute: value})
+        b.return_(*(op.results or (x,)))
+    words = f"model.py:3: error: 'sdy.{name}' op: {attribute} {'is missing' if value is None else 'holds'}"
+    program = b.build()
+    with pytest.raises(VerificationError, match=words):
+        sdy.propagate(program)
+
+
+def test_regions_below_too_many_others() -> None:
+    """Regions are nested as deep as modules may be, and an error beyond that, before any walk ends in recursion."""
+
+    def nested(b: Builder, value: Value, depth: int) -> Value:
+        if not depth:
+            return value
+        with b.region_op("toy.loop", [value], [T]) as op, b.region(op, [T]) as (inner,):
+            b.op("toy.yield", [nested(b, inner, depth - 1)])
+        return op.result
+
+    for depth in (199, 200):
+        b = Builder()
+        with b.function("main", [T]) as (x,):
+            if depth > 199:
+                with pytest.raises(VerificationError, match=r"'toy.loop' op: regions are nested more than 200 deep"):
+                    nested(b, x, depth)
+            b.return_(nested(b, x, 1 if depth > 199 else depth))
+        if depth == 199:
+            assert sdy.propagate(b.build()).text.count("toy.loop") == 199
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"), [("float32", "f32"), ("bfloat16", "bf16"), ("bool", "i1"), (None, "f32"), (float, "f32")]
+)
+def test_element_types_of_arrays(given: Any, hint: str) -> None:
+    """The name of a dtype is no element type; the error says how MLIR writes it."""
+    with pytest.raises(VerificationError, match="is no element type") as caught:
+        tensor(8, dtype=given)
+    assert f'dtype="{hint}"' in caught.value.diagnostics[0].hint
+
+
+def test_names_that_have_to_be_quoted() -> None:
+    """Names of ops and attributes with any characters are written as MLIR reads them."""
+    pytest.importorskip("jaxlib")
+    b = Builder(mesh={"a": 2})
+    with b.function("main", [tensor(8)]) as (x,):
+        b.return_(b.op('toy."\n', [x], [tensor(8)], {"\xe4": 1}))
+    text = sdy.propagate(b.build(), in_shardings={0: ("a",)}).text
+    assert sdy.propagate(text).text.count('"toy.\\22\\0A"') == 1
