@@ -157,6 +157,14 @@ class CostOpInterface(Protocol):
         """
         return ()
 
+    def get_updated_operand(self, op: Op) -> int | None:
+        """Return the number of the operand that the result is but for a part that the op writes. Default: None."""
+        return None
+
+    def get_choices(self, op: Op) -> tuple[int, int] | None:
+        """Return the numbers of two operands of which each element of the result is one. Default: None."""
+        return None
+
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the windows through which the op reads elements of other shards. Default: none."""
         return ()

@@ -392,6 +392,8 @@ _COST: dict[str, Check | None] = {
     "get_flops": _flops,
     "get_work": _work,
     "get_equal_operand": _equal_operand,
+    "get_updated_operand": _equal_operand,
+    "get_choices": _library_operands,
     "get_library_operands": _library_operands,
     "get_parts": _parts,
     "get_windows": _windows,

@@ -158,10 +158,33 @@ class _Estimator:
         work = counter.count(op, kind, rule)
         if kind.has_windows and self.profile.follows_results and (masked := self.pricer.masked(node)):
             work = evolve(work, local=work.local + masked)
+        if kind.has_choices and self.profile.fuses_tables:
+            work = self._chosen(node, work)
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
             self.unknown.setdefault(op.name, set()).add(op.id)
         self.whole += node.runs * node.parts * work.whole
+        return work
+
+    def _chosen(self, node: Node, work: Work) -> Work:
+        """Return the work of a choice between a tensor and an update of it: that of a choice of what is updated.
+
+        As XLA's algebraic_simplifier.cc writes the chosen slice into the tensor, if nothing else takes the update.
+        """
+        choices = None if node.kind.cost is None else node.kind.cost.get_choices(node.op)
+        for one, other in () if choices is None else (choices, choices[::-1]):
+            tensor, maker = node.inputs[one], node.inputs[one].maker
+            if maker is None or maker.kind.cost is None or len(tensor.users) != 1 or maker.section is not node.section:
+                continue
+            target, elements = maker.kind.cost.get_updated_operand(maker.op), maker.work.writes.get(0)
+            if target is None or elements is None or maker.inputs[target] is not node.inputs[other]:
+                continue
+            if not any(tensor is result for result in node.section.results):
+                # What the update reads of the place is read once.
+                reads = {other: elements - maker.work.reads.get(target, 0.0)}
+                masks = (number for number, item in enumerate(node.inputs) if item.value.shape)
+                reads |= {number: elements for number in masks if number not in (one, other)}
+                return evolve(work, local=elements, reads=reads, writes={0: elements}, targets={0: other})
         return work
 
     def _is_folded(self, node: Node) -> bool:

@@ -42,6 +42,7 @@ class Work:
         transcendentals: The transcendental operations of one device.
         reads: Operand number to the elements that one device reads, for those that are not read as a whole.
         writes: Result number to the elements that it writes, for those that are not written as a whole.
+        targets: Result number to the number of the operand that it is written into, where these differ.
         tables: The numbers of the operands that are read at places that other data gives.
         temporary_bytes: The bytes in memory of one device while it runs besides its operands and results.
         is_known: Whether there is a rule, or a word of the dialect, that says so.
@@ -52,6 +53,7 @@ class Work:
     transcendentals: float = 0.0
     reads: Mapping[int, float] = Factory(dict)
     writes: Mapping[int, float] = Factory(dict)
+    targets: Mapping[int, int] = Factory(dict)
     tables: tuple[int, ...] = ()
     temporary_bytes: float = 0.0
     is_known: bool = True
@@ -166,8 +168,8 @@ class WorkCounter:
             local.transcendentals,
             local.reads,
             local.writes,
-            local.tables,
-            local.temporary_bytes,
+            tables=local.tables,
+            temporary_bytes=local.temporary_bytes,
         )
         if key is not None:
             self._memo[key] = found

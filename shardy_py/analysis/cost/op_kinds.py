@@ -74,6 +74,7 @@ class OpKind:
         has_expensive: Whether it says which ones are rather stored than computed by several kernels.
         has_branches: Whether it says which ones are computed in branches.
         has_repeated: Whether it says which ones are computed again where an equal one was.
+        has_choices: Whether it says between which operands they choose.
         has_library: Whether it says which ones a library of kernels computes with reductions.
         has_windows: Whether it says what windows they read.
         has_collective: Whether it says what collective they are.
@@ -107,6 +108,7 @@ class OpKind:
     has_expensive: bool
     has_branches: bool
     has_repeated: bool
+    has_choices: bool
     has_library: bool
     has_windows: bool
     has_collective: bool
@@ -181,6 +183,7 @@ class OpKinds:
             says("is_expensive"),
             says("is_branching"),
             says("is_repeated"),
+            says("get_choices"),
             says("get_library_operands"),
             says("get_windows"),
             says("get_collective"),

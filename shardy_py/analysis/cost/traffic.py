@@ -351,12 +351,12 @@ class Traffic:
             is_whole = elements is None or (number in work.tables and self.profile.fuses_tables)
             written += self.stored_bytes(tensor) if is_whole else (elements or 0.0) * self._width(tensor)
             if elements is not None and self._copies(root, number):
-                written += 2 * self.stored_bytes(root.inputs[number])
+                written += 2 * self.stored_bytes(root.inputs[work.targets.get(number, number)])
         return written
 
     def _copies(self, root: Node, number: int) -> bool:
         """Return whether an op that writes into an operand needs a copy: others need the operand later."""
-        target = root.inputs[number]
+        target = root.inputs[root.work.targets.get(number, number)]
         if target.maker is None:
             return target.is_kept
         later = [user for user in target.users if user is not root and user.position > root.position]

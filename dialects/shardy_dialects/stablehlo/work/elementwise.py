@@ -136,6 +136,10 @@ class SelectCost(CostOpInterface):
         """Return one operation per element."""
         return OpWork(float(prod(shapes.results[0])))
 
+    def get_choices(self, op: Op) -> tuple[int, int]:
+        """Return both tensors."""
+        return 1, 2
+
     def get_equal_operand(self, op: Op) -> int | None:
         """Return the tensor that is chosen either way."""
         return 1 if op.operands[1] is op.operands[2] else None

@@ -152,6 +152,10 @@ class PadCost(MovingCost):
 class UpdateCost(CostOpInterface):
     """The first operand with the second one written into it."""
 
+    def get_updated_operand(self, op: Op) -> int:
+        """Return the first one."""
+        return 0
+
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
         """Return no operations, and a write of as many elements as the update has."""
         return OpWork(reads={0: 0.0}, writes={0: float(prod(shapes.operands[1]))})

@@ -97,6 +97,10 @@ class ScatterCost(CostOpInterface):
         """Return whether it writes to one place, which makes it a slice that is updated."""
         return _has_one_place(op)
 
+    def get_updated_operand(self, op: Op) -> int | None:
+        """Return the table, if it writes to one place."""
+        return 0 if _has_one_place(op) else None
+
     def is_branching(self, op: Op) -> bool:
         """Return the same."""
         return _has_one_place(op)

@@ -216,3 +216,31 @@ def test_zeros_that_several_stacks_start_as_are_copied(loops, stacks, copies):
     table, rows = 4 * 512 * 64, 10 * stacks + (5 * stacks if loops == 2 else 0)
     expected = (1 + 2 * copies) * table + rows * 2 * 4 * 64
     assert cost.memory_traffic_bytes.value == pytest.approx(expected, abs=0.01 * expected)
+
+
+def _guarded(choice, results="%1", types="tensor<512x64xf32>"):
+    """Return a program that chooses between a donated table and an update of one of its rows."""
+    return f"""
+func.func @main(%x: tensor<512x64xf32> {{tf.aliasing_output = 0 : i32}}, %v: tensor<1x64xf32>, %i: tensor<i32>,
+    %p: tensor<i1>) -> ({types}) {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.dynamic_update_slice %x, %v, %i, %zero
+    : (tensor<512x64xf32>, tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<512x64xf32>
+  %1 = stablehlo.select %p, {choice} : tensor<i1>, tensor<512x64xf32>
+  return {results} : {types}
+}}"""
+
+
+@pytest.mark.parametrize("choice", ["%0, %x", "%x, %0"])
+def test_an_update_that_is_chosen_or_not_touches_its_row_alone(choice):
+    """The row is read, chosen and written, whichever way around the choice is written."""
+    cost = Session.open(_guarded(choice)).evaluate(profile="xla-cpu").cost
+    assert cost.memory_traffic_bytes.value == pytest.approx(3 * 4 * 64, abs=32)
+    assert cost.flops.value == 64
+
+
+def test_an_update_that_is_a_result_too_is_chosen_as_a_whole():
+    """Each element of the table is chosen."""
+    types = "tensor<512x64xf32>, tensor<512x64xf32>"
+    cost = Session.open(_guarded("%0, %x", "%1, %0", types)).evaluate(profile="xla-cpu").cost
+    assert cost.flops.value == 512 * 64
