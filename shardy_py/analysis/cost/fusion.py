@@ -8,6 +8,7 @@ A halo is sliced off in a kernel of its own, which computes once more what it sl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from attrs import Factory, evolve, field
 
@@ -86,8 +87,7 @@ class Fusion:
         maker = tensor.maker
         if maker is None:
             return True
-        roots = maker.roots
-        return not roots or (roots[0] is maker and len(roots) == 1)
+        return not maker.roots or maker.roots[0] is maker
 
     def is_fusible(self, node: Node) -> bool:
         """Return whether a node may be computed within the kernel that uses its result."""
@@ -110,34 +110,47 @@ class Fusion:
             return (taken,)
         if not self.is_fusible(node):
             return (node,)
-        users: list[Node] = []
-        for tensor in node.outputs:
-            if id(tensor) in escaping:
-                return (node,)
-            users += tensor.users
-        if not users:
+        users = [user for tensor in node.outputs for user in tensor.users]
+        takers = [user for user in users if self._takes(user, node)]
+        if not takers:
             return (node,)
-        section, depth = node.section, node.depth
-        # A user takes a node into its own kernel.
-        for user in users:
-            if user.section is not section or user.depth != depth or id(user) in self._library_roots:
-                return (node,)
-            if not (user.kind.is_reduction or self.is_fusible(user)):
-                return (node,)
-        if len(users) == 1 and not self.slices:
-            roots = self.roots_of(users[0])
+        is_kept = len(takers) < len(users) or any(id(tensor) in escaping for tensor in node.outputs)
+        roots = [*{id(root): root for user in takers for root in self.roots_of(user)}.values()]
+        if self.slices:
+            roots += [item for tensor in node.outputs for item in self.slices.get(id(tensor), ())]
+        if (is_kept or len(roots) > 1) and not self._is_repeated(node, takers, is_kept=is_kept):
+            return (node,)
+        if self.repeats is None or self.slices:
+            # The partitioner makes other ops for halos, whose code is not known.
+            taking = roots
         else:
-            slices = [item for tensor in node.outputs for item in self.slices.get(id(tensor), ())]
-            roots = (*{id(root): root for user in users for root in self.roots_of(user)}.values(), *slices)
-        if len(roots) > 1 and not self._is_computed_again(node, users):
-            return (node,)
-        if self.repeats is not None and not self._has_halo(node) and not self.repeats.add(node, users, roots):
-            return (node,)
-        return roots
+            taking = list(self._taking(self.repeats, node, takers, roots, len(users) - len(takers)))
+        return (*((node,) if is_kept or len(taking) < len(roots) else ()), *taking)
 
-    def _has_halo(self, node: Node) -> bool:
-        """Return whether a node reads a halo, which the partitioner makes other ops for."""
-        return bool(self.slices) and any(id(tensor) in self.slices for tensor in node.inputs)
+    def _takes(self, user: Node, node: Node) -> bool:
+        """Return whether a user takes a node into its own kernel."""
+        if user.section is not node.section or user.depth != node.depth or id(user) in self._library_roots:
+            return False
+        return user.kind.is_reduction or self.is_fusible(user)
+
+    def _taking(
+        self, repeats: Repeats, node: Node, users: Sequence[Node], roots: Sequence[Node], others: int
+    ) -> Iterator[Node]:
+        """Yield the roots of the kernels that take a node: those whose code is not repeated too often with it.
+
+        Args:
+            repeats: Counts code.
+            node: The node.
+            users: Those that may take it.
+            roots: The roots of their kernels.
+            others: The number of its other users.
+        """
+        counts = {id(root): sum(root is user or root in user.roots for user in users) for root in roots}
+        readers = others + sum(counts.values())
+        for root in sorted(roots, key=lambda item: -item.position):
+            if repeats.add(node, users, (root,), readers=readers):
+                readers -= counts[id(root)]
+                yield root
 
     def _may_fuse(self, node: Node) -> bool:
         kind = node.kind
@@ -147,20 +160,38 @@ class Fusion:
             return True
         return kind.has_fusible and kind.cost is not None and kind.cost.is_fusible(node.op)
 
-    def _is_computed_again(self, node: Node, users: Sequence[Node]) -> bool:
+    def _is_repeated(self, node: Node, users: Sequence[Node], *, is_kept: bool) -> bool:
         """Return whether several kernels compute a node: it is cheap, and either reads little or is stored nowhere.
 
-        As in XLA's instruction_fusion.cc::ComputeGloballyUnfusible, EffectivelyAtMostUnary and CanFuseOnAllPaths.
+        As in XLA's instruction_fusion.cc::ComputeGloballyUnfusible, EffectivelyAtMostUnary and CanFuseOnAllPaths. Halos
+        are joined and masked, which splits kernels otherwise than here; what is stored is not computed again then.
+
+        Args:
+            node: The node.
+            users: Those that may take it into their kernels.
+            is_kept: Whether it is stored for other ones.
         """
-        if node.work.transcendentals or (node.kind.has_expensive and self._is_expensive(node)):
+        if not self._is_cheap(node) or (is_kept and self.slices):
             return False
-        if sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1:
+        if self._reads_little(node):
             return True
         distinct = {id(user): user for user in users}.values()
-        return not any(self._is_split(node, user) for user in distinct)
+        return not is_kept and not any(self._is_split(node, user) for user in distinct)
 
-    def _is_expensive(self, node: Node) -> bool:
-        return node.kind.cost is not None and node.kind.cost.is_expensive(node.op)
+    def _is_cheap(self, node: Node) -> bool:
+        if node.kind.has_expensive and node.kind.cost is not None:
+            return not node.kind.cost.is_expensive(node.op)
+        return not node.work.transcendentals
+
+    def _reads_little(self, node: Node) -> bool:
+        """Return whether a node reads one tensor at most of as many dimensions as its results, or as few elements."""
+        if self.slices:
+            return sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1
+        given = {id(tensor): tensor for tensor in node.inputs}.values()
+        rank = max(map(_true_rank, node.outputs), default=0)
+        if sum(_true_rank(tensor) >= rank for tensor in given if not _is_broadcast(tensor)) <= 1:
+            return True
+        return sum(map(_elements, given)) <= sum(map(_elements, node.outputs))
 
     def _is_split(self, node: Node, user: Node) -> bool:
         """Return whether a stored value stands between a node and one of its users."""
@@ -172,7 +203,7 @@ class Fusion:
             if self._gets_halo(other, reached):
                 return True
             if any(id(tensor.maker) in reached for tensor in other.inputs if tensor.maker is not None):
-                if self.roots_of(other) == (other,):
+                if self.roots_of(other)[0] is other:
                     return True
                 reached.add(id(other))
         return self._gets_halo(user, reached)
@@ -199,3 +230,17 @@ class Fusion:
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels)
+
+
+def _true_rank(tensor: Tensor) -> int:
+    """Return the number of dimensions of more than one element."""
+    return sum(size > 1 for size in static_shape(tensor.value.type) or ())
+
+
+def _is_broadcast(tensor: Tensor) -> bool:
+    """Return whether a value is a broadcast, or made of nothing."""
+    return tensor.maker is not None and (tensor.maker.kind.is_broadcast or not tensor.maker.inputs)
+
+
+def _elements(tensor: Tensor) -> int:
+    return prod(static_shape(tensor.value.type) or ())

@@ -33,13 +33,14 @@ class Repeats:
     sizes: LocalSizes
     _kernels: dict[int, dict[int, _Places]] = field(factory=dict, init=False)
 
-    def add(self, node: Node, users: Sequence[Node], roots: Sequence[Node]) -> bool:
+    def add(self, node: Node, users: Sequence[Node], roots: Sequence[Node], *, readers: int | None = None) -> bool:
         """Add a node to the kernels of some roots, unless one of them would have its code too often.
 
         Args:
             node: The node.
-            users: What uses it, all in these kernels.
+            users: What uses it in these kernels.
             roots: The roots.
+            readers: The number of its users that no kernel has taken it into; None for that of users.
 
         Returns:
             Whether it is added.
@@ -53,7 +54,11 @@ class Repeats:
                 kernel = self._kernels[id(root)] = {}
             places = self._places(node, users, root, kernel)
             # A first op is taken anyway, and so are broadcasts, which would be larger than what they read.
-            if kernel and not node.kind.is_broadcast and self._is_too_often(node, places[1], len(users)):
+            if (
+                kernel
+                and not node.kind.is_broadcast
+                and self._is_too_often(node, places[1], len(users) if readers is None else readers)
+            ):
                 return False
             found.append((kernel, places))
         if not node.kind.is_constant:

@@ -129,6 +129,26 @@ class NeutralCost(LibraryCost):
         return 1 if self.is_commutative and number_of(left) == self.neutral else None
 
 
+class DivideCost(NeutralCost):
+    """A division, by 1 the dividend."""
+
+    def is_expensive(self, op: Op) -> bool:
+        """Return whether it divides, as in cpu_instruction_fusion.cc; by the inverse of a broadcast it multiplies."""
+        made, type_ = op.operands[1].defining_op, op.results[0].type
+        if made is not None and (made.name == "stablehlo.broadcast_in_dim" or number_of(op.operands[1]) is not None):
+            return False
+        return isinstance(type_, TensorType) and not type_.element_type.startswith(("i", "ui"))
+
+
+class WaveCost(TranscendentalCost):
+    """A sine, a cosine or a tangent."""
+
+    def is_expensive(self, op: Op) -> bool:
+        """Return whether numbers are complex: those of others are computed again, as in cpu_instruction_fusion.cc."""
+        type_ = op.results[0].type
+        return isinstance(type_, TensorType) and type_.element_type.startswith("complex")
+
+
 class SelectCost(CostOpInterface):
     """A choice between two tensors."""
 
@@ -190,13 +210,14 @@ COSTS: Mapping[str, CostOpInterface] = {
     "chlo.erf": TranscendentalCost(),
     **{name.removeprefix("stablehlo."): TranscendentalCost() for name in sorted(TRANSCENDENTAL)},
     **EXPANDED,
+    **dict.fromkeys(("cosine", "sine", "tan"), WaveCost()),
     "logistic": TranscendentalCost(_LOGISTIC_FLOPS),
     "add": NeutralCost(0),
     "or": NeutralCost(0),
     "xor": NeutralCost(0),
     "subtract": NeutralCost(0, is_commutative=False),
     "multiply": NeutralCost(1),
-    "divide": NeutralCost(1, is_commutative=False),
+    "divide": DivideCost(1, is_commutative=False),
     "maximum": NeutralCost(-inf),
     "minimum": NeutralCost(inf),
     "select": SelectCost(),

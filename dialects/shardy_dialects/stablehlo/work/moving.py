@@ -17,6 +17,8 @@ from shardy_py.sharding.rule_builder import tensor_shape
 
 _SPLIT, _JOIN = 6, 5
 """Operations per part of a word."""
+_MOST_JOINED, _LEAST_ROW = 8, 128
+"""The most tensors that kernels join, and the least elements of a row that is rather joined by copies."""
 _INDEX_CHECKS = 5.0
 """Operations per index: it is clamped, compared with both bounds of the part, and moved to its start."""
 
@@ -46,6 +48,15 @@ class MovingCost(LibraryCost):
 
 class ConcatenateCost(MovingCost):
     """Operands one behind the other."""
+
+    def is_fusible(self, op: Op) -> bool:
+        """Return whether a kernel joins other than by copies: a few tensors, no long rows.
+
+        As in XLA's cpu_instruction_fusion.cc, with the bounds of jaxlib 0.10.2.
+        """
+        shape = tensor_shape(op.results[0])
+        is_along_rows = len(shape) > 1 and attribute(op, "dimension", 0) == len(shape) - 1
+        return len(op.operands) <= _MOST_JOINED and not (is_along_rows and shape[-1] >= _LEAST_ROW)
 
     def get_equal_operand(self, op: Op) -> int | None:
         """Return the only operand that has elements."""
