@@ -136,9 +136,19 @@ def seconds(figures: XlaFigures, machine: Machine) -> float:
     """Return the time that XLA's figures take on a machine of one link, by the formulas of the estimate."""
     peak, _ = machine.peak("f32")
     operations = figures.flops + figures.transcendentals
-    computing = max(operations / peak, figures.bytes_accessed / machine.memory_bandwidth)
-    sending = sum(item.runs * _seconds(item, machine.links[0]) for item in figures.collectives if item.group > 1)
-    return computing + sending
+    transfers = [item for item in figures.collectives if item.group > 1]
+    moved = figures.bytes_accessed - sum(item.runs * _accessed(item) for item in transfers)
+    computing = max(operations / peak, moved / machine.memory_bandwidth)
+    return computing + sum(item.runs * _seconds(item, machine.links[0]) for item in transfers)
+
+
+def _accessed(item: XlaCollective) -> float:
+    """Return the bytes that one device reads and writes for a collective, which takes no time besides sending."""
+    others = item.group - 1
+    whole = {"all_gather": item.group + 1, "reduce_scatter": item.group + 1, "all_reduce": item.group}
+    if item.kind in whole:
+        return whole[item.kind] * item.bytes / others
+    return 2 * item.bytes * (1 if item.kind == "collective_permute" else item.group / others)
 
 
 def _seconds(item: XlaCollective, link: Link) -> float:

@@ -54,7 +54,6 @@ class Flattener:
     _runs: list[float] = field(factory=list, init=False)
     _open: list[bool] = field(factory=list, init=False)
     _calls: list[str] = field(factory=list, init=False)
-    _equal: dict[int, int] = field(factory=dict, init=False)
     _initial: dict[int, int] = field(factory=dict, init=False)
     _frame: int = field(default=0, init=False)
     _frames: int = field(default=0, init=False)
@@ -234,11 +233,8 @@ class Flattener:
         section.nodes.append(node)
         if is_control_flow:
             self._regions(node, names, parts)
-        elif equal is not None:
-            pairs = zip(node.outputs, equal.outputs, strict=True)
-            self._equal.update({id(tensor): self._equal.get(id(first), id(first)) for tensor, first in pairs})
         elif key is not None:
-            self._seen[key] = node
+            self._seen.setdefault(key, node)
 
     def _key(
         self, op: Op, kind: OpKind, section: Section, inputs: Sequence[Tensor], depth: int
@@ -247,14 +243,13 @@ class Flattener:
         key = self._keys.key(op)
         if key is None:
             return None
-        equal = self._equal
-        operands = [equal.get(id(tensor), id(tensor)) for tensor in inputs] if equal else [*map(id, inputs)]
+        operands = [*map(id, inputs)]
         if depth < section.depth and not (kind.is_moving or kind.is_free):
             # What leaves a loop is equal to what is computed before it from what the loop starts with.
             operands = [*map(self._before_loops, operands)]
             while section.depth > depth and section.owner is not None:
                 section = section.owner.section
-        # Sums have channels of their own and stay apart; what equal ones of one function lead to is equal.
+        # What different calls move stays apart.
         frame = self._frame if kind.is_moving else 0
         results = op.results
         if len(results) == 1:
@@ -267,7 +262,6 @@ class Flattener:
         """Return the identity of the tensor that an unchanged parameter of a loop starts as; others are themselves."""
         while number in self._initial:
             number = self._initial[number]
-            number = self._equal.get(number, number)
         return number
 
     def _type_number(self, value: Value) -> int:

@@ -14,7 +14,7 @@ from shardy_py.analysis.cost.order import readers
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
 from shardy_py.ir.graph import Op
-from shardy_py.ir.op_names import ALL_GATHER, ALL_TO_ALL
+from shardy_py.ir.op_names import ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
@@ -113,7 +113,7 @@ class Traffic:
         # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
         joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
         copied = self._exchanged_bytes(node) if node.op.name == ALL_TO_ALL else 2 * self.copied_bytes(node)
-        return copied + 4 * converted + joined + self._cut_bytes(node)
+        return copied + 4 * converted + joined + self._cut_bytes(node) + self._sliced_bytes(node)
 
     def _exchanged_bytes(self, node: Node) -> float:
         """Return the bytes that slices before an all-to-all, and a concatenation behind it, read and write.
@@ -146,6 +146,21 @@ class Traffic:
         if is_even or self.copied_bytes(node) or self._is_taken_by_kernels(node):
             return 0.0
         return 2.0 * self.stored_bytes(node.outputs[0])
+
+    def _sliced_bytes(self, node: Node) -> float:
+        """Return what an all-reduce in place of a reduce-scatter writes besides, and what slicing its sums moves.
+
+        Kernels of elementwise ops slice what they read.
+        """
+        if not self._is_whole_reduce(node):
+            return 0.0
+        part = self.stored_bytes(node.outputs[0])
+        sliced = 0.0 if self._is_taken_by_kernels(node) else 2.0 * part
+        return self.stored_bytes(node.inputs[0]) - part + sliced
+
+    def _is_whole_reduce(self, node: Node) -> bool:
+        """Return whether the backend makes an all-reduce of a reduce-scatter."""
+        return node.op.name == REDUCE_SCATTER and not self.profile.makes_reduce_scatters
 
     def converted(self, node: Node) -> list[Tensor]:
         """Return the operands and results of a product that are converted from, or to, ``bf16`` for it."""
@@ -317,7 +332,8 @@ class Traffic:
         halo = self.halos.get(id(node), 0)
         joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
         converted = 2 * sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node)
-        return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined
+        summed = self.stored_bytes(node.inputs[0]) if self._is_whole_reduce(node) else 0
+        return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined + summed
 
     def stored_bytes(self, tensor: Tensor) -> int:
         """Return the bytes that a value takes in the memory of one device, once all kernels are known."""

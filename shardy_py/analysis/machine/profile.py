@@ -19,7 +19,7 @@ class Profile:
         follows_results: Whether communication follows from the shardings of results, as that of XLA's SPMD partitioner
             does; otherwise it is that of Shardy's explicit reshards.
         hoists_invariant_ops: Whether ops in a loop that give the same in each iteration run once, before the loop.
-        simplifies_communication: Whether communications that nobody uses, or that lead to equal ops, are dropped.
+        simplifies_communication: Whether communications that nobody uses are dropped.
         combined_bytes: The largest number of bytes of the all-reduces that become one; 0 for none.
         makes_reduce_scatters: Whether an all-reduce of which each device keeps a part becomes a reduce-scatter.
         widens_bfloat16: Whether ``bf16`` is computed, and reduced between devices, in ``f32``.

@@ -286,3 +286,51 @@ func.func @main(%c: tensor<2x128x4x8xf32> {tf.aliasing_output = 0 : i32}, %q: te
 }""")
     cache, query, made, key = (4 * size for size in (2 * 128 * 4 * 8, 2 * 4 * 16 * 8, 2 * 4 * 16 * 128, 2 * 4 * 8))
     assert cost.memory_traffic_bytes.value == pytest.approx(3 * cache + query + made + 2 * key, abs=32)
+
+
+_PRODUCT = """
+sdy.mesh @mesh = <["x"=8]>
+func.func @main(%a: tensor<64x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+                %b: tensor<128xNxf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+                %c: tensor<64xNxf32> {sdy.sharding = #sdy.sharding<@mesh, [{ROWS}, {}]>}) -> RESULTS {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<64x128xf32>, tensor<128xNxf32>) -> tensor<64xNxf32>
+BODY
+}"""
+
+
+def _product(body, results, columns, rows=""):
+    text = _PRODUCT.replace("BODY", body).replace("RESULTS", results).replace("ROWS", rows)
+    return Session.open(text.replace("N", str(columns))).evaluate(profile="xla-cpu").cost
+
+
+def test_equal_sums_over_devices_stay_apart():
+    """Each of them sends 14 KiB, and what is computed from them is computed twice."""
+    body = """
+  %1 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<64x128xf32>, tensor<128xNxf32>) -> tensor<64xNxf32>
+  %2 = stablehlo.sine %0 : tensor<64xNxf32>
+  %3 = stablehlo.sine %1 : tensor<64xNxf32>
+  %4 = stablehlo.add %2, %c : tensor<64xNxf32>
+  %5 = stablehlo.multiply %3, %c : tensor<64xNxf32>
+  return %4, %5 : tensor<64xNxf32>, tensor<64xNxf32>"""
+    cost = _product(body, "(tensor<64xNxf32>, tensor<64xNxf32>)", 32)
+    assert _sent(cost) == [("all_reduce", 14 * 1024)] * 2
+    assert cost.transcendentals.value == 2 * 64 * 32
+
+
+@pytest.mark.parametrize(
+    ("body", "kilobytes", "peak"),
+    [
+        ("  return %0 : tensor<64xNxf32>", 88, 64),
+        ("  %1 = stablehlo.add %0, %c : tensor<64xNxf32>\n  return %1 : tensor<64xNxf32>", 91, 64),
+    ],
+)
+def test_an_all_reduce_in_place_of_a_reduce_scatter_writes_the_whole_sum(body, kilobytes, peak):
+    """A sum of 24 KiB is read and written; a kernel of its own, or the addition, slices the 3 KiB of a device."""
+    rows = '"x"'
+    results = f"(tensor<64xNxf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{{rows}}}, {{}}]>}})"
+    cost = _product(body, results, 96, rows)
+    assert _sent(cost) == [("all_reduce", 42 * 1024)]
+    assert cost.memory_traffic_bytes.value == kilobytes * 1024
+    assert cost.peak_bytes.value == peak * 1024
