@@ -86,7 +86,7 @@ class Placement:
         if self.axes:
             return _by_choice(mesh, self.machine, self.axes, links)
         if mesh.total_size > self.machine.num_devices:
-            message = f"the mesh {mesh} has {mesh.total_size} devices, {self.machine.name} has"
+            message = f"the mesh {mesh} has {mesh.total_size} devices, the machine {self.machine.name!r} has"
             raise _misfit(f"{message} {self.machine.num_devices}", "describe a machine with as many devices")
         if all(axis.name in links and axis.size <= links[axis.name].size for axis in mesh.axes):
             return _by_name(mesh, self.machine, links)
@@ -105,7 +105,8 @@ def _by_choice(
             names = ()
         unknown = [name for name in names if name not in links]
         if unknown:
-            message = f"{machine.name} has no link {unknown[0]!r}, which is given for the axis {quote(axis.name)}"
+            message = f"the machine {machine.name!r} has no link {unknown[0]!r}"
+            message = f"{message}, which is given for the axis {quote(axis.name)}"
             raise _misfit(message, _choices(machine))
         chosen = [links[name] for name in names]
         parts = tuple(_overlaps(1, axis.size, chosen))
@@ -131,7 +132,7 @@ def _refuse_shared(parts: Mapping[str, Sequence[LinkPart]]) -> None:
 def _by_name(mesh: Mesh, machine: Machine, links: Mapping[str, Link]) -> dict[str, tuple[LinkPart, ...]]:
     for axis in mesh.axes:
         if links[axis.name].size % axis.size:
-            message = f"the axis {axis} does not divide the link {axis.name!r} of {machine.name}"
+            message = f"the axis {axis} does not divide the link {axis.name!r} of the machine {machine.name!r}"
             raise _misfit(f"{message}, which has {links[axis.name].size} devices", _choices(machine))
     return {axis.name: (LinkPart(links[axis.name], axis.size),) for axis in mesh.axes}
 
@@ -143,8 +144,8 @@ def _by_order(mesh: Mesh, machine: Machine) -> dict[str, tuple[LinkPart, ...]]:
         parts = tuple(_overlaps(stride, stride * axis.size, machine.links))
         if prod(part.size for part in parts) != axis.size:
             sizes = ", ".join(f"{link.name}={link.size}" for link in machine.links)
-            message = f"the axis {axis} of {mesh} cannot be laid over the links of {machine.name}, {sizes}"
-            raise _misfit(message, _choices(machine))
+            message = f"the axis {axis} of {mesh} cannot be laid over the links of the machine {machine.name!r}"
+            raise _misfit(f"{message}, {sizes}", _choices(machine))
         result[axis.name] = parts
         stride *= axis.size
     return result

@@ -59,7 +59,7 @@ class MemoryChart extends HTMLElement {
     const live = this.live(this.at);
     const link = (value) => make("button", { class: "link", type: "button", onclick: () => state.choose(model.nodeOf(model.data.values.op[value]), { reveal: true }) }, `${model.valueName(value)} ${formatBytes(this.local[value])}`);
     const op = make("button", { class: "link", type: "button", onclick: () => state.choose(model.nodeOf(memory.op[this.at]), { reveal: true }) }, this.opName(this.at));
-    this.text.replaceChildren(`${formatBytes(memory.bytes[this.at])} at `, op, `; ${live.length} tensors live, the largest: `, ...live.slice(0, 5).flatMap((value, at) => [at ? ", " : "", link(value)]));
+    this.text.replaceChildren(`${formatBytes(memory.bytes[this.at])} at `, op, `; ${plural(live.length, "tensor", live.length)} live, the largest: `, ...live.slice(0, 5).flatMap((value, at) => [at ? ", " : "", link(value)]));
   }
 
   live(at) {

@@ -24,6 +24,10 @@ function formatCount(value) {
   return String(Math.round(value * 100) / 100);
 }
 
+function plural(count, noun, text = formatCount(count)) {
+  return `${text} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 function formatQuantity({ value, unit }) {
   if (value === null) return "unknown";
   if (unit === "B") return formatBytes(value);

@@ -193,7 +193,7 @@ class Graph extends HTMLElement {
 
   note(node) {
     const { model } = this;
-    if (model.isGroup(node)) return `${model.opsIn(node).length} ops`;
+    if (model.isGroup(node)) return plural(model.opsIn(node).length, "op", model.opsIn(node).length);
     const [value] = model.data.ops.outputs[node];
     return value === undefined ? "" : model.typeOf(value).text.replace(/^tensor<(.*)>$/, "$1");
   }
@@ -217,7 +217,7 @@ class Graph extends HTMLElement {
   badge(node, run) {
     if (this.model.isGroup(node)) {
       const count = this.transferCounts(run)[node];
-      return count ? `${formatCount(count)} transfers` : "";
+      return count ? plural(count, "transfer") : "";
     }
     const kinds = new Map();
     for (const number of run.transfersAt.get(node) || []) {
@@ -324,6 +324,6 @@ class Graph extends HTMLElement {
 
   edgeText(edge) {
     const names = `${this.model.label(edge.source, this.state.words)} → ${this.model.label(edge.target, this.state.words)}`;
-    return edge.moved ? `${names}: ${formatBytes(edge.moved)} sent by a device, ${edge.transfers} transfers` : `${names}: nothing moves`;
+    return edge.moved ? `${names}: ${formatBytes(edge.moved)} sent by a device, ${plural(edge.transfers, "transfer", edge.transfers)}` : `${names}: nothing moves`;
   }
 }

@@ -257,7 +257,7 @@ def test_the_json_form_is_plain_data():
 def test_a_mesh_that_does_not_fit_is_an_error():
     """The machine is too small for the mesh."""
     small = Machine("small", (Link("a", 2, 1.0),), {"default": 1.0}, 1, 1.0)
-    with pytest.raises(OptionError, match="has 8 devices, small has 2"):
+    with pytest.raises(OptionError, match="has 8 devices, the machine 'small' has 2"):
         _cost(MATMUL, machine=small)
 
 

@@ -73,11 +73,11 @@ def test_a_mesh_may_use_a_part_of_a_machine():
 @pytest.mark.parametrize(
     ("mesh", "links", "message"),
     [
-        (Mesh.of(a=32), {}, "has 32 devices, grid has 16"),
-        (Mesh.of(a=3, b=5), {}, 'the axis "b"=5 of .* cannot be laid over the links of grid, x=4, y=4'),
-        (Mesh.of(x=3), {}, "does not divide the link 'x' of grid"),
+        (Mesh.of(a=32), {}, "has 32 devices, the machine 'grid' has 16"),
+        (Mesh.of(a=3, b=5), {}, r"the axis .b.=5 of .* over the links of the machine 'grid', x=4, y=4"),
+        (Mesh.of(x=3), {}, "does not divide the link 'x' of the machine 'grid'"),
         (Mesh.of(a=4, b=4), {"a": ["x"]}, 'no links are given for the axis "b"'),
-        (Mesh.of(a=4), {"a": ["z"]}, "grid has no link 'z'"),
+        (Mesh.of(a=4), {"a": ["z"]}, "the machine 'grid' has no link 'z'"),
         (Mesh.of(a=8), {"a": ["x"]}, 'the axis "a"=8 does not fit the links given for it, x=4'),
         (Mesh.of(a=4, b=4), {"a": ["x"], "b": ["x"]}, 'the link \'x\' is given for the axes "a" and "b"'),
     ],
