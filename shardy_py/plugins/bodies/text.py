@@ -10,6 +10,8 @@ from shardy_py.plugins.bodies.body_text import INDEX_NAME, BodyText
 from shardy_py.plugins.bodies.calls import FUNCTIONS
 from shardy_py.sharding.einsum.text import excerpt
 
+MAX_DEPTH = 200
+"""The most expressions that are inside each other; a sum of so many terms is as deep. Reading a body is recursive."""
 _EXAMPLE = 'emission="x, y -> x * tanh(y)"'
 _NODES = (
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Starred),
@@ -43,7 +45,9 @@ def parse_body(text: str, *, op: str) -> BodyText:
         message = f"the scalar body is no expression: {error.msg}"
         raise _refused(text, message, op, min(column, len(text)), _EXAMPLE) from None
     except (RecursionError, MemoryError):
-        raise _refused(text, "the scalar body is nested too deeply", op, start, "give a function") from None
+        raise _too_deep(text, op, start) from None
+    if _depth(tree) > MAX_DEPTH:
+        raise _too_deep(text, op, start)
     is_several = isinstance(tree, ast.Tuple)
     results = tuple(tree.elts) if isinstance(tree, ast.Tuple) else (tree,)
     for node in (inner for result in results for inner in ast.walk(result)):
@@ -52,6 +56,20 @@ def parse_body(text: str, *, op: str) -> BodyText:
             raise _refused(text, "the scalar body has no result", op, column, _EXAMPLE)
         _check(text, node, op, column)
     return BodyText(text, operands, results)
+
+
+def _depth(tree: ast.AST) -> int:
+    """Return how many parts of an expression are inside each other."""
+    depth, level = 0, [tree]
+    while level:
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
+
+
+def _too_deep(text: str, op: str, column: int) -> PluginError:
+    message = f"the scalar body is nested too deeply, more than {MAX_DEPTH} expressions in each other"
+    return _refused(text, message, op, column, "give a function")
 
 
 def _operands(text: str, left: str, op: str) -> Iterator[str]:

@@ -302,9 +302,17 @@ def test_floats_of_one_byte(dtype) -> None:
         ("x -> x * 0**-1", "0 ** -1 is no number"),
         ("x -> x * 2.0**5000", "is no number: OverflowError"),
         ("x -> x + " + "+".join("x" * 3000), "nested too deeply"),
+        ("x -> x + " + "+".join("x" * 300), "nested too deeply"),
+        ("x -> " + "-" * 600 + "x", "nested too deeply"),
     ],
 )
 def test_numbers_and_sums_beyond_all_limits(text: str, message: str) -> None:
     """A power that would take hours, one that is no number, and a sum of thousands are errors at once."""
     with pytest.raises(PluginError, match=re.escape(message)):
         kernel_of(text, traits=[sdy.Elementwise]).run(np.zeros(8, np.float32))
+
+
+def test_a_long_sum_is_built() -> None:
+    """A sum of 150 terms is within the limit."""
+    kernel = kernel_of("x -> " + "+".join("x" * 150), traits=[sdy.Elementwise])
+    np.testing.assert_array_equal(kernel.run(np.ones(8, np.float32))[0], np.full(8, 150, np.float32))
