@@ -10,6 +10,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.ir.error_texts import describe_error, shown
+from shardy_py.signatures import signature_of
 
 _NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _WORDS = ("get_", "set_", "should_", "transform_")
@@ -82,7 +83,7 @@ def check_callable(
     if inspect.isgeneratorfunction(function) and what == "the rule function":
         raise refuse(code, f"{what} is a generator", op, hint="write return in the place of yield")
     try:
-        signature = inspect.signature(function)
+        signature = signature_of(function)
     except (TypeError, ValueError):
         return
     reason = _misfit(signature, arguments)
@@ -127,7 +128,7 @@ def _misfit(signature: inspect.Signature, arguments: tuple[str, ...]) -> str:
 
 
 def _lacks_self(function: Callable[..., Any]) -> bool:
-    names = list(inspect.signature(getattr(function, "__func__", function)).parameters)
+    names = list(signature_of(getattr(function, "__func__", function)).parameters)
     return inspect.ismethod(function) and not (names and names[0] == "self")
 
 

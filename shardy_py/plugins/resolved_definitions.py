@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from attrs import field
@@ -36,6 +36,7 @@ from shardy_py.plugins.guarded_interfaces import (
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.signatures import signature_of
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -263,10 +264,10 @@ def _touches(glob: str, name: str) -> bool:
 def _takes_options(rule: Any) -> bool:
     """Return whether a rule function has a second required parameter, or one named ``options``."""
     try:
-        parameters = list(inspect.signature(rule).parameters.values())
+        parameters = list(signature_of(rule).parameters.values())
     except (TypeError, ValueError):
         return False
     positional = [item for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 2:
         return False
-    return positional[1].default is inspect.Parameter.empty or positional[1].name == "options"
+    return positional[1].default is Parameter.empty or positional[1].name == "options"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import FunctionType
 
@@ -14,6 +14,8 @@ from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.sharding.einsum.spec import RuleSpec
 
 _BUNDLED = frozenset(("shardy_dialects", "shardy_py"))
+_CONSTANT = frozenset(("LOAD_CONST", "RETURN_CONST"))
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
 def find_notices(definitions: Iterable[OpDefinition], owners: Mapping[str, str]) -> tuple[Diagnostic, ...]:
@@ -65,16 +67,24 @@ def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic
     if not isinstance(function, FunctionType) or function.__module__.partition(".")[0] in _BUNDLED:
         return
     steps = list(dis.get_instructions(function))
-    returned = [before for before, step in pairwise(steps) if step.opname == "RETURN_VALUE"]
-    constant = [step for step in steps if step.opname == "RETURN_CONST"]
-    if not any(step.opname.startswith("CALL") for step in steps) or not (returned or constant):
-        return
-    if all(step.opname == "LOAD_CONST" and step.argval is None for step in returned) and all(
-        step.argval is None for step in constant
-    ):
+    last = _last_steps(steps)
+    calls = any(step.opname.startswith("CALL") for step in steps)
+    if calls and last and all(step.opname in _CONSTANT and step.argval is None for step in last):
         message = f"the rule function {function.__name__} never returns a rule"
         hint = "is a return missing?" + (f" It is defined by {owner}" if owner else "")
         yield Diagnostic("no-return", message, place_of(function), op=definition.name, hint=hint)
+
+
+def _last_steps(steps: Sequence[dis.Instruction]) -> list[dis.Instruction]:
+    """Return the steps of a function that give what it returns, in the code of any version of Python."""
+    found = [step for step in steps if step.opname == "RETURN_CONST"]
+    before = {after.offset: step for step, after in pairwise(steps)}
+    for step in steps:
+        if step.opname == "RETURN_VALUE":
+            found.append(before[step.offset])
+            jumps = [item for item in steps if item.opcode in _JUMPS and item.argval == step.offset]
+            found += [before[jump.offset] if jump.opname == "JUMP_FORWARD" else jump for jump in jumps]
+    return found
 
 
 def warn_at(notices: Iterable[Diagnostic], function: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -12,6 +11,7 @@ from attrs import field
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.signatures import signature_of
 from shardy_py.testing.numeric.combining import combine_arrays, identity_like
 from shardy_py.testing.numeric.pieces import Array, Local, Piece, Sizes, Split, make_local
 from shardy_py.values import frozen
@@ -127,7 +127,7 @@ class Bench:
 def takes_local(function: Callable[..., Any]) -> bool:
     """Return whether a function has a parameter named ``local``."""
     try:
-        return "local" in inspect.signature(function).parameters
+        return "local" in signature_of(function).parameters
     except (TypeError, ValueError):
         return False
 

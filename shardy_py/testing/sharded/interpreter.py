@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -19,6 +18,7 @@ from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.types import TensorType, Type, static_shape
 from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.signatures import signature_of
 from shardy_py.testing.numeric.bench import Arrays, as_arrays
 from shardy_py.testing.numeric.pieces import Array, make_local
 from shardy_py.testing.sharded.collectives import COLLECTIVES, collective, own_op
@@ -223,6 +223,6 @@ def _number(text: str, dtype: Any) -> Any:
 @cache
 def _parameters(function: Callable[..., Any]) -> frozenset[str]:
     try:
-        return frozenset(inspect.signature(function).parameters)
+        return frozenset(signature_of(function).parameters)
     except (TypeError, ValueError):
         return frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,37 @@ def test_a_forgotten_return_is_told(tmp_path: Path) -> None:
         result = sdy.propagate(PROGRAM, plugins=[module])
     (told,) = result.warnings
     assert (told.code, told.op) == ("no-return", "toy.f")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return sdy.rule('i j -> i j') if len(op.operands) == 1 else None",
+        "return None if len(op.operands) == 2 else sdy.rule('i j -> i j')",
+        "try:\n        return sdy.rule('i j -> i j')\n    except ValueError:\n        return None",
+    ],
+)
+def test_a_rule_in_one_case_only_is_no_mistake(body: str, tmp_path: Path) -> None:
+    """A function that gives a rule to some ops, and none to others, has a return."""
+    module = load_plugin_file(written(f"@toy.op('toy.f')\ndef f(op):\n    {body}\n", tmp_path))
+    assert not sdy.propagate(PROGRAM, plugins=[module]).warnings
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "@toy.op('toy.f')\ndef f(op: Op) -> Rule:\n    return sdy.rule('i j -> i j')\n",
+        "@toy.op('toy.f')\ndef f(op: Op, options: Options) -> Rule:\n    return sdy.rule('i j -> i j')\n",
+        "@toy.op('toy.f')\ndef f(op: Op, *, more: Size = 3) -> Rule:\n    return sdy.rule('i j -> i j')\n",
+    ],
+)
+def test_annotations_may_name_what_only_a_type_checker_knows(body: str, tmp_path: Path) -> None:
+    """They are never evaluated: not as texts, nor as Python 3.14 makes them when they are asked for."""
+    path = written(body, tmp_path)
+    if sys.version_info < (3, 14):
+        path.write_text("from __future__ import annotations\n" + path.read_text())
+    result = sdy.propagate(PROGRAM, plugins=[load_plugin_file(path)])
+    assert str(result.sharding("%0")) == '<@mesh, [{"a"}, {}]>'
 
 
 @pytest.mark.parametrize(
