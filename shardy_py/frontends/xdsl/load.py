@@ -7,7 +7,9 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError as NativeParseError
 from xdsl.utils.exceptions import VerifyException
@@ -61,9 +63,31 @@ def load(source: Any) -> ModuleOp:
 
 def _verify(module: ModuleOp, name: str) -> None:
     try:
-        module.verify()
+        _verify_with_calls(module)
     except VerifyException as error:
         raise VerificationError(Diagnostic("invalid-module", _reason(error), name)) from None
+
+
+def _verify_with_calls(module: ModuleOp) -> None:
+    """Run xDSL's verifiers, which look for functions no further than in the next op that xDSL does not know."""
+    try:
+        module.verify()
+    except VerifyException:
+        copy = module.clone()
+        inside = [op for op in copy.walk() if isinstance(op, CallOp) and _is_in_unknown(op)]
+        if not inside:
+            raise
+        for call in inside:
+            call.detach()
+            copy.body.block.add_op(call)
+        copy.verify()
+
+
+def _is_in_unknown(op: Operation) -> bool:
+    around = op.parent_op()
+    while around is not None and not isinstance(around, UnregisteredOp):
+        around = around.parent_op()
+    return around is not None
 
 
 def _diagnostic(error: Exception, name: str) -> Diagnostic:

@@ -10,7 +10,7 @@ from xdsl.ir import Block as NativeBlock
 from xdsl.ir import Region as NativeRegion
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.xdsl.importer import OP_NAME, NativeProgram, XdslAttributes, native_attributes
+from shardy_py.frontends.xdsl.importer import OP_NAME, NativeProgram, XdslAttributes, native_attributes, op_name
 from shardy_py.ir.foreign_types import native_name
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
@@ -68,7 +68,7 @@ class _Writer:
             native.attributes.pop(name, None)
         for name, value in attributes.items():
             if name not in attributes.read or attributes.read[name] != value:
-                holder = native.properties if _is_property(type(native), name) else native.attributes
+                holder = native.properties if _is_property(name, type(native), native) else native.attributes
                 holder[name] = self._origin.codec.encode(value, current.get(name))
         attributes.read = dict(attributes)
 
@@ -108,12 +108,13 @@ class _Writer:
         """Return the native properties and attributes of an op; a copied attribute keeps its exact native form."""
         copied = op.attributes if isinstance(op.attributes, XdslAttributes) else None
         models = native_attributes(copied.model) if copied is not None else {}
+        model = copied.model if copied is not None and op_name(copied.model) == native_name(op) else None
         properties: dict[str, Attribute] = {}
         attributes: dict[str, Attribute] = {}
         for name, value in op.attributes.items():
             if name == OP_NAME:
                 continue
-            holder = properties if _is_property(class_, name) else attributes
+            holder = properties if _is_property(name, class_, model) else attributes
             holder[name] = self._origin.codec.encode(value, models.get(name))
         return properties, attributes
 
@@ -147,7 +148,10 @@ def _arrange(native_block: NativeBlock, wanted: list[Operation]) -> None:
         native_block.add_op(native)
 
 
-def _is_property(class_: type[Operation], name: str) -> bool:
+def _is_property(name: str, class_: type[Operation], model: Operation | None) -> bool:
+    """Return whether an attribute is a property: the class says so, or the op, registered or not, has it as one."""
+    if model is not None and name in model.properties:
+        return True
     definition = getattr(class_, "get_irdl_definition", None)
     return definition is not None and name in definition().properties
 

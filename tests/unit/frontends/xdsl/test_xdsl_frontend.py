@@ -7,7 +7,7 @@ import pytest
 import shardy_py as sdy
 from shardy_dialects.func import func
 from shardy_dialects.sdy import sdy as sdy_dialect
-from shardy_py.errors import ParseError, UnsupportedError
+from shardy_py.errors import ParseError, UnsupportedError, VerificationError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import tensor
@@ -120,6 +120,56 @@ def test_structure_is_written_back() -> None:
     assert lines[4].startswith('%0 = "sdy.reshard"(%c_1) {sharding = #sdy.sharding<@mesh, [{?}, {?}]>}')
     assert lines[5].startswith('%s = "toy.add"(%a, %0)')
     assert print_module(parse_module(text)) == text
+
+
+def test_properties_of_unregistered_ops_stay_properties() -> None:
+    """Ops of Shardy that MLIR printed in the generic form have their shardings once, and as they are in the end."""
+    text = """
+    "sdy.mesh"() <{sym_name = "mesh", mesh = #sdy.mesh<["x"=2, "y"=4]>}> : () -> ()
+    func.func @main(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
+      %r = "sdy.reshard"(%a) <{sharding = #sdy.sharding<@mesh, [{"y"}, {?}], replicated={"x"}>}>
+          : (tensor<8x4xf32>) -> tensor<8x4xf32>
+      %m = "sdy.manual_computation"(%r) <{
+          in_shardings = #sdy.sharding_per_value<[<@mesh, [{"y", ?}, {?}]>]>,
+          out_shardings = #sdy.sharding_per_value<[<@mesh, [{"y", ?}, {?}]>]>, manual_axes = #sdy<manual_axes{"y"}>}> ({
+      ^bb0(%b: tensor<2x4xf32>):
+        "sdy.return"(%b) : (tensor<2x4xf32>) -> ()
+      }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+      func.return %m : tensor<8x4xf32>
+    }
+    """
+    found = sdy.propagate(parse_module(text)).text
+    assert '<{sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}>' in found
+    assert 'in_shardings = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>' in found
+    assert 'out_shardings = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>' in found
+    assert "?" not in found
+    assert "replicated=" not in found
+
+
+CALLS = """
+func.func @main(%%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %%r = "toy.twice"(%%a) ({
+  ^bb0(%%b: tensor<8x4xf32>):
+    %%c = func.call @f(%%b) : (tensor<8x4xf32>) -> %s
+    "toy.end"(%%c) : (%s) -> ()
+  }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  func.return %%r : tensor<8x4xf32>
+}
+func.func private @f(%%b: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  func.return %%b : tensor<8x4xf32>
+}
+"""
+
+
+def test_calls_in_ops_that_xdsl_does_not_know() -> None:
+    """They call functions of the module, and are checked as others are."""
+    right, wrong = "tensor<8x4xf32>", "tensor<4xf32>"
+    result = sdy.propagate(parse_module(CALLS % (right, right)), {"x": 2}, in_shardings={0: ("x", None)})
+    assert "func.call @f" in result.text
+    with pytest.raises(VerificationError, match="result type mismatch"):
+        parse_module(CALLS % (wrong, wrong))
+    with pytest.raises(VerificationError, match="could not be found in symbol table"):
+        parse_module((CALLS % (right, right)).replace("@f(%b)", "@g(%b)"))
 
 
 @irdl_op_definition
