@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from attrs import evolve
 
 from shardy_py.api.check_traits import check_traits
@@ -77,12 +79,14 @@ class RunInput:
         main: Its main function.
         registry: The definitions of ops, with those that the module itself brings.
         source_name: The name of the file that it was read from, or "".
+        attribute_names: The names of the attributes of its ops, or None where they are not known.
     """
 
     program: Program
     main: Op
     registry: Registry
     source_name: str
+    attribute_names: Collection[str] | None
 
 
 def read_input(given: ProgramInput, registry: Registry) -> RunInput:
@@ -99,8 +103,10 @@ def read_input(given: ProgramInput, registry: Registry) -> RunInput:
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
     program = read_through(frontend, module)
+    # They hold until the first pass, and for nobody else who has the program.
+    attribute_names, program.attribute_names = program.attribute_names, None
     main = find_main(program, source=source_name)
-    return RunInput(program, main, complete_registry(program, registry), source_name)
+    return RunInput(program, main, complete_registry(program, registry), source_name, attribute_names)
 
 
 def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...]:
@@ -116,17 +122,19 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     opaque = give_shapes(program, semantics)
     in_shardings, out_shardings = given.in_shardings, given.out_shardings
     mesh = mesh_of_shardings(in_shardings, out_shardings) if given.mesh is None else as_mesh(given.mesh)
-    import_round_trip(program)
+    names = None if import_round_trip(program) else read.attribute_names
     mesh_name = None if mesh is None else add_mesh(program, mesh)
-    warnings = import_gspmd(program, may_add_meshes=mesh is None)
+    warnings = import_gspmd(program, may_add_meshes=mesh is None, attribute_names=names)
+    if warnings is not None:
+        names = None
     mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
     check_data_flows(program, semantics)
     check_traits(program, semantics)
     # A program that was built has its shardings in the table already.
     built = dict(program.shardings)
     check_shardings(program)
-    load_shardings(program, semantics)
+    load_shardings(program, semantics, attribute_names=names)
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
     apply_out_shardings(program, main, out_shardings, mesh_name)
-    return (*opaque, *warnings)
+    return (*opaque, *(warnings or ()))

@@ -36,6 +36,8 @@ class ProgramFrontend(Frontend):
             VerificationError: it is not well formed.
         """
         if source.frontend not in (None, self):
+            # Whoever gives it may have changed it since it was read.
+            source.attribute_names = None
             return source
         verify_given(source)
         result = copy_program(source)

@@ -6,7 +6,7 @@ ends of a run. Everything else is a frozen value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -431,6 +431,8 @@ class Program:
             the program is written back, as most pipelines drop the rules again before that.
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
+        attribute_names: The names of the attributes that a frontend read with the ops, until somebody may change them;
+            None where that is not known.
         index: The ops by name; ask it by the functions of `shardy_py.ir.op_index`.
         next_id: Returns a new id. An op and its first result have the same one, as each number is an object.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.parked_ops`.
@@ -446,6 +448,7 @@ class Program:
     def __init__(self) -> None:
         self.next_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()
+        self.attribute_names: Collection[str] | None = None
         self.index: OpIndex[Op] = OpIndex(lambda: self.body.list_ops())
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}

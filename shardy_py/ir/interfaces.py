@@ -8,7 +8,7 @@ Mirrors op_interface.td::ShardableDataFlowOpInterface and op_interface.td::Shard
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -295,6 +295,10 @@ class OpSemantics(Protocol):
 
     def get_sharding_attribute(self, op: Op) -> str:
         """Return the attribute that holds the sharding of the op's result; ``sdy.sharding`` by default."""
+        ...
+
+    def names_with_sharding_attribute(self, names: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
+        """Return the op names whose ops hold the shardings of their results in one of some attributes."""
         ...
 
     def get_mesh_reference(self, op: Op) -> MeshReferenceOpInterface | None:

@@ -5,7 +5,7 @@ Mirrors utils.cc::setShardings and utils.cc::getOpenShardingsWithShardingAtIndex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -14,7 +14,7 @@ from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
-from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_index import all_ops, ops_among
 from shardy_py.ir.op_names import FUNCTION
 from shardy_py.ir.op_values import entry_arguments
 from shardy_py.ir.rule_attributes import store_rules
@@ -26,15 +26,26 @@ from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue, sy
 SHARDING = "sdy.sharding"
 
 
-def load_shardings(program: Program, semantics: OpSemantics) -> None:
-    """Fill the table of a program from its attributes; entries of before are dropped."""
+def load_shardings(program: Program, semantics: OpSemantics, *, attribute_names: Collection[str] | None = None) -> None:
+    """Fill the table of a program from its attributes; entries of before are dropped.
+
+    Args:
+        program: The program.
+        semantics: Answers questions about ops.
+        attribute_names: The names of all attributes of the ops, where these are known.
+    """
     table = program.shardings
     table.clear()
     if program.has_foreign_types:
         rename_to_shardy(program)
     holders = _Holders(semantics)
     known: dict[tuple[int, str], tuple[object, Any]] = {}
-    for op in all_ops(program):
+    ops = all_ops(program)
+    if attribute_names is not None and not program.has_foreign_types:
+        names = program.op_names
+        some = semantics.names_with_sharding_attribute(names, attribute_names) | semantics.names_with_data_flow(names)
+        ops = ops_among(program, (FUNCTION, *some))
+    for op in ops:
         try:
             holder = holders[op.name]
         except KeyError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -345,6 +345,10 @@ class Registry:
     def get_sharding_attribute(self, op: Op) -> str:
         """Return the attribute that holds the sharding of the op's results."""
         return self._resolved[op.name].sharding_attribute
+
+    def names_with_sharding_attribute(self, names: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
+        """Return the op names whose ops hold the shardings of their results in one of some attributes."""
+        return frozenset([name for name in names if self._resolved[name].sharding_attribute in attributes])
 
     def get_mesh_reference(self, op: Op) -> MeshReferenceOpInterface | None:
         """Return the accessor of the mesh that an op refers to besides its shardings, or None."""

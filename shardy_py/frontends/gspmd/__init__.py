@@ -6,6 +6,8 @@ groups and manual computations.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from shardy_py.errors import Diagnostic
 from shardy_py.frontends.gspmd.annotated import annotated_ops, is_round_trip
 from shardy_py.ir.graph import Program
@@ -13,7 +15,7 @@ from shardy_py.ir.graph import Program
 __all__ = ["import_gspmd", "import_round_trip"]
 
 
-def import_round_trip(program: Program) -> None:
+def import_round_trip(program: Program) -> bool:
     """Restore the meshes and shardings of Shardy that a module keeps as text (``xla.sdy.sharding``).
 
     Such a module has a copy of them in terms of GSPMD, which is dropped.
@@ -21,18 +23,25 @@ def import_round_trip(program: Program) -> None:
     Args:
         program: The program; changed in place.
 
+    Returns:
+        Whether it is such a module.
+
     Raises:
         ShardyError: a text cannot be read, or a manual computation has another form than XLA gives it.
     """
-    if is_round_trip(program):
-        from shardy_py.frontends.gspmd.round_trip import read_shardings
-        from shardy_py.frontends.gspmd.round_trip_manual import read_manual_calls
+    if not is_round_trip(program):
+        return False
+    from shardy_py.frontends.gspmd.round_trip import read_shardings
+    from shardy_py.frontends.gspmd.round_trip_manual import read_manual_calls
 
-        read_shardings(program)
-        read_manual_calls(program)
+    read_shardings(program)
+    read_manual_calls(program)
+    return True
 
 
-def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diagnostic, ...]:
+def import_gspmd(
+    program: Program, *, may_add_meshes: bool = True, attribute_names: Collection[str] | None = None
+) -> tuple[Diagnostic, ...] | None:
     """Convert the shardings of GSPMD in a module to attributes ``sdy.sharding`` and ops of ``sdy``.
 
     Shardings are said over the meshes that the program has. Where there is none that fits, the mesh is made of the
@@ -42,16 +51,17 @@ def import_gspmd(program: Program, *, may_add_meshes: bool = True) -> tuple[Diag
     Args:
         program: The program; changed in place, its table of shardings is not filled yet.
         may_add_meshes: Whether a mesh may be added beside those of the program.
+        attribute_names: The names of all attributes of the ops, where these are known.
 
     Returns:
-        What was left out, as warnings.
+        What was left out, as warnings; None where there is nothing to convert.
 
     Raises:
         ShardyError: an annotation cannot be read, or the meshes do not fit.
     """
-    ops = annotated_ops(program)
+    ops = annotated_ops(program, attribute_names)
     if not ops:
-        return ()
+        return None
     from shardy_py.frontends.gspmd.annotations import Annotations
     from shardy_py.frontends.gspmd.custom_calls import read_sharding_calls
     from shardy_py.frontends.gspmd.manual import read_manual_computations

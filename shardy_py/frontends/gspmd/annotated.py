@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.op_index import all_ops, ops_named
 from shardy_py.ir.op_names import FUNCTION
 
 SHARDING = "mhlo.sharding"
@@ -19,8 +19,15 @@ MESHES = "xla.sdy.meshes"
 """The frontend attribute of a module whose shardings of Shardy are kept as text."""
 
 
-def annotated_ops(program: Program) -> list[Op]:
-    """Return the ops with a sharding of GSPMD, and the functions whose arguments or results have one."""
+def annotated_ops(program: Program, attribute_names: Collection[str] | None = None) -> list[Op]:
+    """Return the ops with a sharding of GSPMD, and the functions whose arguments or results have one.
+
+    Args:
+        program: The program.
+        attribute_names: The names of all attributes of the ops, where these are known.
+    """
+    if attribute_names is not None and SHARDING not in attribute_names:
+        return [op for op in ops_named(program, FUNCTION) if _is_annotated(op)]
     found: list[Op] = []
     # Ops share their attributes, and few have an annotation.
     without: set[object] = set()

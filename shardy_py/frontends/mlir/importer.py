@@ -101,6 +101,8 @@ class _Known:
         self._decoded_types = origin.codec.types
         self._all_sets = origin.sets
         self._op_names = program.op_names
+        self._attribute_names: set[str] = set()
+        program.attribute_names = self._attribute_names
 
     def learn(
         self, native: ir.Operation, name: int, attributes: int, types: Any
@@ -110,7 +112,8 @@ class _Known:
             known = self.names[name] = shardy_name(native.name)
             self._op_names.add(known)
         if attributes not in self.sets:
-            self.sets[attributes] = self._all_sets.of(native)
+            found_set = self.sets[attributes] = self._all_sets.of(native)
+            self._attribute_names.update(found_set.names)
         if types not in self.result_types:
             found = self.result_types[types] = [self._decoded_types[type_] for type_ in native.results.types]
             self._types.update(zip(types, found, strict=True))

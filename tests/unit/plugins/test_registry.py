@@ -87,6 +87,8 @@ def test_what_a_definition_says_is_what_the_registry_answers():
     assert registry.find("toy.f").data_flow is flow
     assert type(registry.get_data_flow(make_op())).__name__ == "Flow"
     assert registry.get_sharding_attribute(make_op()) == "out_sharding"
+    assert registry.names_with_sharding_attribute({"toy.f", "toy.g"}, {"out_sharding"}) == {"toy.f"}
+    assert registry.names_with_sharding_attribute({"toy.f", "toy.g"}, {"sdy.sharding"}) == {"toy.g"}
 
 
 def test_a_rule_is_made_once_for_ops_that_look_the_same():

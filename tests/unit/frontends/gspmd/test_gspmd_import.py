@@ -14,7 +14,7 @@ X = "{devices=[4,1,2]<=[8] last_tile_dim_replicate}"
 MANUAL_Y = "{devices=[1,1,2,4]<=[4,2]T(1,0) last_tile_dims={manual, replicated}}"
 
 
-def read(text: str) -> tuple[str, tuple[Diagnostic, ...]]:
+def read(text: str) -> tuple[str, tuple[Diagnostic, ...] | None]:
     """Return a module with what it says in terms of GSPMD brought to Shardy, and the warnings."""
     program = import_module(parse_module(text))
     import_round_trip(program)
@@ -43,7 +43,7 @@ SAME = "(tensor<8x8xf32>) -> tensor<8x8xf32>"
 def test_a_module_without_annotations_stays() -> None:
     """Nothing is added to a module that says nothing."""
     text = function("return %a : tensor<8x8xf32>")
-    assert read(text) == (print_module(parse_module(text)), ())
+    assert read(text) == (print_module(parse_module(text)), None)
 
 
 def test_arguments_results_and_ops() -> None:
