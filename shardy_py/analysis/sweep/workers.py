@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pickle import PicklingError
 from threading import Lock
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from attrs import evolve
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
+from shardy_py.ir.error_texts import describe_error
 
 _ROUND = 32
 """The number of schedules per process whose keys are found before what is new among them is evaluated."""
@@ -64,7 +66,8 @@ def run_schedules(
             where it says nothing.
 
     Raises:
-        OptionError: joblib is missing, or the number fits nothing.
+        OptionError: joblib is missing, its backend cannot do this, the number fits nothing, or what the processes need
+            cannot be sent to them.
         WorkerError: a process was ended from outside.
     """
     if jobs == 0 or (jobs is not None and jobs < -1):
@@ -75,8 +78,12 @@ def run_schedules(
     require_joblib()
     from joblib import Parallel, effective_n_jobs
 
-    run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    with _lost_workers():
+    try:
+        run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    except ValueError:
+        message, hint = "the backend of joblib gives no results one by one", "use loky, threading, dask or ray"
+        raise OptionError(Diagnostic("backend", message, hint=hint)) from None
+    with _worker_errors():
         yield from _run_in_rounds(schedules, source(), run, _ROUND * effective_n_jobs(jobs))
 
 
@@ -110,11 +117,12 @@ def _run_in_rounds(
 
 
 @contextmanager
-def _lost_workers() -> Iterator[None]:
-    """Turn the error that a worker process is gone into one of ours.
+def _worker_errors() -> Iterator[None]:
+    """Turn the errors that a worker process is gone, or cannot be given the program, into ours.
 
     Raises:
-        WorkerError: it is.
+        OptionError: the program or a plugin cannot be pickled.
+        WorkerError: a process was ended from outside.
     """
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -125,6 +133,12 @@ def _lost_workers() -> Iterator[None]:
         message = f"a worker process was ended from outside{f': {codes[1]}' if codes else ''}"
         hint = "if memory ran out, use fewer jobs; a store keeps what is done, and the same call goes on from there"
         raise WorkerError(Diagnostic("worker-killed", message, hint=hint)) from None
+    except PicklingError as error:
+        # The cause is the text of a traceback, whose exception Python 3.14 follows by notes.
+        reasons = re.findall(r"^[\w.]+: .*", str(error.__cause__), re.MULTILINE) or [describe_error(error)]
+        message = f"what other processes need cannot be sent to them: {reasons[-1]}"
+        hint = "give plugins as modules that can be imported there, or use one process (jobs=1)"
+        raise OptionError(Diagnostic("not-sent", message, hint=hint)) from error
 
 
 def require_joblib() -> None:

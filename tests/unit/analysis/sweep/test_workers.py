@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import pytest
 from attrs import frozen
@@ -101,6 +103,32 @@ def test_the_backend_of_the_caller_is_used(tmp_path: Path) -> None:
         found = run(Source(str(tmp_path)), None)
     assert sorted(found) == list(range(6))
     assert [item.name for item in tmp_path.iterdir()] == [str(os.getpid())]
+
+
+def test_a_backend_without_single_results_is_an_error(tmp_path: Path) -> None:
+    """Results are wanted as they come, which not all backends can do."""
+    joblib = pytest.importorskip("joblib")
+    with joblib.parallel_config(backend="multiprocessing", n_jobs=2), pytest.raises(OptionError, match="one by one"):
+        run(Source(str(tmp_path)), None)
+
+
+@frozen
+class LockedSource:
+    """A source that stays in its process."""
+
+    lock: Any
+    key: str = "locked"
+
+    def open(self) -> Evaluator:
+        return Evaluator()
+
+
+def test_what_cannot_be_sent_to_a_process_is_an_error() -> None:
+    """A lock, as in a plugin, has no meaning elsewhere; the message says so and what to do."""
+    pytest.importorskip("joblib")
+    with pytest.raises(OptionError, match=r"cannot be sent to them: TypeError: cannot pickle '_thread.lock'") as error:
+        list(run_schedules(SCHEDULES, evaluator=Evaluator(), source=lambda: LockedSource(Lock()), jobs=2))
+    assert "jobs=1" in error.value.diagnostics[0].hint
 
 
 @pytest.mark.parametrize("jobs", [0, -2])
