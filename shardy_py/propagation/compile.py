@@ -331,10 +331,13 @@ def has_multi_use(op: Op, count_uses: Callable[[Value], int] | None = None) -> b
 
 
 def parse_direction(attribute: object) -> Direction:
-    """Return the direction of a propagation barrier from its attribute (a name or the enum's integer)."""
+    """Return the direction of a propagation barrier from its attribute (a name, or the enum's integer or its text)."""
     if isinstance(attribute, int):
         return Direction(attribute)
     text = attribute.text if isinstance(attribute, RawAttribute) else str(attribute)
+    number = text.partition(":")[0].strip()
+    if number.isdecimal():
+        return Direction(int(number))
     for direction in (Direction.FORWARD, Direction.BACKWARD, Direction.BOTH):
         if str(direction.name) in text:
             return direction

@@ -17,6 +17,8 @@ INTERFACE = ("arg_attrs", "res_attrs")
 FRONTEND = "mhlo.frontend_attributes"
 MESHES = "xla.sdy.meshes"
 """The frontend attribute of a module whose shardings of Shardy are kept as text."""
+PREFIX = "xla.sdy."
+"""What the names of such texts begin with."""
 
 
 def annotated_ops(program: Program, attribute_names: Collection[str] | None = None) -> list[Op]:
@@ -55,6 +57,16 @@ def dictionaries(function: Op, name: str) -> Sequence[dict[str, Any]]:
 def is_round_trip(program: Program) -> bool:
     """Return whether a program keeps shardings of Shardy as text."""
     return MESHES in frontend_attributes(program.attributes)
+
+
+def mark_round_trip(program: Program) -> bool:
+    """Make a program say that it keeps texts of Shardy where it does so without any mesh; return whether it changed."""
+    if is_round_trip(program):
+        return False
+    if not any(name.startswith(PREFIX) for op in all_ops(program) for name in frontend_attributes(op.attributes)):
+        return False
+    program.attributes[FRONTEND] = {**frontend_attributes(program.attributes), MESHES: "{}"}
+    return True
 
 
 def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:

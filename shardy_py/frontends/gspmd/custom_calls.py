@@ -31,11 +31,11 @@ def _replace(op: Op, sharding: HloSharding, meshes: Meshes) -> None:
         operand.uses[operand.uses.index((op, 0))] = (made, 0)
         value = made.results[0]
     replace_in_order(op.results[0], value, at=(op, 0))
-    if value is not operand:
+    if sharding.group is not None:
+        add_group_member(value, sharding.group.number, at=op)
+    if (op, 0) not in operand.uses:
         op.operands = ()
     op.erase()
-    if sharding.group is not None:
-        add_group_member(value, sharding.group.number)
 
 
 def replace_in_order(old: Value, new: Value, *, at: tuple[Op, int] | None = None) -> None:
@@ -53,7 +53,21 @@ def replace_in_order(old: Value, new: Value, *, at: tuple[Op, int] | None = None
     old.uses = []
 
 
-def add_group_member(value: Value, number: int) -> None:
-    """Make a value a member of a sharding group."""
-    program = value.owning_op.program
-    value.insert_after(Op(program, SHARDING_GROUP, (value,), (), {"group_id": number}))
+def add_group_member(value: Value, number: int, *, at: Op | None = None) -> None:
+    """Make a value a member of a sharding group.
+
+    Args:
+        value: The value.
+        number: The number of the group.
+        at: The op in whose place this is said, which takes over its use of the value; by default, right behind the
+            value.
+    """
+    is_used = at is not None and (at, 0) in value.uses
+    member = Op(value.owning_op.program, SHARDING_GROUP, (value,), (), {"group_id": number}, register_uses=not is_used)
+    if at is None or at.parent is None:
+        value.insert_after(member)
+        return
+    at.parent.insert_before(at, member)
+    if is_used:
+        value.uses[value.uses.index((at, 0))] = (member, 0)
+        at.operands = ()

@@ -11,12 +11,13 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError
-from shardy_py.frontends.gspmd.annotated import FRONTEND, MESHES, SHARDING, dictionaries, frontend_attributes
+from shardy_py.frontends.gspmd.annotated import FRONTEND, MESHES, PREFIX, SHARDING, dictionaries, frontend_attributes
 from shardy_py.frontends.gspmd.annotations import TARGET
 from shardy_py.frontends.gspmd.custom_calls import add_group_member, replace_in_order
+from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MESH, RETURN
+from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MESH, PROPAGATION_BARRIER, RETURN
 from shardy_py.ir.shardings import SHARDING as SHARDY_SHARDING
 from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.sharding import grammar
@@ -25,10 +26,10 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_attribute
 from shardy_py.sharding.tensor import TensorShardingPerValue
 
-PREFIX = "xla.sdy."
 _SHARDING = "xla.sdy.sharding"
 _RULE = "xla.sdy.sharding_rule"
 _GROUP_ID = "xla.sdy.sharding_group_id"
+_DIRECTION = "xla.sdy.allowed_direction"
 
 
 def read_shardings(program: Program) -> None:
@@ -45,12 +46,15 @@ def read_shardings(program: Program) -> None:
         kept = frontend_attributes(op.attributes)
         target = str(op.attributes.get(TARGET, "")).rpartition(PREFIX)[2]
         if _GROUP_ID in kept and target == "ShardingGroup":
-            number = int(str(kept[_GROUP_ID]).split(":", 1)[0])
-            value = op.operands[0]
+            add_group_member(op.operands[0], int(str(kept[_GROUP_ID]).split(":", 1)[0]), at=op)
             op.erase()
-            add_group_member(value, number)
+        elif _DIRECTION in kept and target == "PropagationBarrier":
+            # It is the number of a direction with its type.
+            _replace(op, PROPAGATION_BARRIER, {"allowed_direction": RawAttribute(str(kept[_DIRECTION]))})
         elif _SHARDING in kept:
             _read_op(op, target, kept)
+        elif _RULE in kept:
+            _read_rule(op, kept)
 
 
 def drop_texts(op: Op) -> None:
@@ -127,23 +131,31 @@ def _converted(item: dict[str, Any], function: Op) -> dict[str, Any]:
 def _read_op(op: Op, target: str, kept: Mapping[str, Any]) -> None:
     value: TensorShardingPerValue = read_text(kept[_SHARDING], op)
     if target == "Sharding":
-        (result,) = op.results
-        made = Op(
-            op.program, CONSTRAINT, op.operands, (result.type,), {"sharding": value.shardings[0]}, register_uses=False
-        )
-        assert op.parent is not None
-        op.parent.insert_before(op, made)
-        op.operands[0].uses[op.operands[0].uses.index((op, 0))] = (made, 0)
-        replace_in_order(result, made.results[0])
-        op.operands = ()
-        op.erase()
+        _replace(op, CONSTRAINT, {"sharding": value.shardings[0]})
     elif target == "FuncResultSharding":
         _read_result(op, value)
     else:
         op.attributes[SHARDY_SHARDING] = value
-        if _RULE in kept:
-            op.attributes["sdy.sharding_rule"] = read_text(kept[_RULE], op)
-        drop_texts(op)
+        _read_rule(op, kept)
+
+
+def _read_rule(op: Op, kept: Mapping[str, Any]) -> None:
+    """Give an op the rule that is kept as text, if there is one."""
+    if _RULE in kept:
+        op.attributes["sdy.sharding_rule"] = read_text(kept[_RULE], op)
+    drop_texts(op)
+
+
+def _replace(op: Op, name: str, attributes: dict[str, Any]) -> None:
+    """Put an op of Shardy in the place of a custom call with one operand and one result."""
+    (result,), (operand,) = op.results, op.operands
+    made = Op(op.program, name, op.operands, (result.type,), attributes, register_uses=False)
+    assert op.parent is not None
+    op.parent.insert_before(op, made)
+    operand.uses[operand.uses.index((op, 0))] = (made, 0)
+    replace_in_order(result, made.results[0])
+    op.operands = ()
+    op.erase()
 
 
 def _read_result(op: Op, value: TensorShardingPerValue) -> None:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import base64
 import re
+from io import BytesIO
 from pathlib import Path
 
 from attrs import evolve
 
 from shardy_py.element_types import ELEMENT_TYPES
 from shardy_py.errors import Diagnostic, ParseError
+from shardy_py.frontends.gspmd.annotated import mark_round_trip
 from shardy_py.frontends.hlo import HloModule
 from shardy_py.frontends.hlo.parser_process import PARSER
-from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.frontends.hlo.tuples import flatten_tuples
+from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.frontends.sources import source_text
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.parse import read_shape
@@ -35,11 +38,22 @@ def load(source: str | Path, name: str) -> HloModule:
     text, name = source_text(source, name)
     _check_shapes(text, name)
     answer = _convert(text, name)
-    code = base64.b64decode(answer["module"])
+    code = _normal_form(base64.b64decode(answer["module"]), name)
     parameters, result = _entry_layout(answer["layout"])
     return HloModule(
         answer["name"], code, import_module(parse_module(code, name=name)), parameters, result, answer["text"]
     )
+
+
+def _normal_form(code: bytes, name: str) -> bytes:
+    """Return a StableHLO module without tuples where they can go, and marked if it keeps Shardy's texts."""
+    program = import_module(parse_module(code, name=name))
+    has_changed = flatten_tuples(program)
+    if not mark_round_trip(program) and not has_changed:
+        return code
+    buffer = BytesIO()
+    write_back(program).operation.write_bytecode(buffer)
+    return buffer.getvalue()
 
 
 def _check_shapes(text: str, name: str) -> None:

@@ -58,6 +58,28 @@ def test_it_can_be_propagated() -> None:
     assert [str(sharding) for sharding in result.results] == ['<@mesh, [{"x"}]>', '<@mesh, [{}, {"x"}]>']
 
 
+def test_custom_calls_with_several_results() -> None:
+    """Their tuples go, also where not all parts are used; rules of Shardy are kept in modules without meshes."""
+    from shardy_py import propagate
+
+    text = """
+    HloModule m
+    ENTRY main {
+      a = f32[4,8] parameter(0)
+      q = (f32[4,8], f32[8], s32[]) custom-call(a), custom_call_target="foo", frontend_attributes={
+        xla.sdy.sharding_rule="#sdy.op_sharding_rule<([i, j])->([i, k], [j], []) {i=4, j=8, k=8}, custom>"}
+      t = f32[8] get-tuple-element(q), index=1
+      r = f32[4,8] get-tuple-element(q), index=0
+      pair = (f32[4,8], f32[8]) tuple(r, t)
+      s = f32[4,8] get-tuple-element(pair), index=0
+      ROOT out = (f32[8], f32[4,8]) tuple(t, s)
+    }"""
+    result = propagate(text, {"x": 2, "y": 2}, in_shardings={0: ("x", "y")})
+    assert [str(sharding) for sharding in result.results] == ['<@mesh, [{"y"}]>', '<@mesh, [{"x"}, {}]>']
+    assert "tuple<" not in result.text
+    assert result.text == propagate(import_hlo(text).stablehlo, {"x": 2, "y": 2}, in_shardings={0: ("x", "y")}).text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "place", "reason"),
     [

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("jaxlib")
 
+from shardy_py import propagate
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
@@ -229,6 +230,59 @@ def test_what_cannot_be_a_manual_computation(body: str, error: type[Exception] |
         return
     with pytest.raises(error, match=message):
         read(function(body))
+
+
+def test_shard_groups_of_arguments() -> None:
+    """Members are in the order in which the module says them, which decides what wins."""
+    arguments = f'%a: tensor<8x8xf32> {{mhlo.sharding = "{X}"}}, %b: tensor<8x8xf32> {{mhlo.sharding = "{BOTH}"}}'
+    text, _ = read(
+        function(
+            f"%0 = {call('Sharding', '%a', '{unknown shard_as 3}', SAME)}\n"
+            f"%1 = {call('Sharding', '%b', '{unknown shard_as 3}', SAME)}\n"
+            "%2 = stablehlo.add %0, %1 : tensor<8x8xf32>\n"
+            "return %2 : tensor<8x8xf32>",
+            arguments=arguments,
+        )
+    )
+    assert text.index("sdy.sharding_group %arg0") < text.index("sdy.sharding_group %arg1") < text.index("stablehlo.add")
+
+
+KEPT = r"""
+module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2]>}"}} {
+  func.func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %0 = stablehlo.custom_call @xla.sdy.PropagationBarrier(%a) {has_side_effect = true,
+      mhlo.frontend_attributes = {xla.sdy.allowed_direction = "2 : i32"}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    stablehlo.custom_call @xla.sdy.ShardingGroup(%a) {has_side_effect = true,
+      mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "7 : i64"}} : (tensor<4x4xf32>) -> ()
+    stablehlo.custom_call @xla.sdy.ShardingGroup(%b) {has_side_effect = true,
+      mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "7 : i64"}} : (tensor<4x4xf32>) -> ()
+    %1 = stablehlo.custom_call @foo(%0) {mhlo.frontend_attributes = {
+      xla.sdy.sharding_rule = "#sdy.op_sharding_rule<([i, j])->([i, k]) {i=4, j=4, k=4}, custom>"}}
+      : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    return %1 : tensor<4x4xf32>
+  }
+}
+"""
+
+
+def test_barriers_groups_and_rules_that_are_kept_as_text() -> None:
+    """They are what they were, in their order; rules do not need a sharding on their op."""
+    text, _ = read(KEPT)
+    assert "%0 = sdy.propagation_barrier %arg0 allowed_direction=BACKWARD" in text
+    assert text.index("sdy.sharding_group %arg0") < text.index("sdy.sharding_group %arg1") < text.index("@foo")
+    assert "sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i, k]) {i=4, j=4, k=4}, custom>" in text
+    assert "xla.sdy" not in text
+
+
+def test_barriers_that_are_kept_as_text_let_through_their_direction() -> None:
+    """The number in the text is that of the direction also before MLIR has read it."""
+    shardings = {1: ("a", None)}
+    found = propagate(KEPT, in_shardings=shardings)
+    assert str(found.arguments[0]) == str(found.arguments[1]) == '<@mesh, [{"a"}, {}]>'
+    assert found.results[0] is None
+    assert str(propagate(KEPT.replace("2 : i32", "1 : i32"), in_shardings=shardings).results[0]) == str(
+        found.arguments[1]
+    )
 
 
 EXPORTED = r"""
