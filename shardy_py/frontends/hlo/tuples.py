@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from jaxlib.mlir import ir
 
 from shardy_py.ir.graph import Op, Program
@@ -44,7 +46,7 @@ def _is_taken_apart(op: Op) -> bool:
 def _flatten(op: Op) -> None:
     block = op.parent
     assert block is not None
-    made = Op(op.program, op.name, op.operands, _types(op), op.attributes.copy())
+    made = Op(op.program, op.name, op.operands, _types(op), copy(op.attributes))
     block.insert_before(op, made)
     for user, _ in list(op.results[0].uses):
         user.results[0].replace_all_uses_with(made.results[int(user.attributes["index"])])
