@@ -18,7 +18,7 @@ FRONTEND = "mhlo.frontend_attributes"
 MESHES = "xla.sdy.meshes"
 """The frontend attribute of a module whose shardings of Shardy are kept as text."""
 PREFIX = "xla.sdy."
-"""What the names of such texts begin with."""
+"""The beginning of the names of such texts."""
 
 
 def annotated_ops(program: Program, attribute_names: Collection[str] | None = None) -> list[Op]:
