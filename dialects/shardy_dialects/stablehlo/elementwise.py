@@ -19,6 +19,7 @@ from shardy_py.plugins import (
     RecursiveMemoryEffects,
     Sum,
     Trait,
+    Unpartitioned,
 )
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
@@ -107,4 +108,4 @@ def register(dialect: Dialect) -> None:
     for name in EXTENDED_UNARY:
         define(dialect, f"stablehlo.{name}", pointwise_rule, extended=True, traits=ELEMENTWISE_TRAITS)
     define(dialect, "stablehlo.bitcast_convert", bitcast_convert_rule, traits_of=bitcast_convert_traits)
-    define(dialect, "stablehlo.map", pointwise_rule, extended=True, traits=(RecursiveMemoryEffects,))
+    define(dialect, "stablehlo.map", pointwise_rule, extended=True, traits=(RecursiveMemoryEffects, Unpartitioned))

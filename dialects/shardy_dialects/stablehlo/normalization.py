@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
-from shardy_py.plugins import Dialect
+from shardy_py.plugins import Dialect, Pure, Unpartitioned
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -38,5 +38,7 @@ def _is_large(index: int, value: object, shape: tuple[int, ...]) -> bool:
 
 def register(dialect: Dialect) -> None:
     """Define the batch normalizations."""
-    define(dialect, "stablehlo.batch_norm_inference", batch_norm_rule)
-    define(dialect, ("stablehlo.batch_norm_training", "stablehlo.batch_norm_grad"), batch_norm_rule, extended=True)
+    traits = (Pure, Unpartitioned)
+    define(dialect, "stablehlo.batch_norm_inference", batch_norm_rule, traits=traits)
+    for name in ("stablehlo.batch_norm_training", "stablehlo.batch_norm_grad"):
+        define(dialect, name, batch_norm_rule, extended=True, traits=traits)

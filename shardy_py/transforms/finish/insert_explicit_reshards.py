@@ -27,7 +27,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.ir.op_clones import clone_op
 from shardy_py.ir.op_index import names_with_trait, ops_named, place_of
-from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION, RESHARD
+from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION, PROPAGATION_BARRIER, RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.ir.shardings import distinct
@@ -93,6 +93,10 @@ class InsertPartitionerReshardsPass(NoFields):
         Raises:
             VerificationError: unreduced axes end, or begin, where nothing can be inserted for them.
         """
+        # The partitioner sees no barriers: its input has none.
+        for barrier in ops_named(program, PROPAGATION_BARRIER):
+            barrier.results[0].replace_all_uses_with(barrier.operands[0])
+            barrier.erase()
         insert_reshards(program, context, mode=Mode.PARTITIONER, without_rule=True)
 
 
@@ -291,23 +295,28 @@ class _Run:
             return None
         if not any(operands) and not any(results):
             return None
-        rule = self._semantics.get_sharding_rule(op)
+        semantics = self._semantics
+        rule = semantics.get_sharding_rule(op)
         if rule is None and self._without_rule:
             rule = self._extended.get_sharding_rule(op)
+            # XLA sums what devices have of products that Shardy does not know, too.
+            semantics = self._extended if self._full_mode is Mode.PARTITIONER else semantics
         # The rules that users give say how to propagate, not what the partitioner can do with their ops.
         if rule is None or rule.is_custom:
             return None
-        rule, reduction = self._with_collectives_only(op, rule)
+        rule, reduction = self._with_collectives_only(op, rule, semantics)
         return self._planner.plan(
             op, rule, mode, operands, results, own if mode is Mode.RESHAPE else operands, reduction
         )
 
-    def _with_collectives_only(self, op: Op, rule: OpShardingRule) -> tuple[OpShardingRule, ReductionOp | None]:
+    def _with_collectives_only(
+        self, op: Op, rule: OpShardingRule, semantics: OpSemantics
+    ) -> tuple[OpShardingRule, ReductionOp | None]:
         """Return the rule with the reductions that a collective can combine, and that collective; None for a sum."""
         if not rule.reduction_factors:
             return rule, None
-        reductions = self._semantics.get_reductions(op)
-        if not reductions.shape_collectives and not self._semantics.options.extended:
+        reductions = semantics.get_reductions(op)
+        if not reductions.shape_collectives and not semantics.options.extended:
             return rule, None
         from shardy_py.sharding.reductions import with_collectives_only
 

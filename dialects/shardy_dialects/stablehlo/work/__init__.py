@@ -12,6 +12,7 @@ from shardy_dialects.stablehlo.work import (
     elementwise,
     library,
     moving,
+    normalization,
     others,
     reductions,
     solvers,
@@ -22,5 +23,5 @@ from shardy_py.plugins import CostOpInterface
 
 def works() -> Mapping[str, CostOpInterface]:
     """Return the costs by the names of the ops, without the dialect."""
-    families = (library, elementwise, contractions, reductions, windows, moving, solvers, others)
+    families = (library, elementwise, contractions, reductions, windows, moving, normalization, solvers, others)
     return {name: cost for family in families for name, cost in family.COSTS.items()}

@@ -34,6 +34,25 @@ class DotCost(LibraryCost):
         return OpWork(float(prod(shapes.results[0]) * (2 * contracted if contracted != 1 else 1)))
 
 
+class EinsumCost(CostOpInterface):
+    """A sum of products that is said by letters."""
+
+    def get_work(self, op: Op, shapes: OpShapes) -> OpWork | None:
+        """Return two operations per element of the result and of the letters that it lacks; None with an ellipsis."""
+        inputs, _, output = str(attribute(op, "einsum_config", "")).replace(" ", "").partition("->")
+        sizes: dict[str, int] = {}
+        for text, shape in zip(inputs.split(","), shapes.operands, strict=False):
+            if len(text) != len(shape):
+                return None
+            for letter, size in zip(text, shape, strict=True):
+                sizes[letter] = min(size, sizes.get(letter, size))
+        contracted = prod(size for letter, size in sizes.items() if letter not in output)
+        points = prod(shapes.results[0]) * contracted
+        if len(shapes.operands) == 1:
+            return OpWork(float(points - prod(shapes.results[0])))
+        return OpWork(float(points * (2 if contracted != 1 else 1)))
+
+
 def _width(op: Op) -> int:
     """Return the bytes of an element of the result."""
     type_ = op.results[0].type
@@ -140,5 +159,6 @@ def _windows(op: Op) -> Iterator[Window]:
 COSTS: Mapping[str, CostOpInterface] = {
     "dot_general": DotCost(),
     "dot": DotCost(),
+    **dict.fromkeys(("einsum", "unary_einsum"), EinsumCost()),
     "convolution": ConvolutionCost(),
 }

@@ -205,11 +205,16 @@ class MapCost(CostOpInterface):
         return OpWork(flops * elements, transcendentals * elements)
 
 
+_BROADCASTING: Mapping[str, CostOpInterface] = {
+    **dict.fromkeys(("chlo.broadcast_atan2", "chlo.broadcast_power"), TranscendentalCost()),
+    **{f"chlo.broadcast_{name}": EXPANDED[f"chlo.{name}"] for name in ("next_after", "polygamma", "zeta")},
+}
 COSTS: Mapping[str, CostOpInterface] = {
     # One op of HLO, unlike the other ops of CHLO.
     "chlo.erf": TranscendentalCost(),
     **{name.removeprefix("stablehlo."): TranscendentalCost() for name in sorted(TRANSCENDENTAL)},
     **EXPANDED,
+    **_BROADCASTING,
     **dict.fromkeys(("cosine", "sine", "tan"), WaveCost()),
     "logistic": TranscendentalCost(_LOGISTIC_FLOPS),
     "add": NeutralCost(0),

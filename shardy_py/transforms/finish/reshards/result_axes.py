@@ -111,12 +111,19 @@ def _choose_axes(
         used += axes[factor]
     sharded = [number for number in non_scalar_tensors(rule) if number < operands]
     # A reduction keeps its only operand, and what comes out is resharded.
-    leading = sharded[:1] if is_result_open or (reduced and len(sharded) == 1) else list(results)
+    leading = sharded[:1] if reduced and len(sharded) == 1 else list(results)
+    if is_result_open:
+        # What is made of several operands is divided as all of them are.
+        is_local = not (rule.need_replication_factors or rule.permutation_factors)
+        leading = sharded if is_local else sharded[:1]
+    is_elementwise = all(rule.mappings[number] == rule.mappings[-1] for number in non_scalar_tensors(rule))
     for factor in range(rule.num_factors):
         if factor in reduced or rule.kind(factor) is FactorKind.NEED_REPLICATION:
             continue
         wanted = _first(projection, leading, factor)
-        if not wanted and rule.is_batching(factor):
+        if is_result_open and not wanted:
+            wanted = next((found for number in leading if (found := projection.axes(number, factor))), ())
+        if not wanted and not is_elementwise and rule.is_batching(factor):
             wanted = _common_prefix(projection, inputs, factor)
         axes[factor] = truncate_without_overlap(wanted, used)
         used += axes[factor]

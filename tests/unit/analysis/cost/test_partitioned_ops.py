@@ -1,0 +1,121 @@
+"""Ops that Shardy has no rule for, or that XLA's partitioner does not divide: what is sent, and computed, for them.
+
+The numbers are those of XLA:CPU of jaxlib 0.10.2 for the same programs, without operations on single indices.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
+
+from shardy_py.analysis.session import Session
+
+MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
+MATRIX = "tensor<8x16xf32>"
+
+
+def _on(*axes):
+    dims = ", ".join("{" + (f'"{axis}"' if axis else "") + "}" for axis in axes)
+    return f"{{sdy.sharding = #sdy.sharding<@mesh, [{dims}]>}}"
+
+
+def _cost(body):
+    return Session.open(MESH + body).evaluate(profile="xla-cpu").cost
+
+
+def _sent(cost):
+    return cost.flops.value, cost.communication_bytes.value
+
+
+def test_a_product_by_letters_is_computed_on_parts_and_gathered():
+    """Each device computes 2 rows and 16 columns; then results are gathered along both dimensions."""
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on("x", "")}, %b: tensor<16x32xf32> {_on("", "y")}) -> tensor<8x32xf32> {{
+  %0 = "stablehlo.einsum"(%a, %b) {{einsum_config = "ab,bc->ac"}}
+      : ({MATRIX}, tensor<16x32xf32>) -> tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}}""")
+    assert _sent(cost) == (1024, 896)
+
+
+def test_a_sum_by_letters_adds_all_but_one():
+    """Of each row of 16 elements there are 15 additions; XLA takes no such op."""
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX}) -> tensor<8xf32> {{
+  %0 = "stablehlo.unary_einsum"(%a) {{einsum_config = "ab->a"}} : ({MATRIX}) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}}""")
+    assert _sent(cost) == (120, 0)
+
+
+def test_a_map_is_computed_on_whole_tensors():
+    """Its operand is gathered first."""
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on("x", "y")}, %b: {MATRIX}) -> {MATRIX} {{
+  %0 = "stablehlo.map"(%a, %b) ({{
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %1 = stablehlo.multiply %x, %y : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }}) {{dimensions = array<i64: 0, 1>}} : ({MATRIX}, {MATRIX}) -> {MATRIX}
+  return %0 : {MATRIX}
+}}""")
+    assert _sent(cost) == (128, 448)
+
+
+def test_the_partitioner_sees_no_propagation_barriers():
+    """The exponentials are gathered before the negation, which is divided as its result is."""
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on("x", "")}) -> ({MATRIX} {_on("", "y")}) {{
+  %0 = stablehlo.exponential %a : {MATRIX}
+  %1 = sdy.propagation_barrier %0 allowed_direction=NONE : {MATRIX}
+  %2 = stablehlo.negate %1 : {MATRIX}
+  return %2 : {MATRIX}
+}}""")
+    assert _sent(cost) == (64, 384)
+    assert cost.transcendentals.value == 32
+
+
+def test_an_expanded_op_divides_as_all_of_its_operands():
+    """The result has the rows of one operand and the columns of the other, and is gathered along both.
+
+    XLA counts 544 operations, as it computes what depends on one operand alone before that operand is divided further.
+    """
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on("x", "")}, %b: {MATRIX} {_on("", "y")}) -> {MATRIX} {{
+  %0 = chlo.next_after %a, %b : {MATRIX}, {MATRIX} -> {MATRIX}
+  return %0 : {MATRIX}
+}}""")
+    assert [item.kind for item in cost.transfers if item.bytes] == ["all_gather"]
+    assert cost.flops.value == 23 * 16
+
+
+VECTOR = "tensor<4xf32>"
+BATCH = "tensor<8x16x4xf32>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "operands", "results", "flops"),
+    [
+        ("inference", [BATCH, *[VECTOR] * 4], [BATCH], 1040),
+        ("training", [BATCH, *[VECTOR] * 2], [BATCH, VECTOR, VECTOR], 3604),
+        ("grad", [BATCH, *[VECTOR] * 3, BATCH], [BATCH, VECTOR, VECTOR], 5648),
+    ],
+)
+def test_a_batch_normalization_is_computed_on_whole_tensors(kind, operands, results, flops):
+    """Each large operand is gathered, the vectors are whole already."""
+    names = [f"%a{number}" for number in range(len(operands))]
+    types = ", ".join(results)
+    pairs = zip(names, operands, strict=True)
+    given = [f"{name}: {type_} {_on('x', '', '') if type_ == BATCH else ''}" for name, type_ in pairs]
+    count = f":{len(results)}" if len(results) > 1 else ""
+    made = ", ".join(f"%0#{number}" for number in range(len(results))) if count else "%0"
+    cost = _cost(f"""
+func.func @main({", ".join(given)}) -> ({types}) {{
+  %0{count} = "stablehlo.batch_norm_{kind}"({", ".join(names)}) {{epsilon = 0.001 : f32, feature_index = 2 : i64}}
+      : ({", ".join(operands)}) -> ({types})
+  return {made} : {types}
+}}""")
+    gathered = operands.count(BATCH) * 3 * 2048 // 4
+    assert _sent(cost) == (flops, gathered)
+    assert cost.transcendentals.value == 4
