@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.exit_codes import INTERRUPTED
 from shardy_py.cli.lines import echo_diagnostic
 from shardy_py.errors import ShardyError
 
@@ -36,6 +37,9 @@ class ErrorsAsMessages(click.Group):
             )
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            _report("stopped")
+            ctx.exit(INTERRUPTED)
         except Exception as error:
             # A defect of this program: the user gets one line that can be reported, not a traceback.
             _report(f"error: internal error at {_place(error)}: {type(error).__name__}: {error} [internal]")

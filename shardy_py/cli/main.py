@@ -7,6 +7,8 @@ import gc
 import sys
 from importlib.util import find_spec
 
+from shardy_py.cli.exit_codes import INTERRUPTED
+
 _NEEDED = ("click", "rich")
 
 
@@ -24,6 +26,9 @@ def main() -> None:
 
         with standard_streams():
             shardy(prog_name="shardy")
+    except KeyboardInterrupt:
+        # A command that has begun ends itself, with a message.
+        sys.exit(INTERRUPTED)
     finally:
         gc.enable()
 

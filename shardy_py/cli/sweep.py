@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from typing import NoReturn
 
 import click
 
 from shardy_py.analysis.sweep.sweep import Progress
 from shardy_py.analysis.sweep.workers import require_joblib
+from shardy_py.cli.exit_codes import INTERRUPTED, TERMINATED
 from shardy_py.cli.progress import progress_bar
 from shardy_py.errors import Diagnostic, OptionError
-
-_STOPPED = 130
-"""The exit code of a command that was interrupted, as shells report it."""
 
 
 @contextmanager
@@ -77,10 +78,32 @@ def sweep_progress(label: str, *, total: int | None = None) -> Iterator[Progress
 
 @contextmanager
 def stoppable(store: str | None) -> Iterator[None]:
-    """End a command that the user interrupts with a message on what is left of it."""
+    """End a command that the user or the system stops with a message on what is left of it, and its processes too."""
     try:
-        yield
-    except KeyboardInterrupt:
+        with _terminable():
+            yield
+    except KeyboardInterrupt as error:
         rest = f"{store} has what is done, the same command goes on from there" if store else "nothing was saved"
         click.echo(f"stopped; {rest}", err=True)
-        sys.exit(_STOPPED)
+        sys.exit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED)
+
+
+class _Terminated(KeyboardInterrupt):
+    """The process is asked to end, for example by a scheduler of jobs whose time is over."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Raise what an interrupt raises where the process is asked to end, so that others it has started end with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise _Terminated

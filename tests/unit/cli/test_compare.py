@@ -24,7 +24,7 @@ add = SweepStore.add
 def add_and_interrupt(store, outcome):
     add(store, outcome)
     if len(store) == 8:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.{signal})
 
 # The shell of a test runner may have left interrupts to be ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -121,15 +121,20 @@ def test_bad_options(layer: str, shardy: Any, options: list[str], expected: str)
     assert Path("in.mlir").read_text() == LAYER
 
 
-def test_an_interrupt_leaves_a_store_to_go_on_from(tmp_path: Path) -> None:
-    """Stopped by Ctrl-C, a sweep says where it can go on; the same command then ends as if it had not been stopped."""
+@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_stopped_sweep_leaves_a_store_to_go_on_from(tmp_path: Path, signal: str, code: int) -> None:
+    """Stopped by Ctrl-C or asked to end, it says where it can go on; the same command then ends as if never stopped."""
     (tmp_path / "in.mlir").write_text(MLP)
     arguments = ["compare", "in.mlir", "--random", "20", "--jobs", "1"]
     with_store = [*arguments, "--store", "s.jsonl", "--json", "out.json"]
     stopped = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, *with_store], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", INTERRUPTED.format(signal=signal), *with_store],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert stopped.returncode == 130, stopped.stderr
+    assert stopped.returncode == code, stopped.stderr
     assert "stopped; s.jsonl has what is done" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     lines = (tmp_path / "s.jsonl").read_text().splitlines()

@@ -30,3 +30,18 @@ def test_libraries_that_warn_of_leaks_are_cleared() -> None:
     code = "import sys\nsys.modules['triton'] = sys\n" + CODE.format(module="main")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "frozen: False"
+
+
+def test_an_interrupted_command_has_the_exit_code_of_one() -> None:
+    """Code 1 says that something differs, so an interrupt has another."""
+    code = """
+import signal, sys
+import shardy_py.cli.commands.machines as command
+command.machines.callback = lambda **options: signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from shardy_py.cli.main import main
+sys.argv = ["shardy", "machines"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
