@@ -24,7 +24,9 @@ def print_run(report: RunReport, *, file: IO[str] | None = None) -> None:
     console = open_console(file)
     for table in _tables(console, report):
         console.print(table)
-    print_lines(console, [_verdict(report)], ("" if not report.compared_with else GOOD) if report.is_within else BAD)
+    if report.compared_with or not report.notes:
+        style = (GOOD if report.is_within else BAD) if report.compared_with else ""
+        print_lines(console, [_verdict(report)], style)
     print_lines(console, (f"note: {note}" for note in report.notes), NOTE)
 
 

@@ -11,8 +11,10 @@ from shardy_py.amounts import format_bytes
 from shardy_py.api.coverage import survey_rules
 from shardy_py.api.main_function import find_main
 from shardy_py.api.result import Result
+from shardy_py.api.running import ResultLine, RunReport
 from shardy_py.plugins import Registry
 from shardy_py.report.data import report_data, report_json
+from shardy_py.report.running import print_run
 from shardy_py.report.summary import print_report
 from tests.unit.api.programs import program, registry
 
@@ -65,3 +67,18 @@ def test_table_of_plugins() -> None:
 def test_format_bytes(count: int, text: str) -> None:
     """Bytes are shown in the largest unit that keeps the number at one or more."""
     assert format_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ((), "not compared: --compare runs the program without shardings, too\n"),
+        (("it has manual computations",), "note: it has manual computations\n"),
+    ],
+)
+def test_a_run_that_could_not_be_compared_says_why(notes: tuple[str, ...], said: str) -> None:
+    """The option is named where it was not given, and the reason where it was."""
+    file = io.StringIO()
+    print_run(RunReport(2, "cpu", (ResultLine("y", "f32[8]", "", 1.0, 0),), 0.5, notes=notes), file=file)
+    assert file.getvalue().splitlines(keepends=True)[-1] == said
+    assert ("--compare" in file.getvalue()) == (not notes)
