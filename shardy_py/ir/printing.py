@@ -12,10 +12,12 @@ from typing import Any
 
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.op_names import FUNCTION, PROPAGATION_BARRIER
+from shardy_py.ir.shardy_attributes import DIRECTION, direction_code
 from shardy_py.ir.types import OpaqueType, TensorType, function_type
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.parse import format_attribute
+from shardy_py.sharding.reduction_ops import reduction_op_code
 from shardy_py.sharding.tensor import symbol
 
 _TYPED_BY_PARSER = (RawAttribute, DenseElements, OpaqueElements, TensorType, OpaqueType)
@@ -58,8 +60,14 @@ def attribute_text(value: Any) -> str:
     if isinstance(value, SymbolRef):
         return value.text or symbol(value.name)
     if isinstance(value, (Unit, *_TYPED_BY_PARSER)):
-        return str(value)
+        code = reduction_op_code(str(value))
+        return str(value) if code is None else _enumeration_text(code)
     return format_attribute(value)
+
+
+def _enumeration_text(code: int) -> str:
+    """Return a word of Shardy's enumerations in the generic form: its number."""
+    return f"{code} : i32"
 
 
 def _float_text(value: float) -> str:
@@ -152,6 +160,9 @@ class _Printer:
 
 def _all_attributes(op: Op) -> Mapping[str, Any]:
     """Return the attributes of an op; of a function also its type, which one that was built need not hold."""
+    if op.name == PROPAGATION_BARRIER:
+        code = direction_code(op.attributes.get(DIRECTION))
+        return op.attributes if code is None else {**op.attributes, DIRECTION: RawAttribute(_enumeration_text(code))}
     if op.name != FUNCTION or "function_type" in op.attributes:
         return op.attributes
     blocks = op.regions[0].blocks if op.regions else ()

@@ -52,7 +52,7 @@ _OF_OP: Mapping[str, Expected] = {
     SHARDED_TO_UNREDUCED: _OUT,
     REPLICATED_TO_UNREDUCED: _OUT,
 }
-_DIRECTION, _DIRECTIONS = "allowed_direction", ("NONE", "FORWARD", "BACKWARD", "BOTH")
+DIRECTION, _DIRECTIONS = "allowed_direction", ("NONE", "FORWARD", "BACKWARD", "BOTH")
 _LISTS = ("arg_attrs", "res_attrs")
 
 
@@ -65,8 +65,8 @@ def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
     yield from _wrong_in(attributes, _EVERYWHERE)
     needed = _OF_OP.get(op.name, {})
     yield from _wrong_in({name: attributes.get(name) for name in needed}, needed)
-    if op.name == PROPAGATION_BARRIER and not _is_direction(attributes.get(_DIRECTION)):
-        yield _DIRECTION, attributes.get(_DIRECTION), f"direction: {', '.join(_DIRECTIONS)}"
+    if op.name == PROPAGATION_BARRIER and not _is_direction(attributes.get(DIRECTION)):
+        yield DIRECTION, attributes.get(DIRECTION), f"direction: {', '.join(_DIRECTIONS)}"
     for name in _LISTS:
         items = attributes.get(name)
         for item in items if isinstance(items, tuple) else ():
@@ -75,11 +75,25 @@ def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
 
 
 def _is_direction(value: object) -> bool:
-    """Return whether this is a direction: the number or the name of one, or MLIR's attribute with the name in it."""
+    """Return whether this is a direction: the number or the name of one, or MLIR's attribute with either in it."""
+    return not isinstance(value, bool) and direction_code(value) is not None
+
+
+def direction_code(value: object) -> int | None:
+    """Return the number of the direction in an attribute of a propagation barrier, None if it is no direction.
+
+    >>> direction_code("FORWARD"), direction_code(RawAttribute("2 : i32")), direction_code(4)
+    (1, 2, None)
+    """
     if isinstance(value, int):
-        return not isinstance(value, bool) and 0 <= value < len(_DIRECTIONS)
+        return value if 0 <= value < len(_DIRECTIONS) else None
     text = value.text if isinstance(value, RawAttribute) else value
-    return isinstance(text, str) and any(name in text for name in _DIRECTIONS)
+    if not isinstance(text, str):
+        return None
+    number = text.partition(":")[0].strip()
+    if number.isdecimal():
+        return direction_code(int(number))
+    return next((code for code, name in enumerate(_DIRECTIONS) if name in text), None)
 
 
 def _wrong_in(attributes: Mapping[str, Any], expected: Expected) -> Iterator[tuple[str, Any, str]]:

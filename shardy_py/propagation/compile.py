@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
-from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.dead_ops import find_dead_ops
 from shardy_py.ir.graph import Op, Program, Value
@@ -22,6 +21,7 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
 from shardy_py.ir.op_values import entry_block
+from shardy_py.ir.shardy_attributes import direction_code
 from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import is_scalar, static_shape
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
@@ -331,14 +331,5 @@ def has_multi_use(op: Op, count_uses: Callable[[Value], int] | None = None) -> b
 
 
 def parse_direction(attribute: object) -> Direction:
-    """Return the direction of a propagation barrier from its attribute (a name, or the enum's integer or its text)."""
-    if isinstance(attribute, int):
-        return Direction(attribute)
-    text = attribute.text if isinstance(attribute, RawAttribute) else str(attribute)
-    number = text.partition(":")[0].strip()
-    if number.isdecimal():
-        return Direction(int(number))
-    for direction in (Direction.FORWARD, Direction.BACKWARD, Direction.BOTH):
-        if str(direction.name) in text:
-            return direction
-    return Direction.NONE
+    """Return the direction of a propagation barrier from its attribute."""
+    return Direction(direction_code(attribute) or 0)

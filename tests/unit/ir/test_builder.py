@@ -281,3 +281,17 @@ def test_names_that_have_to_be_quoted() -> None:
         b.return_(b.op('toy."\n', [x], [tensor(8)], {"\xe4": 1}))
     text = sdy.propagate(b.build(), in_shardings={0: ("a",)}).text
     assert sdy.propagate(text).text.count('"toy.\\22\\0A"') == 1
+
+
+@pytest.mark.parametrize("direction", [1, "FORWARD", RawAttribute("1 : i32")])
+def test_words_of_shardy_print_as_mlir_reads_them(direction: Any) -> None:
+    """Directions of barriers and reductions are numbers of 32 bits in the generic form."""
+    b = Builder(mesh={"x": 2})
+    with b.function("main", [tensor(8)]) as (a,):
+        barrier = b.op("sdy.propagation_barrier", [a], [tensor(8)], allowed_direction=direction)
+        attributes = {"reduction_op": RawAttribute("#sdy<reduction_op max>")}
+        b.return_(b.op("toy.reduced", [barrier], [tensor(8)], attributes))
+    result = sdy.propagate(b.build(), in_shardings={0: ("x",)})
+    assert '"sdy.propagation_barrier"(%arg0) {allowed_direction = 1 : i32' in result.text
+    assert "reduction_op = 1 : i32" in result.text
+    assert str(result.sharding(barrier)) == '<@mesh, [{"x"}]>'
