@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
+from shardy_py.ir.directions import DIRECTION, direction_code
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_names import FUNCTION, PROPAGATION_BARRIER
-from shardy_py.ir.shardy_attributes import DIRECTION, direction_code
 from shardy_py.ir.types import OpaqueType, TensorType, function_type
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.parse import format_attribute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.directions import DIRECTION, DIRECTIONS, direction_code
 from shardy_py.ir.graph import Op
 from shardy_py.ir.op_names import (
     ALL_GATHER,
@@ -52,7 +52,6 @@ _OF_OP: Mapping[str, Expected] = {
     SHARDED_TO_UNREDUCED: _OUT,
     REPLICATED_TO_UNREDUCED: _OUT,
 }
-DIRECTION, _DIRECTIONS = "allowed_direction", ("NONE", "FORWARD", "BACKWARD", "BOTH")
 _LISTS = ("arg_attrs", "res_attrs")
 
 
@@ -66,7 +65,7 @@ def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
     needed = _OF_OP.get(op.name, {})
     yield from _wrong_in({name: attributes.get(name) for name in needed}, needed)
     if op.name == PROPAGATION_BARRIER and not _is_direction(attributes.get(DIRECTION)):
-        yield DIRECTION, attributes.get(DIRECTION), f"direction: {', '.join(_DIRECTIONS)}"
+        yield DIRECTION, attributes.get(DIRECTION), f"direction: {', '.join(DIRECTIONS)}"
     for name in _LISTS:
         items = attributes.get(name)
         for item in items if isinstance(items, tuple) else ():
@@ -77,23 +76,6 @@ def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
 def _is_direction(value: object) -> bool:
     """Return whether this is a direction: the number or the name of one, or MLIR's attribute with either in it."""
     return not isinstance(value, bool) and direction_code(value) is not None
-
-
-def direction_code(value: object) -> int | None:
-    """Return the number of the direction in an attribute of a propagation barrier, None if it is no direction.
-
-    >>> direction_code("FORWARD"), direction_code(RawAttribute("2 : i32")), direction_code(4)
-    (1, 2, None)
-    """
-    if isinstance(value, int):
-        return value if 0 <= value < len(_DIRECTIONS) else None
-    text = value.text if isinstance(value, RawAttribute) else value
-    if not isinstance(text, str):
-        return None
-    number = text.partition(":")[0].strip()
-    if number.isdecimal():
-        return direction_code(int(number))
-    return next((code for code, name in enumerate(_DIRECTIONS) if name in text), None)
 
 
 def _wrong_in(attributes: Mapping[str, Any], expected: Expected) -> Iterator[tuple[str, Any, str]]:

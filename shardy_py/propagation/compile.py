@@ -8,6 +8,7 @@ from functools import cached_property
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.dead_ops import find_dead_ops
+from shardy_py.ir.directions import direction_code
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     Elementwise,
@@ -21,7 +22,6 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
 from shardy_py.ir.op_values import entry_block
-from shardy_py.ir.shardy_attributes import direction_code
 from shardy_py.ir.symbols import calls_by_callee
 from shardy_py.ir.types import is_scalar, static_shape
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
