@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ def splits(sizes: Sequence[int]) -> list[Split]:
     >>> splits([6]), splits([6, 9]), splits([2]), splits([4, 3])
     ([(3, 3), (1, 1, 1, 1, 1, 1), (1, 5)], [(1, 1, 1), (1, 2)], [(1, 1)], [])
     """
-    units = int(np.gcd.reduce(sizes))
+    units = gcd(*sizes)
     counts = [count for count in range(2, min(units, MOST_PARTS) + 1) if units % count == 0]
     equal: list[Split] = [(units // count,) * count for count in sorted({*counts[:1], *counts[-1:]})]
     return [*equal, (1, units - 1)] if units > 2 else equal
@@ -182,7 +183,7 @@ def difference(expected: Array, actual: Array, *, whole: Array, rtol: float | No
         return None
     first = tuple(int(index[0]) for index in np.nonzero(np.atleast_1d(different)))[: expected.ndim]
     return (
-        f"differs in {int(different.sum())} of {different.size} elements,"
+        f"differs in {np.count_nonzero(different)} of {different.size} elements,"
         f" first at {list(first)}: {_number(actual[first])} instead of {_number(expected[first])}"
     )
 
