@@ -12,7 +12,7 @@ from shardy_py.frontends.gspmd.custom_calls import add_group_member
 from shardy_py.frontends.gspmd.meshes import Meshes
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_names import FUNCTION
-from shardy_py.ir.op_values import entry_arguments
+from shardy_py.ir.op_values import entry_arguments, entry_block
 from shardy_py.ir.shardings import SHARDING as SHARDY_SHARDING
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.sharding.hlo import HloSharding
@@ -44,6 +44,24 @@ def _read_interface(function: Op, annotations: Annotations, meshes: Meshes) -> N
             function.attributes[name] = tuple(
                 _converted(item, function, type_, annotations, meshes) for item, type_ in zip(items, types, strict=True)
             )
+            _add_to_groups(items, values if name == "arg_attrs" else _returned(function), annotations, function)
+
+
+def _returned(function: Op) -> Sequence[Value]:
+    block = entry_block(function)
+    return () if block is None or block.last is None else block.last.operands
+
+
+def _add_to_groups(
+    items: Sequence[dict[str, Any]], values: Sequence[Value], annotations: Annotations, function: Op
+) -> None:
+    """Make the arguments of a function, or the values it returns, members of the groups that they are in."""
+    # Each is put in front of those before it where both are arguments.
+    for item, value in reversed(list(zip(items, values, strict=False))):
+        if SHARDING in item:
+            group = annotations.read(item[SHARDING], function).group
+            if group is not None:
+                add_group_member(value, group.number)
 
 
 def _types(function: Op, name: str, values: Sequence[Value]) -> Sequence[Type | None]:

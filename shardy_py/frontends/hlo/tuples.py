@@ -6,6 +6,7 @@ from copy import copy
 
 from jaxlib.mlir import ir
 
+from shardy_py.frontends.gspmd.annotated import SHARDING
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.types import Type
@@ -47,6 +48,11 @@ def _flatten(op: Op) -> None:
     block = op.parent
     assert block is not None
     made = Op(op.program, op.name, op.operands, _types(op), copy(op.attributes))
+    shardings = {int(user.attributes["index"]): user.attributes.get(SHARDING) for user, _ in op.results[0].uses}
+    if SHARDING not in op.attributes and any(shardings.values()):
+        made.attributes[SHARDING] = (
+            f"{{{', '.join(shardings.get(item.index) or '{unknown}' for item in made.results)}}}"
+        )
     block.insert_before(op, made)
     for user, _ in list(op.results[0].uses):
         user.results[0].replace_all_uses_with(made.results[int(user.attributes["index"])])

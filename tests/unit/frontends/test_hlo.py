@@ -58,6 +58,21 @@ def test_it_can_be_propagated() -> None:
     assert [str(sharding) for sharding in result.results] == ['<@mesh, [{"x"}]>', '<@mesh, [{}, {"x"}]>']
 
 
+def test_shardings_of_parts_of_tuples() -> None:
+    """They become those of the results where the tuple has none."""
+    from shardy_py import propagate
+
+    text = """
+    HloModule m
+    ENTRY main {
+      a = f32[4,8] parameter(0)
+      q = (f32[4,8], f32[8]) custom-call(a), custom_call_target="foo"
+      t = f32[8] get-tuple-element(q), index=1, sharding={devices=[2]<=[2]}
+      ROOT s = f32[8] negate(t)
+    }"""
+    assert str(propagate(text, {"x": 2}).results[0]) == '<@mesh, [{"x"}]>'
+
+
 def test_custom_calls_with_several_results() -> None:
     """Their tuples go, also where not all parts are used; rules of Shardy are kept in modules without meshes."""
     from shardy_py import propagate

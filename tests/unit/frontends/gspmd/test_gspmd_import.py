@@ -247,6 +247,21 @@ def test_shard_groups_of_arguments() -> None:
     assert text.index("sdy.sharding_group %arg0") < text.index("sdy.sharding_group %arg1") < text.index("stablehlo.add")
 
 
+def test_shard_groups_in_the_interface_of_a_function() -> None:
+    """Arguments and returned values may be members, too."""
+    argument = 'tensor<8x8xf32> {mhlo.sharding = "{replicated shard_as 3}"}'
+    text, _ = read(
+        function(
+            "%0 = stablehlo.negate %b : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>",
+            arguments=f"%a: {argument}, %b: {argument}",
+            results=argument,
+        )
+    )
+    members = [line.split()[1] for line in text.splitlines() if "sdy.sharding_group" in line]
+    assert members == ["%arg0", "%arg1", "%0"]
+    assert text.count("<@empty_mesh, [{}, {}]>") == 3
+
+
 KEPT = r"""
 module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2]>}"}} {
   func.func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
