@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from shardy_py.arguments import without_addresses
 from shardy_py.errors import Diagnostic, ShardyError, did_you_mean
 
 _LONG = 200
@@ -82,7 +83,7 @@ def shown(thing: object) -> str:
     if isinstance(thing, type):
         return f"the class {thing.__name__}"
     try:
-        text = repr(thing)
+        text = without_addresses(repr(thing))
     except Exception:
         return f"a {type(thing).__name__}"
     return text if len(text) <= _LONG and "\n" not in text else f"a {type(thing).__name__}"

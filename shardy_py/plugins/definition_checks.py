@@ -38,6 +38,7 @@ def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozense
     # Lists first: the question about protocols takes longer than all others.
     if not isinstance(given, (list, tuple)) and (isinstance(given, str) or not isinstance(given, Iterable)):
         hint = _trait_hint(given) if isinstance(given, str) else f"{argument}=[Elementwise]"
+        hint = "traits_of=... takes a function of the op" if inspect.isroutine(given) and argument == "traits" else hint
         raise refuse("invalid-trait", f"{argument} is {shown(given)}, not a list of traits", op, hint=hint)
     try:
         traits = few(given)

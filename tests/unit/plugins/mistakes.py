@@ -176,6 +176,8 @@ DEFINITIONS = {
     "traits as a text": ("toy.op('toy.f', traits='Elementwise')", "not a list of traits"),
     "one trait": ("toy.op('toy.f', traits=sdy.Elementwise)", "[Elementwise]"),
     "traits as a number": ("toy.op('toy.f', traits=3)", "not a list of traits"),
+    "traits as a function": ("toy.op('toy.f', traits=lambda op: [])", "traits is <function <lambda>>, not a list"),
+    "a function in the place of traits": ("toy.op('toy.f', traits=lambda op: [])", "traits_of="),
     "traits as None": ("toy.op('toy.f', traits=None)", "not a list of traits"),
     "an unhashable trait": ("toy.op('toy.f', traits=[[]])", "[] is not a trait"),
     "the class of traits": ("toy.op('toy.f', traits=[sdy.Trait])", "the class Trait is not a trait"),
