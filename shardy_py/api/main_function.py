@@ -135,9 +135,15 @@ def _find(
     name_of: Callable[[int], str],
 ) -> Value:
     index = _index(key, name_of(0)[:-1])
+    named = [
+        index for index, name in enumerate(names) if name and isinstance(key, str) and name == key.removeprefix("%")
+    ]
     if index is not None and 0 <= index < len(values):
+        if any(other != index for other in named):
+            message = f"{shown(key)} is the name of {kind} {named[0]}, but the number of {kind} {index}"
+            hint = f"give the number alone: {named[0]} or {index}"
+            raise OptionError(Diagnostic(f"unknown-{kind}", message, function.location, function.name, hint))
         return values[index]
-    named = [index for index, name in enumerate(names) if name and name == key]
     if len(named) == 1:
         return values[named[0]]
     known = f"{name_of(0)} to {name_of(len(values) - 1)}" if values else "none"

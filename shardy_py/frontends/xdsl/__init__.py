@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.frontend import Frontend, PrintedName
+from shardy_py.ir.op_values import entry_block
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from xdsl.dialects.builtin import ModuleOp
 
-    from shardy_py.ir.graph import Program
+    from shardy_py.ir.graph import Op, Program
     from shardy_py.plugins import Registry
 
 __all__ = [
@@ -150,6 +151,12 @@ class XdslFrontend(Frontend):
     def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
         """Return the names and the native values of all values."""
         return printed_names(program)
+
+    def argument_names(self, program: Program, function: Op) -> Sequence[str]:
+        """Return the names of the arguments in the text that a function was read from."""
+        block = entry_block(function)
+        natives = () if block is None or block.handle is None else block.handle.args
+        return [native.name_hint or "" for native in natives]
 
     def extend_registry(self, program: Program, registry: Registry) -> Registry:
         """Return a registry extended by the op classes."""

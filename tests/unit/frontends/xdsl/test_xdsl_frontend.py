@@ -7,7 +7,7 @@ import pytest
 import shardy_py as sdy
 from shardy_dialects.func import func
 from shardy_dialects.sdy import sdy as sdy_dialect
-from shardy_py.errors import ParseError, UnsupportedError, VerificationError
+from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
 from shardy_py.ir.attributes import SymbolRef
 from shardy_py.ir.graph import Op
 from shardy_py.ir.types import tensor
@@ -144,6 +144,20 @@ def test_properties_of_unregistered_ops_stay_properties() -> None:
     assert 'out_shardings = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>' in found
     assert "?" not in found
     assert "replicated=" not in found
+
+
+def test_arguments_go_by_their_names_in_the_text() -> None:
+    """Names find arguments and show in reports; a name that is the number of another argument is refused."""
+    text = """
+    func.func @main(%arg1: tensor<8x4xf32>, %arg0: tensor<8x4xf32>, %w: tensor<8x4xf32>) -> tensor<8x4xf32> {
+      func.return %w : tensor<8x4xf32>
+    }
+    """
+    result = sdy.propagate(parse_module(text), {"x": 2}, in_shardings={"w": ("x",), 0: (None, "x")})
+    assert [str(sharding) for sharding in result.arguments] == ['<@mesh, [{}, {"x"}]>', "None", '<@mesh, [{"x"}, {}]>']
+    assert result.sharding("arg1") == result.arguments[0]
+    with pytest.raises(OptionError, match=r"'arg1' is the name of argument 0, but the number of argument 1"):
+        sdy.propagate(parse_module(text), {"x": 2}, in_shardings={"arg1": ("x",)})
 
 
 CALLS = """
