@@ -177,6 +177,8 @@ class Dialect:
         first = self._definitions.get(definition.name)
         if first is not None:
             hint = f"it is defined at {shorten_place(first.place)}, too" if first.place else ""
+            if first.place and first.place == definition.place:
+                hint = f"{shorten_place(first.place)} ran twice: make the dialect again, too, as in a notebook"
             message = f"dialect {self.name!r} defines the op twice"
             raise refuse("duplicate-op", message, definition.name, hint=hint)
         self._definitions[definition.name] = definition
@@ -223,6 +225,8 @@ class Dialect:
         if name in self._types:
             first = self._types[name]
             hint = f"it is defined at {shorten_place(first.place)}, too" if first.place else ""
+            if first.place and first.place == definition.place:
+                hint = f"{shorten_place(first.place)} ran twice: what runs again, as in a notebook, makes its Dialect again"
             raise refuse("duplicate-type", f"dialect {self.name!r} defines the type {name} twice", hint=hint)
         self._types[name] = definition
         return definition
