@@ -176,9 +176,7 @@ class Dialect:
         self._check(definition)
         first = self._definitions.get(definition.name)
         if first is not None:
-            hint = f"it is defined at {shorten_place(first.place)}, too" if first.place else ""
-            if first.place and first.place == definition.place:
-                hint = f"{shorten_place(first.place)} ran twice: make the dialect again, too, as in a notebook"
+            hint = _other_place(first.place, definition.place)
             message = f"dialect {self.name!r} defines the op twice"
             raise refuse("duplicate-op", message, definition.name, hint=hint)
         self._definitions[definition.name] = definition
@@ -224,9 +222,7 @@ class Dialect:
         definition = TypeDefinition.made_here(name, shape_of, self.replace_type)
         if name in self._types:
             first = self._types[name]
-            hint = f"it is defined at {shorten_place(first.place)}, too" if first.place else ""
-            if first.place and first.place == definition.place:
-                hint = f"{shorten_place(first.place)} ran twice: what runs again, as in a notebook, makes its Dialect again"
+            hint = _other_place(first.place, definition.place)
             raise refuse("duplicate-type", f"dialect {self.name!r} defines the type {name} twice", hint=hint)
         self._types[name] = definition
         return definition
@@ -239,6 +235,13 @@ class Dialect:
         if not isinstance(definition, OpDefinition):
             message = f"{shown(definition)} is not an op definition"
             raise refuse("invalid-definition", message, hint=f"use {self.name}.op(name, ...)")
+
+
+def _other_place(first: str, second: str) -> str:
+    """Return a hint about the place of the first one of two definitions; "" where it is not known."""
+    if first and first == second:
+        return f"{shorten_place(first)} ran twice: make the dialect again, too, as in a notebook"
+    return f"it is defined at {shorten_place(first)}, too" if first else ""
 
 
 def check_dialects(given: Any) -> tuple[Dialect, ...]:
