@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import MLIR, import_module, parse_module
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
@@ -20,6 +21,7 @@ __all__ = ["HloFrontend", "HloModule", "import_hlo"]
 
 _SUFFIXES = (".hlo", ".hlo.txt")
 _TEXT = re.compile(r"(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+HloModule\s", re.DOTALL)
+_PARTITIONS = re.compile(r"\bnum_partitions=(\d+)")
 _BYTES = re.compile(_TEXT.pattern.encode(), re.DOTALL)
 
 
@@ -78,9 +80,15 @@ class HloFrontend(Frontend):
         return isinstance(source, HloModule)
 
     def import_program(self, source: Any) -> Program:
-        """Return the op graph of the module as StableHLO."""
+        """Return the op graph of the module as StableHLO.
+
+        Raises:
+            UnsupportedError: the module is that of one device already.
+        """
         name = str(source) if isinstance(source, Path) else "-"
-        return import_module(parse_module(self._module(source).stablehlo, name=name), name=name)
+        module = self._module(source)
+        _refuse_partitioned(module.text, name)
+        return import_module(parse_module(module.stablehlo, name=name), name=name)
 
     def write_back(self, program: Program) -> Any:
         """Return the StableHLO module."""
@@ -110,6 +118,20 @@ class HloFrontend(Frontend):
 
 HLO = HloFrontend()
 """The frontend; it holds nothing."""
+
+
+def _refuse_partitioned(text: str, name: str) -> None:
+    """Refuse the text of a compiled program, whose shapes are those of shards and whose shardings are of whole tensors.
+
+    Raises:
+        UnsupportedError: it is scheduled, and for several devices.
+    """
+    head = text.partition("\n")[0]
+    count = _PARTITIONS.search(head)
+    if "is_scheduled=true" in head and count is not None and int(count[1]) > 1:
+        message = f"the module is what each of {count[1]} devices runs: the compiler has partitioned it"
+        hint = "give the program before that: lowered.as_text(dialect='hlo') of JAX, in place of compiled.as_text()"
+        raise UnsupportedError(Diagnostic("partitioned-module", message, name, hint=hint))
 
 
 def _begins_with_keyword(source: str | bytes) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="HLO is read by XLA's parser in jaxlib")
 
-from shardy_py.errors import ParseError
+from shardy_py.errors import ParseError, UnsupportedError
 from shardy_py.frontends.hlo import import_hlo
 from shardy_py.frontends.hlo import parser_process as parsing
 from shardy_py.frontends.hlo.parser_process import PARSER, ParserProcess
@@ -56,6 +56,24 @@ def test_it_can_be_propagated() -> None:
 
     result = propagate(import_hlo(TEXT).stablehlo, {"x": 2}, in_shardings={0: (None, "x")})
     assert [str(sharding) for sharding in result.results] == ['<@mesh, [{"x"}]>', '<@mesh, [{}, {"x"}]>']
+
+
+def test_the_program_of_one_device_is_refused() -> None:
+    """A compiled program has the shapes of shards, and shardings of whole tensors; it can be looked at otherwise."""
+    from shardy_py import propagate
+
+    text = """
+    HloModule m, is_scheduled=true, num_partitions=2
+    ENTRY main {
+      a = f32[4,8] parameter(0), sharding={devices=[2,1]<=[2]}
+      ROOT s = f32[4,8] negate(a)
+    }"""
+    assert import_hlo(text).name == "m"
+    with pytest.raises(UnsupportedError, match="the module is what each of 2 devices runs"):
+        propagate(text)
+    for same in ("num_partitions=1", "replica_count=2"):
+        assert propagate(text.replace("num_partitions=2", same), {"x": 2}).arguments
+    assert propagate(text.replace("is_scheduled=true, ", ""), {"x": 2}).arguments
 
 
 def test_shardings_of_parts_of_tuples() -> None:
