@@ -137,7 +137,8 @@ def _choose_axes(
         for factor in reduced:
             if not axes[factor]:
                 axes[factor] = _summed_axes(projection, sharded, factor, axes, sizes)
-        _divide_otherwise(projection, leading, axes)
+        if not is_result_open:
+            _divide_otherwise(projection, leading, axes)
     return axes
 
 
