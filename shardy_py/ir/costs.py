@@ -169,6 +169,13 @@ class CostOpInterface(Protocol):
         """Return the windows through which the op reads elements of other shards. Default: none."""
         return ()
 
+    def get_mirrored_dims(self, op: Op) -> Sequence[int]:
+        """Return the dimensions along which the result has the elements of the first operand in reverse order.
+
+        Shards along them change places. Default: none.
+        """
+        return ()
+
     def get_region_runs(self, op: Op) -> Sequence[float | None]:
         """Return the number of runs of each region per run of the op; None for an unknown number.
 

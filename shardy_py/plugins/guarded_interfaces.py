@@ -256,6 +256,14 @@ def _windows(answer: Any, op: Op) -> tuple[Window, ...]:
     return tuple(_items(answer, Window, "Window"))
 
 
+def _dims(answer: Any, op: Op) -> tuple[int, ...]:
+    found = tuple(answer) if isinstance(answer, Iterable) else (answer,)
+    rank = len((static_shape(op.results[0].type) or ()) if op.results else ())
+    if not all(isinstance(dim, int) and not isinstance(dim, bool) and 0 <= dim < rank for dim in found):
+        raise Unfit(f"returned {shown(answer)}, not dimensions of the result, which has {rank}")
+    return found
+
+
 def _equal_operand(answer: Any, op: Op) -> int | None:
     if answer is None:
         return None
@@ -397,6 +405,7 @@ _COST: dict[str, Check | None] = {
     "get_library_operands": _library_operands,
     "get_parts": _parts,
     "get_windows": _windows,
+    "get_mirrored_dims": _dims,
     "is_fusible": as_boolean,
     "is_expensive": as_boolean,
     "is_branching": as_boolean,

@@ -77,6 +77,7 @@ class OpKind:
         has_choices: Whether it says between which operands they choose.
         has_library: Whether it says which ones a library of kernels computes with reductions.
         has_windows: Whether it says what windows they read.
+        has_mirrored: Whether it says along which dimensions they reverse the order of elements.
         has_collective: Whether it says what collective they are.
         has_fusible: Whether it says which ones are fusible.
         may_send: Whether they may send data to other devices.
@@ -111,6 +112,7 @@ class OpKind:
     has_choices: bool
     has_library: bool
     has_windows: bool
+    has_mirrored: bool
     has_collective: bool
     has_fusible: bool
     may_send: bool
@@ -186,7 +188,8 @@ class OpKinds:
             says("get_choices"),
             says("get_library_operands"),
             says("get_windows"),
+            says("get_mirrored_dims"),
             says("get_collective"),
             says("is_fusible"),
-            is_own or says("get_windows") or says("get_collective"),
+            is_own or any(map(says, ("get_windows", "get_mirrored_dims", "get_collective"))),
         )

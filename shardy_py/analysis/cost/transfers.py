@@ -67,6 +67,7 @@ _HOW = {
     "sharded_to_unreduced": "nothing is sent: each device adds zeros around its shard",
 }
 _WHOLE_REDUCE = "the backend makes no reduce-scatters: an all-reduce, of which each device keeps its part"
+_MIRRORED = "the order of elements is reversed: each device sends its shard to the one at the mirrored place"
 _HALO = "halo: each device sends the elements at the bounds of its shard that the windows of a neighbour reach"
 
 
@@ -123,8 +124,10 @@ class TransferPricer:
         if op.name in _NAMES:
             return [self._priced_sdy(node)]
         kind = node.kind
-        if kind.cost is None or not (kind.has_collective or kind.has_windows):
+        if kind.cost is None or not (kind.has_collective or kind.has_windows or kind.has_mirrored):
             return []
+        if kind.has_mirrored:
+            return self._mirrored(node, kind.cost.get_mirrored_dims(op))
         own = kind.cost.get_collective(op)
         if own is None:
             windows = tuple(kind.cost.get_windows(op))
@@ -152,6 +155,21 @@ class TransferPricer:
         axes, devices, sent, seconds = self._of_sdy(node.op, kind)
         found = self._transfer(node, kind, axes, devices, sent, seconds, how)
         return Priced(node, found, group_key(node, axes, devices))
+
+    def _mirrored(self, node: Node, dims: Sequence[int]) -> list[Priced]:
+        """Return the transfer of shards that change places, as in spmd_partitioner.cc::HandleReverse."""
+        op = node.op
+        sharding = self.sizes.sharding(op.results[0])
+        mesh = None if sharding is None else self.sizes.mesh(sharding)
+        if sharding is None or mesh is None:
+            return []
+        axes = tuple(axis for dim in dims for axis in sharding.dim_shardings[dim].axes)
+        group = self._along(axes, mesh)
+        sent, seconds = self._priced("collective_permute", group, op)
+        if not sent:
+            return []
+        found = self._transfer(node, "collective_permute", group.axes, group.devices, sent, seconds, _MIRRORED)
+        return [Priced(node, found)]
 
     def _halo(self, node: Node, halo: Halo) -> Priced:
         """Return the transfer of a halo."""

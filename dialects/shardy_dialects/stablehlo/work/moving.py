@@ -160,6 +160,14 @@ class PadCost(MovingCost):
         )
 
 
+class ReverseCost(MovingCost):
+    """The elements in reverse order."""
+
+    def get_mirrored_dims(self, op: Op) -> Sequence[int]:
+        """Return the dimensions that are reversed."""
+        return tuple(attribute(op, "dimensions", ()))
+
+
 class UpdateCost(CostOpInterface):
     """The first operand with the second one written into it."""
 
@@ -186,7 +194,6 @@ COSTS: Mapping[str, CostOpInterface] = {
             "broadcast",
             "broadcast_in_dim",
             "iota",
-            "reverse",
             "transpose",
             "reshape",
         ),
@@ -197,5 +204,6 @@ COSTS: Mapping[str, CostOpInterface] = {
     "gather": GatherCost(),
     "bitcast_convert": BitcastCost(),
     "pad": PadCost(),
+    "reverse": ReverseCost(),
     "dynamic_update_slice": UpdateCost(),
 }

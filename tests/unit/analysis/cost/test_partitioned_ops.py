@@ -39,6 +39,36 @@ func.func @main(%a: {MATRIX} {_on("x", "")}, %b: tensor<16x32xf32> {_on("", "y")
     assert _sent(cost) == (1024, 896)
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "flops", "sent"), [(("", "x"), ("", ""), 16384, 6144), (("", ""), ("x", ""), 16384, 3072)]
+)
+def test_an_operand_that_alone_is_divided_along_the_sum_is_gathered(left, right, flops, sent):
+    """Nothing else of the product is divided, so that each device computes all of it."""
+    cost = _cost(f"""
+func.func @main(%a: tensor<8x256xf32> {_on(*left)}, %b: tensor<256x4xf32> {_on(*right)})
+    -> (tensor<8x4xf32> {_on("", "")}) {{
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+      : (tensor<8x256xf32>, tensor<256x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}}""")
+    assert _sent(cost) == (flops, sent)
+
+
+@pytest.mark.parametrize(
+    ("axes", "dims", "sent"),
+    [(("x", ""), "0", [128]), (("x", ""), "1", []), (("x", "y"), "0, 1", [64]), (("", "y"), "0, 1", [256])],
+)
+def test_shards_along_reversed_dimensions_change_places(axes, dims, sent):
+    """Each device sends its shard once, whatever the number of dimensions."""
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on(*axes)}) -> {MATRIX} {{
+  %0 = stablehlo.reverse %a, dims = [{dims}] : {MATRIX}
+  return %0 : {MATRIX}
+}}""")
+    assert [item.bytes for item in cost.transfers if item.bytes] == sent
+    assert {item.kind for item in cost.transfers if item.bytes} <= {"collective_permute"}
+
+
 def test_a_sum_by_letters_adds_all_but_one():
     """Of each row of 16 elements there are 15 additions; XLA takes no such op."""
     cost = _cost(f"""
