@@ -123,7 +123,7 @@ def _choose_axes(
         wanted = _first(projection, leading, factor)
         if is_result_open and not wanted:
             wanted = next((found for number in leading if (found := projection.axes(number, factor))), ())
-        if not wanted and not is_elementwise and rule.is_batching(factor):
+        if not wanted and len(sharded) > 1 and not is_elementwise and rule.is_batching(factor):
             wanted = _common_prefix(projection, inputs, factor)
         axes[factor] = truncate_without_overlap(wanted, used)
         used += axes[factor]
