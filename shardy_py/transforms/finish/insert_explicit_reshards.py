@@ -18,6 +18,7 @@ from shardy_py.ir.interfaces import (
     Broadcast,
     Concatenation,
     Contraction,
+    DynamicUpdate,
     IsTerminator,
     OpSemantics,
     Reshape,
@@ -41,6 +42,7 @@ from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, ran
 from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
 from shardy_py.transforms.finish.reshards.sharding_carriers import Said, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
+from shardy_py.transforms.finish.reshards.updates import gather_updated
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
 from shardy_py.values import NoFields, frozen
 
@@ -242,6 +244,9 @@ class _Run:
         rule = self._rules.get(op.id)
         if rule is None or rule.reduction_factors or op.regions or op.name == RESHARD or survey.barriers:
             return None
+        if DynamicUpdate in said.traits:
+            # Where it changes something may be a constant.
+            return None
         carriers, operands = survey.carriers, op.operands
         look = [id(said), id(rule), len(operands)]
         for value in (*operands, *op.results):
@@ -264,8 +269,12 @@ class _Run:
             gather_around(self._resharder, op)
             return True
         plan = self._plan(op, mode, operands, results)
-        if plan is not None and not plan.is_empty:
+        is_applied = plan is not None and not plan.is_empty
+        if plan is not None and is_applied:
             self._apply(op, plan)
+        if self._full_mode is Mode.PARTITIONER and DynamicUpdate in traits:
+            is_applied = gather_updated(self._resharder, op) or is_applied
+        if is_applied:
             return True
         if plan is None and self._without_rule and computes_on_whole_tensors(op, traits, self._semantics):
             gather_around(self._resharder, op)

@@ -176,8 +176,12 @@ class UpdateCost(CostOpInterface):
         return 0
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
-        """Return no operations, and a write of as many elements as the update has."""
-        return OpWork(reads={0: 0.0}, writes={0: float(prod(shapes.operands[1]))})
+        """Return a write of as many elements as the update has.
+
+        Along a divided dimension of which it changes a part, each device chooses between the update and what it has.
+        """
+        elements = float(prod(shapes.operands[1]))
+        return OpWork(elements if _is_divided(op, shapes) else 0.0, reads={0: 0.0}, writes={0: elements})
 
     def is_branching(self, op: Op) -> bool:
         """Return True."""
@@ -186,6 +190,13 @@ class UpdateCost(CostOpInterface):
     def is_fusible(self, op: Op) -> bool:
         """Return True."""
         return True
+
+
+def _is_divided(op: Op, shapes: OpShapes) -> bool:
+    """Return whether an update changes a part of a dimension that is divided."""
+    whole, update = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
+    parts = shapes.operands[0] or whole
+    return any(parts[dim] < size and update[dim] != size for dim, size in enumerate(whole))
 
 
 COSTS: Mapping[str, CostOpInterface] = {

@@ -69,6 +69,43 @@ func.func @main(%a: {MATRIX} {_on(*axes)}) -> {MATRIX} {{
     assert {item.kind for item in cost.transfers if item.bytes} <= {"collective_permute"}
 
 
+@pytest.mark.parametrize(
+    ("size", "start", "sent", "flops"),
+    [
+        (1, None, 0, 8),
+        (4, None, 1536, 0),
+        (4, 8, 0, 32),
+        (16, 16, 0, 128),
+        (16, 8, 1536, 0),
+        (32, 0, 1536, 0),
+    ],
+)
+def test_an_update_that_may_reach_several_shards_is_made_on_gathered_rows(size, start, sent, flops):
+    """Columns are divided by 4, each part having 16; what is known to be in one part is chosen there."""
+    given = "%p" if start is None else "%k"
+    made = "" if start is None else f"%k = stablehlo.constant dense<{start}> : tensor<i32>"
+    cost = _cost(f"""
+func.func @main(%a: tensor<16x64xf32> {_on("y", "x")}, %u: tensor<16x{size}xf32> {_on("y", "")}, %p: tensor<i32>)
+    -> (tensor<16x64xf32> {_on("y", "x")}) {{
+  %i = stablehlo.constant dense<0> : tensor<i32>
+  {made}
+  %r = stablehlo.dynamic_update_slice %a, %u, %i, {given}
+      : (tensor<16x64xf32>, tensor<16x{size}xf32>, tensor<i32>, tensor<i32>) -> tensor<16x64xf32>
+  return %r : tensor<16x64xf32>
+}}""")
+    assert _sent(cost) == (flops, sent)
+
+
+def test_a_broadcast_is_divided_as_its_result():
+    """The 16 elements are gathered, and not the 1024 that are made of them."""
+    cost = _cost(f"""
+func.func @main(%a: tensor<16xf32> {_on("x")}) -> (tensor<16x64xf32> {_on("", "x")}) {{
+  %0 = stablehlo.broadcast_in_dim %a, dims = [0] : (tensor<16xf32>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}}""")
+    assert _sent(cost) == (0, 48)
+
+
 def test_a_sum_by_letters_adds_all_but_one():
     """Of each row of 16 elements there are 15 additions; XLA takes no such op."""
     cost = _cost(f"""
