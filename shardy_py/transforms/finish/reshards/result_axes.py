@@ -116,14 +116,13 @@ def _choose_axes(
         # What is made of several operands is divided as all of them are.
         is_local = not (rule.need_replication_factors or rule.permutation_factors)
         leading = sharded if is_local else sharded[:1]
-    is_elementwise = all(rule.mappings[number] == rule.mappings[-1] for number in non_scalar_tensors(rule))
     for factor in range(rule.num_factors):
         if factor in reduced or rule.kind(factor) is FactorKind.NEED_REPLICATION:
             continue
         wanted = _first(projection, leading, factor)
         if is_result_open and not wanted:
             wanted = next((found for number in leading if (found := projection.axes(number, factor))), ())
-        if not wanted and len(sharded) > 1 and not is_elementwise and rule.is_batching(factor):
+        if not wanted and len(sharded) > 1 and rule.is_batching(factor):
             wanted = _common_prefix(projection, inputs, factor)
         axes[factor] = truncate_without_overlap(wanted, used)
         used += axes[factor]
