@@ -144,8 +144,11 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
 
             is_open = not any(situation.results)
             sizes = situation.operand_sizes + situation.result_sizes
-            axes = find_result_axes(projection, len(situation.operands), is_result_open=is_open, sizes=sizes)
-            if situation.mode is Mode.JOINED:
+            is_joined = situation.mode is Mode.JOINED
+            axes = find_result_axes(
+                projection, len(situation.operands), is_result_open=is_open, is_joined=is_joined, sizes=sizes
+            )
+            if is_joined:
                 move_to_other_dimension(projection, axes)
         else:
             axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)

@@ -18,7 +18,12 @@ from shardy_py.transforms.finish.reshards.projection import OpProjection, compat
 
 
 def find_result_axes(
-    projection: OpProjection, operands: int, *, is_result_open: bool = False, sizes: Sequence[int] = ()
+    projection: OpProjection,
+    operands: int,
+    *,
+    is_result_open: bool = False,
+    is_joined: bool = False,
+    sizes: Sequence[int] = (),
 ) -> list[Axes]:
     """Return the axes of every factor.
 
@@ -29,11 +34,15 @@ def find_result_axes(
         projection: The factor shardings; left as they are.
         operands: The number of operands.
         is_result_open: Whether propagation left the results alone, so that they follow the operands.
+        is_joined: Whether the op joins or sorts its operands.
         sizes: The number of elements of every tensor.
     """
     compatible = compatible_axes(projection)
     if compatible:
         return compatible
+    agreed = None if is_joined else _agreed_axes(projection, operands)
+    if agreed is not None:
+        return agreed
     found = _choose_axes(projection, operands, is_result_open=is_result_open, sizes=sizes)
     scattered = _scattered(projection, operands, found)
     if scattered and all(sizes):
@@ -46,6 +55,19 @@ def find_result_axes(
     _divide_otherwise(projection, range(operands, len(projection.tensors)), found, allow_fewer=True)
     whole = _choose_axes(projection, operands, is_result_open=is_result_open, sizes=sizes, gathered=looked_up)
     return whole if _is_smaller(projection, operands, sizes, whole, found) else found
+
+
+def _agreed_axes(projection: OpProjection, operands: int) -> list[Axes] | None:
+    """Return the axes of several operands of an elementwise op that are all divided alike, else None.
+
+    Then the result is moved, and not each operand, as measured with jaxlib 0.10.2; a single operand is moved.
+    """
+    rule = projection.rule
+    tensors = [number for number in non_scalar_tensors(rule) if number < operands]
+    if len(tensors) < 2 or any(rule.mappings[number] != rule.mappings[-1] for number in tensors):
+        return None
+    found = [[projection.axes(number, factor) or () for factor in range(rule.num_factors)] for number in tensors]
+    return found[0] if all(axes == found[0] for axes in found) else None
 
 
 def _looked_up(projection: OpProjection, operands: int, axes: Sequence[Axes]) -> list[int]:

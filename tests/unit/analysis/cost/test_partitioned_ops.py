@@ -96,6 +96,30 @@ func.func @main(%a: tensor<16x64xf32> {_on("y", "x")}, %u: tensor<16x{size}xf32>
     assert _sent(cost) == (flops, sent)
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "result", "flops", "sent"),
+    [
+        (("x", ""), ("x", ""), ("", "x"), 128, 96),
+        (("x", ""), ("x", ""), ("", ""), 32, 384),
+        (("x", ""), ("x", ""), ("x", "y"), 32, 0),
+        (("", ""), ("", ""), ("x", "y"), 128, 0),
+        (("x", ""), ("", "y"), ("x", "y"), 16, 0),
+    ],
+)
+def test_operands_that_are_divided_alike_are_combined_before_the_result_moves(left, right, result, flops, sent):
+    """One tensor is moved instead of two; operands that differ are brought to the sharding of the result.
+
+    What an all-to-all sends is computed for each of its slices.
+    """
+    dims = _on(*result).removeprefix("{sdy.sharding = #sdy.sharding").removesuffix("}")
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on(*left)}, %b: {MATRIX} {_on(*right)}) -> ({MATRIX} {_on(*result)}) {{
+  %0 = stablehlo.multiply %a, %b {{sdy.sharding = #sdy.sharding_per_value<[{dims}]>}} : {MATRIX}
+  return %0 : {MATRIX}
+}}""")
+    assert _sent(cost) == (flops, sent)
+
+
 def test_a_broadcast_is_divided_as_its_result():
     """The 16 elements are gathered, and not the 1024 that are made of them."""
     cost = _cost(f"""
