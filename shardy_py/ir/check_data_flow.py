@@ -74,6 +74,9 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
                 shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
                 yield _problem(op, data_flow, f"get_edge_owner_from_target gives another owner for {shown}")
+            elif target.type is not owner.type and _rank(target.type) != _rank(owner.type):
+                shown = f"{_name(op, target)} of type {target.type}, which has another rank than {_name(op, owner)}"
+                yield _problem(op, data_flow, f"get_non_edge_owner_targets gives {shown}, {owner.type}")
 
 
 def _sharding_problems(

@@ -100,6 +100,23 @@ def test_ranks_of_an_edge_are_alike() -> None:
         check_flow(LoopDataFlow(), (T, tensor(8)))
 
 
+def test_an_argument_of_another_rank_is_no_target() -> None:
+    """A region that takes no carried values, such as a combiner, needs another data flow than that of loops."""
+    b = Builder()
+    with b.function("main", [T]) as (x,):
+        with b.region_op("toy.fold", [x], [T]) as fold:
+            with b.region(fold, [T]) as body:
+                b.op("toy.yield", list(body))
+            with b.region(fold, [tensor(), tensor()]) as combined:
+                b.op("toy.yield", [combined[0]])
+        b.return_(fold.result)
+    toy = Dialect("toy")
+    toy.op("toy.fold", data_flow=LoopDataFlow(yielding=(0,)))
+    message = "gives region argument 0 of type tensor<f32>, which has another rank than result 0, tensor<8x4xf32>"
+    with pytest.raises(PluginError, match=message):
+        check_data_flows(b.program, Registry.of([toy]))
+
+
 def test_a_class_is_no_data_flow() -> None:
     """Forgetting to call the class is an error where the op is defined, as is anything else."""
     with pytest.raises(PluginError, match="the class LoopDataFlow, not an object"):
