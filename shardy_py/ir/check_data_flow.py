@@ -74,9 +74,19 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
                 shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
                 yield _problem(op, data_flow, f"get_edge_owner_from_target gives another owner for {shown}")
-            elif target.type is not owner.type and _rank(target.type) != _rank(owner.type):
-                shown = f"{_name(op, target)} of type {target.type}, which has another rank than {_name(op, owner)}"
-                yield _problem(op, data_flow, f"get_non_edge_owner_targets gives {shown}, {owner.type}")
+    yield from _argument_problems(op, data_flow)
+
+
+def _argument_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
+    """Check the owner of every region argument: one that is on no edge would take the sharding of its owner, too."""
+    for target in [value for region in op.regions for block in region.blocks for value in block.arguments]:
+        owner = _ask(data_flow.get_edge_owner_from_target, op, target)
+        if isinstance(owner, Value) and _differs_in_rank(target, owner):
+            message = (
+                f"get_edge_owner_from_target: {_name(op, target)}, {target.type}, has another rank than its owner, "
+                f"{_name(op, owner)}, {owner.type}"
+            )
+            yield _problem(op, data_flow, message)
 
 
 def _sharding_problems(
@@ -116,15 +126,19 @@ def _source_problem(op: Op, owner: Value, source: OpOperand) -> str | None:
         return f" names an operand of {user.name}, which is not in the op"
     if not 0 <= number < len(user.operands):
         return f" names operand {number} of {user.name}, of {len(user.operands)}"
-    # Mostly it is the same object.
-    type_ = user.operands[number].type
-    if type_ is not owner.type and _rank(type_) != _rank(owner.type):
-        return f": {type_} flows into {owner.type}, {_name(op, owner)}, which has another rank"
+    value = user.operands[number]
+    if _differs_in_rank(value, owner):
+        return f": {value.type} flows into {owner.type}, {_name(op, owner)}, which has another rank"
     return None
 
 
 def _is_target(op: Op, value: Any) -> bool:
     return isinstance(value, Value) and value.owning_op is op
+
+
+def _differs_in_rank(value: Value, owner: Value) -> bool:
+    # Mostly the types are the same object.
+    return value.type is not owner.type and _rank(value.type) != _rank(owner.type)
 
 
 def _rank(type_: Type) -> int | None:

@@ -100,7 +100,15 @@ def test_ranks_of_an_edge_are_alike() -> None:
         check_flow(LoopDataFlow(), (T, tensor(8)))
 
 
-def test_an_argument_of_another_rank_is_no_target() -> None:
+class FirstRegion(LoopDataFlow):
+    """Only the arguments of the first region are on edges, but those of others have owners."""
+
+    def get_non_edge_owner_targets(self, op, owner):
+        return [op.regions[0].block.arguments[owner.index]]
+
+
+@pytest.mark.parametrize("flow", [LoopDataFlow(yielding=(0,)), FirstRegion(yielding=(0,))])
+def test_an_argument_of_another_rank_has_no_owner(flow) -> None:
     """A region that takes no carried values, such as a combiner, needs another data flow than that of loops."""
     b = Builder()
     with b.function("main", [T]) as (x,):
@@ -111,8 +119,8 @@ def test_an_argument_of_another_rank_is_no_target() -> None:
                 b.op("toy.yield", [combined[0]])
         b.return_(fold.result)
     toy = Dialect("toy")
-    toy.op("toy.fold", data_flow=LoopDataFlow(yielding=(0,)))
-    message = "gives region argument 0 of type tensor<f32>, which has another rank than result 0, tensor<8x4xf32>"
+    toy.op("toy.fold", data_flow=flow)
+    message = "region argument 0, tensor<f32>, has another rank than its owner, result 0, tensor<8x4xf32>"
     with pytest.raises(PluginError, match=message):
         check_data_flows(b.program, Registry.of([toy]))
 
