@@ -100,6 +100,7 @@ def propagate(given: PropagateArguments) -> Result:
         trace=None if recording is None else recording.trace,
         has_explicit_collectives=given.explicit_collectives or given.local,
         given=again,
+        source_name=read.source_name,
     )
     if given.local:
         result.local()

@@ -61,6 +61,7 @@ class Result:
         has_explicit_collectives: Whether all communication is explicit.
         copies: The copies of constants, one per use, with reasons; None without ``record_copies``.
         given: The program and the options that it was propagated with; None without ``trace``.
+        source_name: The name of the file that the program was read from, or "".
     """
 
     module: Any
@@ -73,6 +74,7 @@ class Result:
     trace: Trace | None = None
     has_explicit_collectives: bool = False
     given: GivenRun | None = None
+    source_name: str = ""
     _local: dict[LocalOptions, LocalProgram] = field(factory=dict, init=False, repr=False)
 
     @cached_property
@@ -155,7 +157,9 @@ class Result:
             raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., local=True)"))
         if options not in self._local:
             try:
-                self._local[options] = make_local_program(self._mlir, registry=self.registry, options=options)
+                self._local[options] = make_local_program(
+                    self._mlir, registry=self.registry, options=options, name=self.source_name or "-"
+                )
             except ParseError as error:
                 message = (
                     f"local programs are written by MLIR, which does not read this one: {error.diagnostics[0].message}"

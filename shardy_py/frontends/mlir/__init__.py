@@ -110,14 +110,17 @@ def write_back(program: Program) -> ir.Module:
     return write(program)
 
 
-def print_module(module: ir.Module, *, generic: bool = False) -> str:
+def print_module(module: ir.Module, *, generic: bool = False, with_locations: bool = False) -> str:
     """Return a module as text, as MLIR's tools print it.
 
     Args:
         module: The module.
         generic: Whether to print every op in MLIR's generic form.
+        with_locations: Whether to print the location of every op, so that a module that is parsed from it has them.
     """
-    return str(module.operation.get_asm(print_generic_op_form=True)) if generic else str(module)
+    if not generic and not with_locations:
+        return str(module)
+    return str(module.operation.get_asm(print_generic_op_form=generic, enable_debug_info=with_locations))
 
 
 def printed_names(program: Program) -> Mapping[int, PrintedName]:

@@ -54,7 +54,7 @@ class LocalProgram:
     @cached_property
     def shard_program(self) -> Program:
         """The op graph without shardings, as costs and layouts read it: all types are those of shards already."""
-        program = import_module(parse_module(self.text))
+        program = self._copy()
         program.shardings.clear()
         return program
 
@@ -79,7 +79,7 @@ class LocalProgram:
         if not 0 <= device < self.device_count:
             message = f"there is no device {device}; there are {self.device_count}, numbered from 0"
             raise OptionError(Diagnostic("unknown-device", message, hint="give the number of one of them"))
-        program = import_module(parse_module(self.text))
+        program = self._copy()
         self.ops.fold_device(program, device)
         return write_back(program)
 
@@ -107,6 +107,12 @@ class LocalProgram:
         shards = [port.split(array, self.device_count, number) for number, (port, array) in pairs]
         found = run_in_child(self._replicas, self.device_count, shards)
         return [port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, found, strict=True))]
+
+    def _copy(self) -> Program:
+        """Return the op graph of a copy of the module; its locations are those of the program that was propagated."""
+        return import_module(
+            parse_module(print_module(self.module, with_locations=True)), name=self.program.origin.name
+        )
 
     @cached_property
     def _replicas(self) -> bytes:

@@ -27,7 +27,7 @@ _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send"
 
 
 def make_local_program(
-    module: Any, *, registry: Registry, options: LocalOptions, padding: float | None = None
+    module: Any, *, registry: Registry, options: LocalOptions, name: str = "-", padding: float | None = None
 ) -> LocalProgram:
     """Return the program that each device runs.
 
@@ -35,12 +35,14 @@ def make_local_program(
         module: What `to_module` takes, propagated with explicit collectives; it stays as it is.
         registry: What is known about ops.
         options: The options.
+        name: What locations call a source without a name of its own.
         padding: A number that the padding of all values shall hold, for tests: results must not depend on it.
 
     Raises:
         ShardyError: an op has no local form, or the meshes are not over the same devices.
     """
-    program = import_module(parse_module(print_module(to_module(module))))
+    text = print_module(to_module(module), with_locations=True)
+    program = import_module(parse_module(text), name=name)
     main = program.functions.get("main")
     if main is None:
         message = "the module has no function named main"

@@ -279,7 +279,8 @@ class Fallback:
     def _warn(
         self, op: Op, reason: str, extent: str, hint: str = "give the op a local form: Dialect.op(..., local=)"
     ) -> None:
-        message = f"the operands are gathered {extent}: {reason}"
+        made = f"the operands are gathered {extent}" if op.operands else "each device makes the results whole"
+        message = f"{made}: {reason}"
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
 
 

@@ -212,3 +212,34 @@ def test_a_fourier_transform_stays_row_major_before_a_gather() -> None:
     local = sdy.propagate(text, explicit_collectives=True).local()
     assert [item.kind for item in local.collectives] == ["all_gather"]
     np.testing.assert_allclose(local.run(array)[0], np.fft.rfft(array), rtol=1e-4, atol=1e-4)
+
+
+class Rows:
+    """A dialect with a constant."""
+
+    @sdy.hookimpl
+    def shardy_register_dialects(self):
+        dialect = sdy.Dialect("rows")
+        dialect.op("rows.make", traits=[sdy.ConstantLike, sdy.Pure])
+        return [dialect]
+
+
+def test_warnings_and_costs_name_the_places_of_the_program_that_was_given(tmp_path) -> None:
+    """The local program is made of a copy, whose locations are those of the file."""
+    rows = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}'
+    file = tmp_path / "rows.mlir"
+    file.write_text(f"""sdy.mesh @mesh = <["x"=2]>
+    // A comment, which no copy has.
+    func.func @main(%x: tensor<4xf32> {rows}) -> (tensor<4xf32> {rows}, tensor<4xf32> {rows}) {{
+      %0 = "rows.sort"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      %1 = "rows.make"() : () -> tensor<4xf32>
+      return %0, %1 : tensor<4xf32>, tensor<4xf32>
+    }}
+    """)
+    local = sdy.propagate(file, local=True, plugins=[Rows()]).local()
+    make, sort = local.warnings
+    assert (sort.location, make.location) == (f"{file}:4:12", f"{file}:5:12")
+    assert sort.message.startswith("the operands are gathered whole")
+    assert make.message.startswith("each device makes the results whole")
+    places = {op.name: op.location for op in local.shard_program.walk()}
+    assert places["rows.sort"] == f"{file}:4:12"
