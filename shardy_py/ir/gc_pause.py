@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+HAS_GENERATIONS = "free-threading" not in sys.version
+"""A fact about the interpreter: objects grow old.
+
+The collector of free-threaded builds always looks at all of them, and freezing walks over all objects of the process
+while every other thread stands still.
+"""
 OLD_OBJECTS = 500_000
 """The number of objects that may become old before the next run begins with a full collection; about 100 MB."""
 
@@ -31,13 +38,14 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
 
     Args:
         keep: Whether what is made outlives the pause. It then counts as old at once, without that last look, which
-            costs a tenth of a run; a later run begins with a full collection once there is enough of it.
+            costs a tenth of a run; a later run begins with a full collection once there is enough of it. Without
+            effect where the collector has no generations.
     """
     if not gc.isenabled():
         yield
         return
     # Objects that the user froze would be released with ours.
-    keep = keep and not gc.get_freeze_count()
+    keep = keep and HAS_GENERATIONS and not gc.get_freeze_count()
     if keep:
         _collect_old()
     gc.disable()
@@ -52,7 +60,7 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
 def resume_garbage_collection() -> None:
     """Turn the collector on after a pause of the caller's own, all that was made since counting as old."""
     if not gc.isenabled():
-        if not gc.get_freeze_count():
+        if HAS_GENERATIONS and not gc.get_freeze_count():
             _grow_old()
         gc.enable()
 

@@ -8,7 +8,11 @@ import weakref
 import pytest
 
 from shardy_py.ir import gc_pause
-from shardy_py.ir.gc_pause import no_garbage_collection
+from shardy_py.ir.gc_pause import no_garbage_collection, resume_garbage_collection
+
+needs_generations = pytest.mark.skipif(
+    not gc_pause.HAS_GENERATIONS, reason="the collector of free-threaded builds has no generations"
+)
 
 
 class Node:
@@ -44,6 +48,7 @@ def test_nothing_is_collected_during_a_pause(collections):
     assert gc.isenabled()
 
 
+@needs_generations
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_is_kept_is_not_looked_at_after_the_pause(collections, keep):
     """The end of a pause brings a look at all that was made, unless it is to be kept."""
@@ -54,6 +59,7 @@ def test_what_is_kept_is_not_looked_at_after_the_pause(collections, keep):
     assert len(kept) + len(more) == 5010
 
 
+@needs_generations
 def test_what_is_kept_is_old(collections):
     """Kept objects belong to the oldest generation, where only full collections look."""
     with no_garbage_collection(keep=True):
@@ -61,6 +67,7 @@ def test_what_is_kept_is_old(collections):
     assert any(item is node for item in gc.get_objects(generation=2))
 
 
+@needs_generations
 def test_a_later_pause_begins_with_a_collection_once_there_is_enough(collections, monkeypatch):
     """Garbage of earlier runs does not pile up: it is found as soon as so many objects grew old unseen."""
     monkeypatch.setattr(gc_pause, "OLD_OBJECTS", 3000)
@@ -75,6 +82,19 @@ def test_a_later_pause_begins_with_a_collection_once_there_is_enough(collections
         assert gone() is None
     assert collections == [2]
     assert len(more) == 2000
+
+
+def test_nothing_is_frozen_where_objects_do_not_grow_old(collections, monkeypatch):
+    """To freeze would be a walk over all objects while other threads wait, for no use."""
+    monkeypatch.setattr(gc_pause, "HAS_GENERATIONS", False)
+    for name in ("freeze", "unfreeze", "get_freeze_count"):
+        monkeypatch.setattr(gc, name, lambda: pytest.fail("the heap is walked over"))
+    with no_garbage_collection(keep=True):
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    resume_garbage_collection()
+    assert gc.isenabled()
 
 
 def test_objects_that_the_user_froze_stay_frozen(collections):
