@@ -74,7 +74,11 @@ def moved_slot(problem: Problem, value: Value) -> int:
     """Return the slot of a value before all communication; -1 where propagation did not see it."""
     while value.id not in problem.slot_of and value.defining_op is not None and value.defining_op.name in RESHARDS:
         value = value.defining_op.operands[0]
-    return problem.slot_of.get(value.id, -1)
+    slot = problem.slot_of.get(value.id, -1)
+    if slot >= 0 or value.defining_op is None:
+        return slot
+    # What is a call again was a named computation while shardings propagated.
+    return problem.slot_of.get(value.defining_op.program.originals.get(value.id, -1), -1)
 
 
 def final_uses(value: Value) -> tuple[tuple[int, int], ...]:

@@ -121,6 +121,7 @@ def _new_call(program: Program, computation: Op, callee: str, old: Op | None) ->
     computation.parent.insert_before(computation, call)  # type: ignore[union-attr]
     table = program.shardings
     for result, new_result in zip(computation.results, call.results, strict=True):
+        program.originals.setdefault(new_result.id, result.id)
         sharding = table.pop(result.id, None)
         if sharding is not None:
             table[new_result.id] = sharding

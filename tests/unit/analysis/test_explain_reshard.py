@@ -167,3 +167,24 @@ def test_a_communication_names_tensors_as_the_user_does_and_the_place_of_its_op(
     assert str(first).endswith("operand 1 of stablehlo.dot_general %0 at model.py:12:3")
     (moved,) = found.explain(0, limit=0).differences
     assert [chain.origin.annotation for chain in moved.gone] == ["function argument x"]
+
+
+def test_what_a_call_returns_has_its_name() -> None:
+    """A call is a named computation while shardings propagate; the call that it becomes again moves the same value."""
+    lines = explainer(
+        f"""func.func private @negate(%arg0: tensor<9x6xf32>) -> tensor<9x6xf32> {{
+          %0 = stablehlo.negate %arg0 : tensor<9x6xf32>
+          return %0 : tensor<9x6xf32>
+        }}
+        func.func @main(%arg0: tensor<9x6xf32> {sharded('[{"a"}, {?}]')}) -> tensor<9x6xf32> {{
+          %0 = func.call @negate(%arg0) : (tensor<9x6xf32>) -> tensor<9x6xf32>
+          %1 = stablehlo.tanh %0 : tensor<9x6xf32>
+          return %1 : tensor<9x6xf32>
+        }}"""
+    ).lines()
+    assert [(line.value, line.where) for line in lines] == [
+        ("%0", "result of func.call edge %0"),
+        ("%1", "operand 0 of func.return"),
+        ("@negate:%arg0", "result of func.call edge @negate:%arg0"),
+        ("@negate:%0", "operand 0 of func.return"),
+    ]
