@@ -65,10 +65,11 @@ def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Itera
     """Yield the number of a tensor of an op with each sharding that is wished for it."""
     table = problem.table
     shardings = [table.values[one] for one in ids]
-    first = next((one for one in shardings if one is not None), None)
-    if first is None or len(shardings) != len(rule.mappings):
+    common = table.common_mesh(ids)
+    # Between tensors on several meshes, and on a single device, nothing propagates.
+    if common is None or common[1].is_maximal or len(shardings) != len(rule.mappings):
         return
-    mesh = table.mesh_of(first)
+    name, mesh = common
     tensors = [
         _factor_axes(sharding, mapping, rule, mesh) for sharding, mapping in zip(shardings, rule.mappings, strict=True)
     ]
@@ -79,7 +80,7 @@ def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Itera
             continue
         current = shardings[number]
         for wanted in _wanted(tensors, number):
-            found = _sharding(first, mapping, wanted, rule.factor_sizes, mesh)
+            found = _sharding(name, mapping, wanted, rule.factor_sizes, mesh)
             if current is None or not current.is_equivalent(found):
                 yield number, found
 
@@ -126,7 +127,7 @@ def _joined(tensors: Iterable[FactorAxes]) -> FactorAxes:
 
 
 def _sharding(
-    like: TensorSharding, mapping: TensorMapping, wanted: FactorAxes, sizes: Sequence[int], mesh: Mesh
+    name: str | Mesh, mapping: TensorMapping, wanted: FactorAxes, sizes: Sequence[int], mesh: Mesh
 ) -> TensorSharding:
     """Return the closed sharding of a tensor by the axes of its factors; axes that do not divide are left out."""
     used: list[AxisRef] = []
@@ -141,7 +142,7 @@ def _sharding(
                 axes.append(axis)
                 used.append(axis)
         dims.append(DimensionSharding(tuple(axes), is_closed=True))
-    return TensorSharding(like.mesh, tuple(dims))
+    return TensorSharding(name, tuple(dims))
 
 
 def idle_axes(problem: Problem, solution: Solution, slots: Iterable[int]) -> Iterator[tuple[int, TensorSharding]]:
