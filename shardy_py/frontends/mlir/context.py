@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from threading import Lock
 
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
 
 from shardy_py.ir.op_names import MESH
+
+_REGISTRATION = Lock()
 
 
 def make_context() -> ir.Context:
@@ -19,7 +22,10 @@ def make_context() -> ir.Context:
     context = ir.Context()
     # Verifying functions in threads deadlocks: the first diagnostic waits for the lock that the caller holds.
     context.enable_multithreading(False)
-    context.append_dialect_registry(_dialects())
+    # The bindings also register passes for the whole process, which threads may not do at the same time.
+    with _REGISTRATION:
+        dialects = _dialects()
+    context.append_dialect_registry(dialects)
     for library in (_sdy, _stablehlo, _chlo):
         library.register_dialect(context)
     _mlirHlo.register_mhlo_dialect(context)
