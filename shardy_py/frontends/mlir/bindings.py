@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from threading import Lock
 from types import ModuleType
 from typing import Any
+
+_TAKING = Lock()
 
 
 class _NumpyOnDemand(ModuleType):
@@ -38,5 +41,7 @@ def import_bindings() -> None:
 
 def _take_away(numpy: ModuleType) -> None:
     """Let imports find the real numpy from now on."""
-    if sys.modules.get("numpy") is numpy:
-        del sys.modules["numpy"]
+    # Between the look and the removal another thread may do the same and import the real one.
+    with _TAKING:
+        if sys.modules.get("numpy") is numpy:
+            del sys.modules["numpy"]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType, SimpleNamespace
 
 import pytest
+
+from shardy_py.frontends.mlir import bindings
 
 pytest.importorskip("jaxlib")
 
@@ -65,3 +70,19 @@ def test_whoever_imports_numpy_meanwhile_gets_what_it_has() -> None:
         "assert early.linalg is sys.modules['numpy.linalg']\n"
         "assert sys.modules['numpy'] is not early\n"
     )
+
+
+def test_threads_take_the_stand_in_away_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two threads find it, one of them takes it away; the real numpy would be the next that is found there."""
+
+    class SlowModules(dict[str, ModuleType]):
+        def get(self, *args):
+            found = super().get(*args)
+            time.sleep(0.05)
+            return found
+
+    modules = SlowModules(numpy=ModuleType("numpy"))
+    monkeypatch.setattr(bindings, "sys", SimpleNamespace(modules=modules))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(bindings._take_away, [modules["numpy"]] * 4))
+    assert "numpy" not in modules
