@@ -11,7 +11,7 @@ from attrs import field
 from shardy_py.analysis.cost import formulas
 from shardy_py.analysis.cost.combining import Priced, combine, group_key
 from shardy_py.analysis.cost.graph import Node
-from shardy_py.analysis.cost.halos import Halo, halos_of, masked_operations
+from shardy_py.analysis.cost.halos import Halo, halo_operations, halos_of
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.values import Transfer
 from shardy_py.analysis.machine.placement import LinkPart, Placement
@@ -68,6 +68,7 @@ _HOW = {
 }
 _WHOLE_REDUCE = "the backend makes no reduce-scatters: an all-reduce, of which each device keeps its part"
 _MIRRORED = "the order of elements is reversed: each device sends its shard to the one at the mirrored place"
+_GATHERED_HALO = "halo: the windows reach over nearly all, so that every device gets all shards"
 _HALO = "halo: each device sends the elements at the bounds of its shard that the windows of a neighbour reach"
 
 
@@ -140,7 +141,7 @@ class TransferPricer:
         """Return the operations that put padding in its place in what the windows of an op read."""
         kind = node.kind
         windows = () if kind.cost is None or not kind.has_windows else tuple(kind.cost.get_windows(node.op))
-        return masked_operations(node.op, windows, self.sizes) if windows else 0.0
+        return halo_operations(node.op, windows, self.sizes) if windows else 0.0
 
     def combine(self, priced: list[Priced]) -> list[list[Priced]]:
         """Combine all-reduces of one section as the backend does; return those that become one."""
@@ -175,10 +176,15 @@ class TransferPricer:
         """Return the transfer of a halo."""
         axes = tuple(halo.axes)
         parts = None if self.placement is None else self.placement.parts(axes, halo.mesh)
-        seconds = None if parts is None else formulas.permute_seconds(parts, halo.bytes)
         text = "{" + ", ".join(str(axis) for axis in axes) + "}"
         devices = _combined_size(axes, halo.mesh)
-        found = self._transfer(node, "collective_permute", text, devices, halo.bytes, seconds, _HALO, halo.operand)
+        if halo.is_gathered:
+            kind, how = "all_gather", _GATHERED_HALO
+            seconds = None if parts is None else formulas.all_gather_seconds(parts, halo.bytes / max(1, devices - 1))
+        else:
+            kind, how = "collective_permute", _HALO
+            seconds = None if parts is None else formulas.permute_seconds(parts, halo.bytes)
+        found = self._transfer(node, kind, text, devices, halo.bytes, seconds, how, halo.operand)
         return Priced(node, found, is_halo=True, operand=halo.operand)
 
     def _transfer(

@@ -151,12 +151,12 @@ class PadCost(MovingCost):
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return how far it shifts its operand along each dimension."""
-        low, between = attribute(op, "edge_padding_low", ()), attribute(op, "interior_padding", ())
-        sizes = zip(low, between, tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)
+        low, high = attribute(op, "edge_padding_low", ()), attribute(op, "edge_padding_high", ())
+        padding = zip(low, high, attribute(op, "interior_padding", ()), strict=True)
         return tuple(
-            Window(0, dim, dim, 1, 1, shift, 1 + holes)
-            for dim, (shift, holes, size, out) in enumerate(sizes)
-            if size != out
+            Window(0, dim, dim, 1, 1, before, 1 + between)
+            for dim, (before, after, between) in enumerate(padding)
+            if before or after or between
         )
 
 

@@ -1,0 +1,206 @@
+"""Exchanges of halos along one dimension: what shards send, and what each puts together.
+
+As in XLA's spmd_partitioner_util.cc: ::ExchangeHalo between neighbours, ::ExchangeHaloCompact where shards read little
+that is far away, and everything is gathered where they read nearly all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from shardy_py.ir.costs import Window
+from shardy_py.values import frozen
+
+_MASK_SIDE, _MASK_BOTH = 3, 5
+"""Operations per element: its place, whether that is padding at one side or at one of both, and a selection."""
+
+
+@frozen
+class Exchange:
+    """The transfers between devices along one dimension, and the work on what they bring.
+
+    Args:
+        sent: The elements of each permutation; where all is gathered, those that a device gets of the others.
+        selected: The elements that are chosen between what came from different devices.
+        is_gathered: Whether every device gets all shards.
+    """
+
+    sent: tuple[int, ...]
+    selected: int = 0
+    is_gathered: bool = False
+
+
+@frozen(slots=False)
+class Reach:
+    """The reach of the windows of each shard of the result over the shards of the operand.
+
+    Args:
+        window: The window.
+        size: The elements of the dimension.
+        part: The elements of a shard of it.
+        out_part: The elements of a shard of the result.
+        count: The number of shards.
+    """
+
+    window: Window
+    size: int
+    part: int
+    out_part: int
+    count: int
+
+    @cached_property
+    def span(self) -> int:
+        """The elements that a shard has with its halos."""
+        window = self.window
+        return -(-((self.out_part - 1) * window.stride + window.size) // window.dilation)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The first element that each shard reads; below zero in padding."""
+        window = self.window
+        step = self.out_part * window.stride
+        return tuple(-(-(shard * step - window.low) // window.dilation) for shard in range(self.count))
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """The number behind the last element that each shard reads."""
+        window = self.window
+        step, last = self.out_part * window.stride, window.size - 1 - window.low - window.stride
+        return tuple(((shard + 1) * step + last) // window.dilation + 1 for shard in range(self.count))
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """The transfers between the shards."""
+        lefts = [shard * self.part - start for shard, start in enumerate(self.starts)]
+        rights = [end - (shard + 1) * self.part for shard, end in enumerate(self.ends)]
+        if max(*lefts, *rights) > 2 * self.span:
+            return self._gathered if 2 * self.span >= self.count * self.part else _compact(self)
+        left, right = max(lefts[1:]), max(rights[:-1])
+        reaches_all = left + right + self.part >= self.part * self.count and max(left, right) > self.part
+        begin, end = -max(lefts), self.part + max(rights)
+        if reaches_all or begin >= end:
+            return self._gathered
+        return Exchange((*_one_side(left, self.part, end), *_one_side(right, self.part, self.part - begin)))
+
+    @property
+    def _gathered(self) -> Exchange:
+        return Exchange(((self.count - 1) * self.part,), is_gathered=True)
+
+    @property
+    def mask_operations(self) -> int:
+        """The operations per element that put padding in its place."""
+        window = self.window
+        last = (self.count * self.out_part - 1) * window.stride - window.low + window.size
+        sides = (window.low > 0) + (last > (self.size - 1) * window.dilation + 1)
+        return 0 if self._is_sliced_whole else (0, _MASK_SIDE, _MASK_BOTH)[sides]
+
+    @property
+    def _is_sliced_whole(self) -> bool:
+        """True where shards reach so far that all of them are gathered and sliced, without a mask."""
+        window, step, held = self.window, self.out_part * self.window.stride, self.part * self.window.dilation
+        left = max(shard * (held - step) + window.low for shard in (1, self.count - 1))
+        right = max(
+            (shard + 1) * (step - held) + window.size - window.stride - window.low for shard in (0, self.count - 2)
+        )
+        return left + right + held >= held * self.count and max(left, right) > held
+
+
+def _one_side(halo: int, part: int, end: int) -> list[int]:
+    """Return the elements that come from each of the shards at one side, the farthest first.
+
+    Args:
+        halo: The most elements that a shard reads at that side.
+        part: The elements of a shard.
+        end: The elements between the bound of the shard and the last one that is read, seen from that side.
+    """
+    found = []
+    for distance in reversed(range(-(-halo // part))):
+        if -(distance + 1) * part < end:
+            found.append(min(halo - part * distance, part) - max(-distance * part - end, 0))
+    return found
+
+
+@frozen
+class _Piece:
+    """Successive elements that a shard reads of another one, of itself or of the padding.
+
+    Args:
+        shard: The shard that reads.
+        source: The shard that has them; None for padding.
+        begin: The first element within the source.
+        end: The one behind the last.
+        number: The number of the piece among those of the shard.
+        offset: Its place among what the shard reads.
+    """
+
+    shard: int
+    source: int | None
+    begin: int
+    end: int
+    number: int
+    offset: int
+
+
+def _compact(reach: Reach) -> Exchange:
+    """Return the exchange in which devices send only what others read, each once per permutation."""
+    pieces = [_pieces(reach, shard) for shard in range(reach.count)]
+    sent, carried_by = _permutations(reach, [piece for found in pieces for piece in found])
+    selected = 0
+    for number in range(max(map(len, pieces))):
+        same = [found[number] for found in pieces if number < len(found)]
+        own = [piece for piece in same if piece.source == piece.shard]
+        lengths = [sent[carried_by[piece]] for piece in same if piece in carried_by]
+        lengths += [piece.end - piece.begin for piece in same if piece.source is None]
+        if own:
+            lengths.append(max(piece.end for piece in own) - min(piece.begin for piece in own))
+        origins = {carried_by[piece] for piece in same if piece in carried_by}
+        selected += max(lengths) * max(0, len(origins) + bool(own) - 1)
+    return Exchange(tuple(sent), selected)
+
+
+def _pieces(reach: Reach, shard: int) -> list[_Piece]:
+    """Return what a shard reads, in order, divided at the bounds of shards."""
+    found: list[_Piece] = []
+    start, end, part = reach.starts[shard], reach.ends[shard], reach.part
+    at = start
+    while at < end:
+        if 0 <= at < reach.size:
+            source, begin = divmod(at, part)
+            limit = min(end, at - begin + part)
+            found.append(_Piece(shard, source, begin, begin + limit - at, len(found), at - start))
+        else:
+            limit = min(end, 0) if at < 0 else end
+            found.append(_Piece(shard, None, 0, limit - at, len(found), at - start))
+        at = limit
+    return found
+
+
+def _permutations(reach: Reach, pieces: Sequence[_Piece]) -> tuple[list[int], dict[_Piece, int]]:
+    """Return the elements of each permutation, and the number of the one that brings each piece."""
+    waiting: list[list[_Piece]] = [[] for _ in range(reach.count)]
+    for piece in sorted(pieces, key=lambda piece: (piece.number, piece.shard)):
+        if piece.source is not None and piece.source != piece.shard:
+            waiting[piece.source].append(piece)
+    for queue in waiting:
+        queue.sort(key=lambda piece: piece.offset)
+    sent: list[int] = []
+    carried_by: dict[_Piece, int] = {}
+    while any(waiting):
+        begin, end, readers = reach.part, 0, set[int]()
+        for queue in waiting:
+            if not queue or (readers and (queue[0].shard in readers or _is_apart(queue[0], begin, end, reach.part))):
+                continue
+            piece = queue.pop(0)
+            carried_by[piece] = len(sent)
+            readers.add(piece.shard)
+            begin, end = min(begin, piece.begin), max(end, piece.end)
+        sent.append(end - begin)
+    return sent, carried_by
+
+
+def _is_apart(piece: _Piece, begin: int, end: int, part: int) -> bool:
+    """Return whether a piece is at one end of its shard, and what a permutation has is at the other."""
+    if piece.begin == 0:
+        return begin > piece.end and end == part
+    return piece.end == part and end < piece.begin and begin == 0
