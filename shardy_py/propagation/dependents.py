@@ -122,20 +122,19 @@ class _PutBack:
 
     def of(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of ``value`` changes, in order."""
-        return self._of_result(value) or self._of_any(value)
-
-    def _of_result(self, value: Value) -> tuple[int, ...] | None:
-        """Return the steps of the result of an op with a step, all of whose users have one: nearly all values."""
-        owner, step_of = value.owner, self._step_of.numbers
-        if not isinstance(owner, Op) or owner.name == DATA_FLOW_EDGE:
-            return None
-        uses = value.uses
-        if len(uses) == 1:
-            own, other = step_of[owner.id], step_of[uses[0][0].id]
-            return (own, other) if ABSENT not in (own, other) and own != other else None
-        steps = [step_of[owner.id]]
-        steps += [step_of[user.id] for user, _ in reversed(uses)]
-        return None if ABSENT in steps else tuple(dict.fromkeys(steps))
+        owner, uses, step_of = value.owner, value.uses, self._step_of.numbers
+        if isinstance(owner, Op) and owner.name != DATA_FLOW_EDGE:
+            # Nearly all values are results of ops with a step, all of whose users have one, too.
+            own = step_of[owner.id]
+            if len(uses) == 1:
+                other = step_of[uses[0][0].id]
+                if own != ABSENT != other != own:
+                    return own, other
+            else:
+                steps = [own, *[step_of[user.id] for user, _ in reversed(uses)]]
+                if ABSENT not in steps:
+                    return tuple(dict.fromkeys(steps))
+        return self._of_any(value)
 
     def _of_any(self, value: Value) -> tuple[int, ...]:
         steps: dict[int, None] = {}
