@@ -262,6 +262,10 @@ class OpSemantics(Protocol):
         """Return the combiners and initial operands of the reductions of an op."""
         ...
 
+    def sums_collectives(self, name: str) -> bool:
+        """Return whether explicit collectives of the ops of a name are sums, however these reduce."""
+        ...
+
     def get_facts(self, op: Op) -> OpFacts:
         """Return traits and rule of an op at once.
 

@@ -406,6 +406,10 @@ class Registry:
 
         return reductions_of(op, self.get_sharding_rule(op), self._resolved[op.name])
 
+    def sums_collectives(self, name: str) -> bool:
+        """Return whether explicit collectives of the ops of a name are sums, however these reduce."""
+        return self._resolved[name].sums_collectives
+
     def get_facts(self, op: Op) -> OpFacts:
         """Return traits and rule of an op; see `get_sharding_rule`.
 

@@ -237,12 +237,14 @@ class _Run:
     def _look(self, op: Op, said: Said) -> tuple[int, ...] | None:
         """Return by identity what says whether an op needs something: name, rule, types and shardings.
 
-        Thousands of ops share them. None for the few kinds of ops where it is more: where something is reduced, or
-        other ops count.
+        Thousands of ops share them. None for the few kinds of ops where it is more: where something is reduced and its
+        collectives may be no sums, or other ops count.
         """
         survey, table = self._resharder.survey, self._resharder.program.shardings
         rule = self._rules.get(op.id)
-        if rule is None or rule.reduction_factors or op.regions or op.name == RESHARD or survey.barriers:
+        if rule is None or op.regions or op.name == RESHARD or survey.barriers:
+            return None
+        if rule.reduction_factors and not self._only_sums(op):
             return None
         if DynamicUpdate in said.traits:
             # Where it changes something may be a constant.
@@ -254,6 +256,10 @@ class _Run:
             look.append(id(table.get(carriers.get(number, number) if carriers else number)))
             look.append(id(value.type))
         return tuple(look)
+
+    def _only_sums(self, op: Op) -> bool:
+        """Return whether collectives sum what an op reduces, whatever its attributes and operands say."""
+        return not self._semantics.options.extended and self._semantics.sums_collectives(op.name)
 
     def _reshard(self, op: Op, traits: Collection[Trait]) -> bool:
         """Insert what an op computes with; return whether that is anything."""

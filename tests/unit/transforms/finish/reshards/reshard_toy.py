@@ -64,7 +64,9 @@ def registry() -> Registry:
     toy.op("toy.custom", rule=fixed("<([i, j])->([i, j]) {i=8, j=8}, custom>"))
     toy.op("toy.sum", traits=[Reduction], rule=fixed("<([i, j])->([i]) {i=8, j=8} reduction={j}>"))
     toy.op("toy.merge", traits=[Reshape], rule=fixed("<([i, j])->([ij]) {i=2, j=4}>"))
-    toy.op("toy.matmul", traits=[Contraction], rule=fixed("<([i, k], [k, j])->([i, j]) {i=8, j=8, k=8} reduction={k}>"))
+    product = fixed("<([i, k], [k, j])->([i, j]) {i=8, j=8, k=8} reduction={k}>")
+    toy.op("toy.matmul", traits=[Contraction], rule=product)
+    toy.op("toy.summing_matmul", traits=[Contraction], rule=product, sums_collectives=True)
     toy.op(
         "toy.scaled",
         traits=[Contraction],

@@ -7,8 +7,8 @@ import pytest
 from shardy_py.errors import VerificationError
 from shardy_py.ir import Builder, tensor
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
-from tests.unit.transforms.finish.reshards.reshard_toy import run
+from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass, _Planner
+from tests.unit.transforms.finish.reshards.reshard_toy import REGISTRY, run
 
 FULL = InsertExplicitReshardsPass(enable_full_version=True)
 MINIMAL = InsertExplicitReshardsPass()
@@ -195,6 +195,27 @@ def test_the_minimal_version_reshards_the_result_of_a_contraction():
 def test_other_contractions_are_left_alone_by_the_minimal_version(lhs, rhs, result):
     """Any other conflict of a contraction, or none, changes nothing."""
     assert len(run(MINIMAL, one_op("toy.matmul", [lhs, rhs], [result]))) == 2
+
+
+def test_contractions_that_look_the_same_are_looked_at_once(monkeypatch):
+    """Of sums that need nothing the first is planned; one with other shardings is another matter, before and after."""
+    planned = []
+    plan = _Planner.plan
+    monkeypatch.setattr(_Planner, "plan", lambda planner, op, *rest: planned.append(op.name) or plan(planner, op, *rest))
+    b = Builder(mesh=MESH)
+    with b.function("main", [T, T, T, T]) as (x, y, z, w):
+        for value, sharding in ((x, '[{}, {"x"}]'), (y, '[{"x"}, {}]'), (z, '[{"x"}, {"y"}]'), (w, '[{}, {"x"}]')):
+            b.shard(value, sharding)
+        made = [b.op("toy.summing_matmul", [x, other], [T]) for other in (y, z, y, z, y)]
+        made += [b.op("toy.matmul", [w, y], [T]) for _ in range(2)]
+        for value in made:
+            # Looks are compared by identity, and propagation gives equal shardings as one object.
+            b.program.shardings[value.id] = b.program.shardings[x.id]
+            b.program.rules[value.owner.id] = REGISTRY.get_sharding_rule(value.owner)
+        b.return_(*made, shardings=['[{}, {"x"}]'] * len(made))
+    lines = run(MINIMAL, b)
+    assert planned == ["toy.summing_matmul"] * 3 + ["toy.matmul"] * 2
+    assert sum("reshard %" in line for line in lines) == 2
 
 
 def test_concatenations_are_resharded_in_both_versions_if_sharded_unlike():
