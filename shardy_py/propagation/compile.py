@@ -146,7 +146,7 @@ class _Compiler:
         Args:
             removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
         """
-        facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value
+        facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.numbers
         add_step, step_ops = self.problem.add_step, self.problem.step_ops
         for op in all_ops(self.program):
             if op.name in _ELSEWHERE:
@@ -155,11 +155,18 @@ class _Compiler:
                 facts = facts_of(op)
                 plan = plans.get(facts) or self._make_plan(op, facts)
                 if plan.rule is not None:
-                    multi_use = has_multi_use(op)
+                    # As `has_multi_use` and `slots_of`, in one loop over the operands: nearly every op comes here.
+                    multi_use, slots = False, []
+                    for value in op.operands:
+                        slots.append(slot_of[value.id])
+                        if len(value.uses) != 1 and not multi_use:
+                            multi_use = not is_scalar(value.type)
+                    for value in op.results:
+                        slots.append(slot_of[value.id])
                     group = plan.groups[multi_use]
                     if group is None:
                         group = self._make_group(op, plan, multi_use=multi_use)
-                    add_step(op, slots_of(op.operands, op.results, slot_of), plan.rule, group)
+                    add_step(op, tuple(slots), plan.rule, group)
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
