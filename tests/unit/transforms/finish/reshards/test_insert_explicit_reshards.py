@@ -199,9 +199,13 @@ def test_other_contractions_are_left_alone_by_the_minimal_version(lhs, rhs, resu
 
 def test_contractions_that_look_the_same_are_looked_at_once(monkeypatch):
     """Of sums that need nothing the first is planned; one with other shardings is another matter, before and after."""
-    planned = []
-    plan = _Planner.plan
-    monkeypatch.setattr(_Planner, "plan", lambda planner, op, *rest: planned.append(op.name) or plan(planner, op, *rest))
+    planned, plan = [], _Planner.plan
+
+    def note(planner, op, *rest):
+        planned.append(op.name)
+        return plan(planner, op, *rest)
+
+    monkeypatch.setattr(_Planner, "plan", note)
     b = Builder(mesh=MESH)
     with b.function("main", [T, T, T, T]) as (x, y, z, w):
         for value, sharding in ((x, '[{}, {"x"}]'), (y, '[{"x"}, {}]'), (z, '[{"x"}, {"y"}]'), (w, '[{}, {"x"}]')):
