@@ -258,12 +258,8 @@ def _needs_rule(op: Op) -> bool:
 
 def _has_several_tensors(op: Op) -> bool:
     """Return whether an op has several tensors with dimensions; with one there is nothing to propagate to."""
-    count = 0
-    for value in (*op.operands, *op.results):
-        count += _has_dims(value)
-        if count > 1:
-            return True
-    return False
+    types = [value.type for value in (*op.operands, *op.results)]
+    return len([type_ for type_ in types if isinstance(type_, TensorType) and type_.shape != ()]) > 1
 
 
 def _has_dims(value: Value) -> bool:

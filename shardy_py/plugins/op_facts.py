@@ -13,6 +13,7 @@ from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpFacts, RuleOptions, Trait
 from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
+from shardy_py.ir.types import Type
 from shardy_py.plugins.guarded_interfaces import look_of
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
 from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
@@ -40,7 +41,7 @@ def make_facts_of(
         memory: What is known of ops of other programs.
     """
     # With the types in the keys, which stay alive with an entry, or others could get their identities.
-    memo: dict[Any, tuple[OpFacts, Any]] = {}
+    memo: dict[Any, tuple[OpFacts, Sequence[Type]]] = {}
     # The keys of attributes without a rule.
     bare: set[Any] = set()
     # The looks of attributes by their keys.
@@ -48,16 +49,17 @@ def make_facts_of(
 
     def recalled(
         op: Op, kind: Hashable, resolved: ResolvedDefinition, traits: frozenset[Trait], attributes_key: object
-    ) -> OpFacts:
+    ) -> tuple[OpFacts, Sequence[Type]]:
+        found = [value.type for value in (*op.operands, *op.results)]
         if attributes_key is None or attributes_key not in looks:
             looks[attributes_key] = shared_look(attributes_key) or attributes_look(op.attributes)
-        key = look_key(op, kind, looks[attributes_key])
+        key = look_key(kind, looks[attributes_key], len(op.operands), found)
         known = None if key is None else memory.get(key)
         if known is None:
             known = OpFacts(traits, make_rule(op, resolved, options, types))
             if key is not None:
                 known = memory.keep(key, known)
-        return known
+        return known, found
 
     def facts_of_op(op: Op) -> OpFacts:
         key: Hashable
@@ -66,12 +68,10 @@ def make_facts_of(
         attributes_key = shared_key(attributes)
         if resolved.is_plain and attributes_key is not None and not rules:
             # This is nearly every op; the rest of the function does the same with more questions.
-            results = op.results
-            key = _identity_key(name, attributes_key, operands, results)
+            key = _identity_key(name, attributes_key, operands, op.results)
             known = memo.get(key)
             if known is None:
-                found = [value.type for value in (*operands, *results)]
-                known = memo[key] = (recalled(op, name, resolved, resolved.traits, attributes_key), found)
+                known = memo[key] = recalled(op, name, resolved, resolved.traits, attributes_key)
             return known[0]
         traits = resolved.traits_of(op) if resolved.predicates else resolved.traits
         if rules and op.id in rules:
@@ -94,8 +94,7 @@ def make_facts_of(
             key = (kind, freeze(attributes), len(operands), *found)
         known = memo.get(key)
         if known is None:
-            found = [value.type for value in (*operands, *op.results)]
-            known = memo[key] = (recalled(op, kind, resolved, traits, attributes_key), found)
+            known = memo[key] = recalled(op, kind, resolved, traits, attributes_key)
         return known[0]
 
     return facts_of_op

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from shardy_py.ir.attributes import DenseElements, RawAttribute, Unit
-from shardy_py.ir.graph import Op
 from shardy_py.ir.interfaces import OpFacts
 from shardy_py.ir.types import OpaqueType, TensorType
 
@@ -29,24 +28,16 @@ class RuleMemory(dict[Hashable, OpFacts]):
         return self.setdefault(key, facts)
 
 
-def look_key(op: Op, kind: Hashable, attributes: Hashable | None) -> Hashable | None:
+def look_key(kind: Hashable, attributes: Hashable | None, operands: int, types: Iterable[Hashable]) -> Hashable | None:
     """Return the key of an op in a `RuleMemory`, the same for ops that look the same in any program.
 
     Args:
-        op: The op.
-        kind: Its name, with what its rule reads around it.
+        kind: The name of the op, with what its rule reads around it.
         attributes: The `attributes_look` of its attributes; None for none, which has no key.
+        operands: How many operands it has.
+        types: The types of its operands and results.
     """
-    if attributes is None:
-        return None
-    operands = op.operands
-    return (
-        kind,
-        attributes,
-        len(operands),
-        *[value.type for value in operands],
-        *[value.type for value in op.results],
-    )
+    return None if attributes is None else (kind, attributes, operands, *types)
 
 
 def attributes_look(attributes: Mapping[str, Any]) -> Hashable | None:

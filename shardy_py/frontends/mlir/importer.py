@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -95,7 +95,7 @@ class _Known:
         origin: NativeProgram = program.origin
         self.names: dict[int, str] = {}
         self.sets: dict[int, AttributeSet] = {}
-        self.result_types: dict[Hashable, list[Type]] = {}
+        self.result_types: dict[Hashable, Sequence[Type]] = {}
         self._types: dict[int, Type] = {}
         self._function_results: dict[ir.TypeAttr, list[Type]] = {}
         self._decoded_types = origin.codec.types
@@ -106,17 +106,16 @@ class _Known:
 
     def learn(
         self, native: ir.Operation, name: int, attributes: int, types: Any
-    ) -> tuple[str, AttributeSet, list[Type]]:
+    ) -> tuple[str, AttributeSet, Sequence[Type]]:
         """Return the meaning of the numbers of an op; learn from the op what is not known."""
         if name not in self.names:
             known = self.names[name] = shardy_name(native.name)
             self._op_names.add(known)
         if attributes not in self.sets:
             found_set = self.sets[attributes] = self._all_sets.of(native)
-            self._attribute_names.update(found_set.names)
+            self._attribute_names.update(found_set.native, found_set.decoded)
         if types not in self.result_types:
-            found = self.result_types[types] = [self._decoded_types[type_] for type_ in native.results.types]
-            self._types.update(zip(types, found, strict=True))
+            self.result_types[types] = self._types_of(types, native.results)
         return self.names[name], self.sets[attributes], self.result_types[types]
 
     def function_results(self, type_: ir.TypeAttr) -> list[Type]:
@@ -127,14 +126,17 @@ class _Known:
             found = self._function_results[type_] = [self._decoded_types[native] for native in natives]
         return found
 
-    def argument_types(self, native: ir.Block, numbers: Sequence[int]) -> list[Type]:
+    def argument_types(self, native: ir.Block, numbers: Sequence[int]) -> Sequence[Type]:
         """Return the types of the arguments of a block."""
-        try:
-            return [self._types[number] for number in numbers]
-        except KeyError:
-            found = [self._decoded_types[argument.type] for argument in native.arguments]
-            self._types.update(zip(numbers, found, strict=True))
-            return found
+        return self._types_of(numbers, native.arguments) if numbers else ()
+
+    def _types_of(self, numbers: Iterable[int], values: Sequence[ir.Value]) -> Sequence[Type]:
+        """Return the types of values by their numbers, and ask the values for those that are not known."""
+        known = self._types
+        for index, number in enumerate(numbers):
+            if number not in known:
+                known[number] = self._decoded_types[values[index].type]
+        return [known[number] for number in numbers]
 
 
 class _Importer:
@@ -174,7 +176,7 @@ class _Importer:
         self._depth += 1
         program, values, natives, known = self._program, self._values, self._natives, self._known
         names, sets, result_types = known.names, known.sets, known.result_types
-        next_id = program.next_id
+        value_of, next_id = values.__getitem__, program.next_id
         previous: Op | None = None
         ops: list[Op] = []
         records = self._reader.ops(count)
@@ -189,7 +191,7 @@ class _Importer:
             elif len(operand_numbers) == 2:
                 operands = (values[operand_numbers[0]], values[operand_numbers[1]])
             else:
-                operands = tuple([values[number] for number in operand_numbers])
+                operands = tuple(map(value_of, operand_numbers))
             if not all(operands):
                 operands = tuple([self._operand(number) for number in operand_numbers])
             # Without the initializers of ops, values and attributes, which take as long as all the rest.
@@ -209,10 +211,13 @@ class _Importer:
                 value.id, value.type, value.owner, value.index = op.id, op_result_types[0], op, 0
                 value.uses = []
                 op.results = (value,)
-            else:
+                position += 1
+            elif op_result_types:
                 op.results = _new_results(op, op_result_types)
                 values[position : position + len(op_result_types)] = op.results
-            position += len(op_result_types)
+                position += len(op_result_types)
+            else:
+                op.results = ()
             if regions:
                 self._add_regions(op, isolated=bool(regions & 1))
             if op_name == FUNCTION:
@@ -289,7 +294,7 @@ class _Importer:
             self._forward.pop(number).replace_all_uses_with(value)
 
 
-def _new_results(op: Op, types: list[Type]) -> tuple[Value, ...]:
+def _new_results(op: Op, types: Sequence[Type]) -> tuple[Value, ...]:
     next_id = op.program.next_id
     return tuple([Value(next_id() if index else op.id, type_, op, index) for index, type_ in enumerate(types)])
 
