@@ -258,8 +258,14 @@ def _needs_rule(op: Op) -> bool:
 
 def _has_several_tensors(op: Op) -> bool:
     """Return whether an op has several tensors with dimensions; with one there is nothing to propagate to."""
-    types = [value.type for value in (*op.operands, *op.results)]
-    return len([type_ for type_ in types if isinstance(type_, TensorType) and type_.shape != ()]) > 1
+    found = False
+    for value in (*op.operands, *op.results):
+        type_ = value.type
+        if isinstance(type_, TensorType) and type_.shape != ():
+            if found:
+                return True
+            found = True
+    return False
 
 
 def _has_dims(value: Value) -> bool:

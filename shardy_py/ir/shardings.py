@@ -38,7 +38,7 @@ def load_shardings(program: Program, semantics: OpSemantics, *, attribute_names:
     table.clear()
     if program.has_foreign_types:
         rename_to_shardy(program)
-    holders = _Holders(program, semantics)
+    holders = _Holders(semantics)
     known: dict[tuple[int, str], tuple[object, Any]] = {}
     ops = all_ops(program)
     if attribute_names is not None and not program.has_foreign_types:
@@ -69,7 +69,7 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
     the attribute has no other way to say so.
     """
     table = program.shardings
-    holders = _Holders(program, semantics)
+    holders = _Holders(semantics)
     alone: dict[int, TensorShardingPerValue] = {}
     if program.has_foreign_types:
         rename_to_shardy(program)
@@ -101,15 +101,13 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
 class _Holders(dict[str, str | None]):
     """Name of an op to the attribute that holds the shardings of its results, None where it is not that simple."""
 
-    def __init__(self, program: Program, semantics: OpSemantics) -> None:
+    def __init__(self, semantics: OpSemantics) -> None:
         self._semantics = semantics
-        names = program.op_names
-        self.update(dict.fromkeys(semantics.names_with_sharding_attribute(names, (SHARDING,)), SHARDING))
-        self.update(dict.fromkeys((FUNCTION, *semantics.names_with_data_flow(names))))
 
-    def add(self, op: Op) -> str:
-        """Add the entry for the name of an op with an attribute of its own."""
-        holder = self[op.name] = self._semantics.get_sharding_attribute(op)
+    def add(self, op: Op) -> str | None:
+        """Add the entry for the name of an op."""
+        simple = op.name != FUNCTION and self._semantics.get_data_flow(op) is None
+        holder = self[op.name] = self._semantics.get_sharding_attribute(op) if simple else None
         return holder
 
 

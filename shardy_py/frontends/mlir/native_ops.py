@@ -95,11 +95,20 @@ class NativeOpMaker:
             loc=location_of(op, self._origin),
             ip=point,
         ).operation
+        return NativeAttributes(self._set_of(op, attributes, native), native, op.operands)
+
+    def _set_of(self, op: Op, attributes: Mapping[str, ir.Attribute], native: ir.Operation) -> AttributeSet:
+        """Return the attributes of an op that was made with some, to which MLIR may add defaults."""
+        own = op.attributes
+        # A constant of Shardy has the attributes of the one that it was copied from.
+        base = own.base if isinstance(own, NativeAttributes) and attributes is own.base.native else None
+        if base is not None and len(native.attributes) == len(attributes):
+            return base
         key = op.name, tuple(attributes.items())
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self._origin.sets.of(native)
-        return NativeAttributes(made, native, op.operands)
+        return made
 
     def _encode(self, attributes: Mapping[str, Any]) -> dict[str, ir.Attribute]:
         """Return native attributes.
