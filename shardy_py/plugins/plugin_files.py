@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 
 from attrs import evolve
@@ -21,6 +22,8 @@ from shardy_py.values import frozen
 _INIT = "__init__.py"
 _NAME = "__shardy_name__"
 _CONTENT = "__shardy_content__"
+_RUNNING = RLock()
+"""Held while a file runs: the search path, the directory and the output are those of the whole process."""
 
 
 def load_plugin_file(path: str | Path) -> ModuleType:
@@ -89,8 +92,9 @@ class PluginFile:
         import hashlib
 
         content = hashlib.sha256(repr((str(Path(self.name).resolve()), self.text, self.files)).encode()).hexdigest()
-        known = next((item for item in list(sys.modules.values()) if vars(item).get(_CONTENT) == content), None)
-        return known if known is not None else self._run(content)
+        with _RUNNING:
+            known = next((item for item in list(sys.modules.values()) if vars(item).get(_CONTENT) == content), None)
+            return known if known is not None else self._run(content)
 
     def _run(self, content: str) -> ModuleType:
         file = self._file()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,20 @@ def test_a_file_runs_once_until_it_changes(tmp_path: Path) -> None:
     assert load_plugin_file(path) is first
     write(path, HOOK + "CHANGED = True")
     assert load_plugin_file(path).CHANGED
+
+
+def test_threads_run_a_file_once_and_one_after_the_other(tmp_path: Path) -> None:
+    """Threads that load at the same time get the same modules, and the output goes where it went before."""
+    paths = [
+        write(tmp_path / name, f"import time\ntime.sleep({seconds})\n" + HOOK)
+        for name, seconds in (("toy_short.py", 0.02), ("toy_long.py", 0.1))
+    ]
+    output = sys.stdout
+    with ThreadPoolExecutor(4) as pool:
+        short, long, short_again, long_again = pool.map(load_plugin_file, paths * 2)
+    assert short is short_again
+    assert long is long_again
+    assert sys.stdout is output
 
 
 def test_what_a_file_prints_goes_to_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
