@@ -63,7 +63,9 @@ class Interpreter:
         if len(arguments) != len(block.arguments):
             op = block.parent_op
             message = f"its region has {len(block.arguments)} arguments, its function gives {len(arguments)}"
-            raise OptionError(Diagnostic("region-arguments", message, op=op.name if op else ""))
+            hint = "what a region returns is an array where it is one, else a tuple"
+            place, name = (op.location, op.name) if op else ("", "")
+            raise OptionError(Diagnostic("region-arguments", message, place, name, hint))
         values = dict(outer)
         for argument, array in zip(block.arguments, arguments, strict=True):
             values[argument.id] = np.asarray(array)

@@ -172,6 +172,22 @@ def test_functions_give_what_ops_have() -> None:
         run_sharded(LOOP, functions, plugins=[plugin()])
 
 
+def test_a_region_gets_as_many_arrays_as_it_takes() -> None:
+    """The rows of the one array that a region returned are no arguments; the message says what it returns."""
+
+    def rows(*values: Any, regions: Any) -> Any:
+        for _ in range(3):
+            values = regions[0](*values)
+        return values
+
+    message = (
+        r"its region has 1 arguments, its function gives 8 \[region-arguments\]\n  hint: .* an array where it is one"
+    )
+    with pytest.raises(OptionError, match=message) as caught:
+        run_sharded(LOOP, {**FUNCTIONS, "my.loop": rows}, plugins=[plugin()])
+    assert caught.value.diagnostics[0].location
+
+
 def test_devices_stay_together() -> None:
     """Devices of which some end a loop before a collective that others come to are an error, not a deadlock."""
     text = LOOP.replace('"my.add"(%carried, %sum)', '"my.add"(%carried, %carried)').replace(
