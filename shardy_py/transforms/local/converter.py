@@ -288,6 +288,9 @@ class Converter:
         if complete and op.name not in (ALL_REDUCE, REDUCE_SCATTER):
             # The result is as complete as the operand, until it is reduced.
             self._complete[op.results[0].id] = complete
+        if op.name == ALL_REDUCE and not self.fallback.trust_shardings:
+            # A sum of what is summed already, as after a second propagation of explicit collectives, changes nothing.
+            self._complete[op.results[0].id] = (*complete, *op.attributes["reduction_axes"].axes)
         if op.name in MOVES and not self.fallback.trust_shardings:
             if has_unfit_axes(shard.result_shardings[0]):
                 # As in the reference, collectives may pass by a sharding that no devices have: then nothing moves yet.

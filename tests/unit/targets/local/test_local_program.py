@@ -243,3 +243,25 @@ def test_warnings_and_costs_name_the_places_of_the_program_that_was_given(tmp_pa
     assert make.message.startswith("each device makes the results whole")
     places = {op.name: op.location for op in local.shard_program.walk()}
     assert places["rows.sort"] == f"{file}:4:12"
+
+
+def test_what_is_summed_already_is_not_summed_again() -> None:
+    """A module whose collectives are explicit gets others beside them when it is propagated again."""
+    text = """
+    sdy.mesh @mesh = <["x"=2, "y"=2]>
+    func.func @main(%x: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>})
+        -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}]>}, tensor<f32>) {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1]
+          : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+      %1 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0, 1]
+          : (tensor<4x6xf32>, tensor<f32>) -> tensor<f32>
+      return %0, %1 : tensor<4xf32>, tensor<f32>
+    }"""
+    once = sdy.propagate(text, explicit_collectives=True).text
+    assert "sdy.reduce_scatter" in once
+    twice = sdy.propagate(once, local=True).local()
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)
+    rows, whole = twice.run(array)
+    np.testing.assert_array_equal(rows, array.sum(1))
+    np.testing.assert_array_equal(whole, array.sum())
