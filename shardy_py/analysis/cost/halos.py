@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from shardy_py.analysis.cost.resharded import is_sliced_from_whole
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.window_exchange import Reach
 from shardy_py.ir.costs import Window
 from shardy_py.ir.graph import Op
-from shardy_py.ir.op_names import ALL_SLICE
 from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
@@ -66,7 +66,7 @@ def halos_of(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator
 
 def _divided(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator[tuple[Window, int, Reach]]:
     """Yield windows along sharded dimensions, the elements of a row across these, with their halos, and the reach."""
-    if _are_whole(op, windows, sizes) and all(window.is_padded for window in windows):
+    if all(window.is_padded and _is_whole(op, window, sizes) for window in windows):
         return
     shapes = {window.operand: list(sizes.shape(op.operands[window.operand])) for window in windows}
     out, out_parts = static_shape(op.results[0].type), sizes.shape(op.results[0])
@@ -85,14 +85,6 @@ def _divided(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator
         part[dim] = reach.span
 
 
-def _are_whole(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> bool:
-    """Return whether each device has all that windows read, and slices its part of it first."""
-    for window in windows:
-        made = op.operands[window.operand].defining_op
-        if made is None or made.name != ALL_SLICE:
-            return False
-        before = made.operands[0]
-        shape = static_shape(before.type)
-        if shape is None or sizes.shape(before)[window.operand_dim] != shape[window.operand_dim]:
-            return False
-    return True
+def _is_whole(op: Op, window: Window, sizes: LocalSizes) -> bool:
+    """Return whether each device has all that a window reads, and slices its part of it for the op."""
+    return is_sliced_from_whole(op.operands[window.operand], (window.operand_dim,), sizes)

@@ -12,6 +12,7 @@ from shardy_py.analysis.cost import formulas
 from shardy_py.analysis.cost.combining import Priced, combine, group_key
 from shardy_py.analysis.cost.graph import Node
 from shardy_py.analysis.cost.halos import Halo, halo_operations, halos_of
+from shardy_py.analysis.cost.resharded import is_sliced_from_whole, reshards_before
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.values import Transfer
 from shardy_py.analysis.machine.placement import LinkPart, Placement
@@ -162,7 +163,7 @@ class TransferPricer:
         op = node.op
         sharding = self.sizes.sharding(op.results[0])
         mesh = None if sharding is None else self.sizes.mesh(sharding)
-        if sharding is None or mesh is None:
+        if sharding is None or mesh is None or self._is_mirrored_before(op.operands[0], dims):
             return []
         axes = tuple(axis for dim in dims for axis in sharding.dim_shardings[dim].axes)
         group = self._along(axes, mesh)
@@ -171,6 +172,12 @@ class TransferPricer:
             return []
         found = self._transfer(node, "collective_permute", group.axes, group.devices, sent, seconds, _MIRRORED)
         return [Priced(node, found)]
+
+    def _is_mirrored_before(self, operand: Value, dims: Sequence[int]) -> bool:
+        """Return whether shards change places as the operand is resharded, which sends no more than without that."""
+        if any(step.name == COLLECTIVE_PERMUTE for step in reshards_before(operand)):
+            return True
+        return is_sliced_from_whole(operand, dims, self.sizes)
 
     def _halo(self, node: Node, halo: Halo) -> Priced:
         """Return the transfer of a halo."""

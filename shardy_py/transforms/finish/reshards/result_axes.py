@@ -80,6 +80,20 @@ def _looked_up(projection: OpProjection, operands: int, axes: Sequence[Axes]) ->
     return [factor for factor in rule.reduction_factors if axes[factor] and factor not in others]
 
 
+def _copied(projection: OpProjection, operands: int) -> Sequence[int]:
+    """Return the factors of a table that what is looked up there has whole, and along which the table stays divided.
+
+    As in gather_scatter_handler.cc::PartitionGatherOperandPassthroughDimensions.
+    """
+    rule = projection.rule
+    tables = [number for number in non_scalar_tensors(rule) if number < operands]
+    if tables[:1] != [0] or len(tables) != 2:
+        return ()
+    table, places, result = ({factor for dim in rule.mappings[number] for factor in dim} for number in (*tables, -1))
+    # A product has no factor that one operand alone has.
+    return sorted(table & result - places) if table - result - places else ()
+
+
 _MASKED = 1.5
 """Memory of a sum of results that are looked up in parts of a table, by that of the results; measured: 1.25 to 1.95."""
 
@@ -138,10 +152,11 @@ def _choose_axes(
         # What is made of several operands is divided as all of them are.
         is_local = not (rule.need_replication_factors or rule.permutation_factors)
         leading = sharded if is_local else sharded[:1]
-    for factor in range(rule.num_factors):
+    copied = _copied(projection, operands)
+    for factor in (*copied, *(one for one in range(rule.num_factors) if one not in copied)):
         if factor in reduced or rule.kind(factor) is FactorKind.NEED_REPLICATION:
             continue
-        wanted = _first(projection, leading, factor)
+        wanted = (projection.axes(0, factor) if factor in copied else ()) or _first(projection, leading, factor)
         if is_result_open and not wanted:
             wanted = next((found for number in leading if (found := projection.axes(number, factor))), ())
         if not wanted and len(sharded) > 1 and rule.is_batching(factor):

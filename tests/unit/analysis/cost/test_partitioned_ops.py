@@ -210,3 +210,47 @@ func.func @main({", ".join(given)}) -> ({types}) {{
     gathered = operands.count(BATCH) * 3 * 2048 // 4
     assert _sent(cost) == (flops, gathered)
     assert cost.transcendentals.value == 4
+
+
+@pytest.mark.parametrize(
+    ("operand", "result", "sent"),
+    [
+        (("x", ""), ("x", ""), [128]),
+        (("x", ""), ("", "x"), [96]),
+        (("y", ""), ("x", ""), [128]),
+        (("x", ""), ("y", ""), [128, 128]),
+        (("", "x"), ("y", "x"), []),
+        (("", ""), ("x", ""), []),
+        (("x", "y"), ("y", "x"), [32, 64]),
+    ],
+)
+def test_shards_change_places_on_their_way_to_a_reversal(operand, result, sent):
+    """Where the operand is permuted or sliced anyway, the order of devices is that of the reversed result."""
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on(*operand)}) -> ({MATRIX} {_on(*result)}) {{
+  %0 = stablehlo.reverse %a, dims = [0] : {MATRIX}
+  return %0 : {MATRIX}
+}}""")
+    assert sorted(item.bytes for item in cost.transfers if item.bytes) == sent
+
+
+@pytest.mark.parametrize(
+    ("table", "result", "sent"),
+    [
+        (("", "x"), ("", ""), [3072]),
+        (("", "x"), ("y", "x"), []),
+        (("y", "x"), ("", ""), [1024, 3072]),
+        (("x", "y"), ("", ""), [2048, 3072]),
+    ],
+)
+def test_a_table_stays_divided_along_what_is_copied_of_it(table, result, sent):
+    """What is looked up is moved to where it belongs, which is much less than the table."""
+    cost = _cost(f"""
+func.func @main(%a: tensor<128x64xf32> {_on(*table)}, %i: tensor<16x1xi32>)
+    -> (tensor<16x64xf32> {_on(*result)}) {{
+  %0 = "stablehlo.gather"(%a, %i) <{{slice_sizes = array<i64: 1, 64>, dimension_numbers = #stablehlo.gather<
+      offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>}}>
+      : (tensor<128x64xf32>, tensor<16x1xi32>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}}""")
+    assert sorted(item.bytes for item in cost.transfers if item.bytes) == sent
