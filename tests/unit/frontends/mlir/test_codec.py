@@ -13,6 +13,7 @@ from shardy_py.frontends.mlir import codec as codec_module
 from shardy_py.frontends.mlir.attributes import AttributeSets
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import make_context
+from shardy_py.ir.types import OpaqueType, TensorType
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorShardingPerValue
 
@@ -88,3 +89,30 @@ def test_equal_attributes_look_the_same_in_all_modules(text: str) -> None:
 def test_what_is_of_one_module_has_no_look(text: str) -> None:
     """Symbols and resources mean something in their module only; constants are not looked at."""
     assert look_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "element_type"),
+    [
+        ("tensor<f32>", (), "f32"),
+        ("tensor<0x12xi1>", (0, 12), "i1"),
+        ("tensor<?x3xindex>", (None, 3), "index"),
+        ("tensor<2xf8E4M3FN>", (2,), "f8E4M3FN"),
+        ("tensor<2xcomplex<f64>>", (2,), "complex<f64>"),
+        ("tensor<?x4xf32, #stablehlo.bounds<8, ?>>", (None, 4), "f32"),
+        ("tensor<2x!quant.uniform<i8:f32, 5.000000e-01>>", (2,), "!quant.uniform<i8:f32, 5.000000e-01>"),
+        ("tensor<2xvector<4xf32>>", (2,), "vector<4xf32>"),
+    ],
+)
+def test_tensors_are_decoded(text: str, shape: tuple[int | None, ...], element_type: str) -> None:
+    """Their sizes and element types are those that MLIR has, in all modules alike."""
+    contexts = make_context(), make_context()
+    decoded, other = [Codec(context).types[ir.Type.parse(text, context)] for context in contexts]
+    assert decoded == other == TensorType(shape, element_type, text)
+
+
+@pytest.mark.parametrize("text", ["tensor<*xf32>", "tuple<tensor<2xf32>>", "memref<2xf32>", "f32", "!stablehlo.token"])
+def test_other_types_are_opaque(text: str) -> None:
+    """Nothing but a ranked tensor has a shape."""
+    context = make_context()
+    assert Codec(context).types[ir.Type.parse(text, context)] == OpaqueType(text)
