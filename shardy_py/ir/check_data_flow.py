@@ -69,7 +69,7 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             if problem is not None:
                 yield _problem(op, data_flow, f"get_edge_sources{problem}")
         for target in (owner, *_ask(data_flow.get_non_edge_owner_targets, op, owner)):
-            if not _is_target(op, target):
+            if target is not owner and not _is_target(op, target):
                 yield _problem(op, data_flow, f"get_non_edge_owner_targets: {target!r} is no result or region argument")
             elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
                 shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
