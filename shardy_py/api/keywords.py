@@ -95,9 +95,22 @@ def _maker(value: Callable[..., _V], name: str) -> Callable[[tuple[Any, ...], di
         try:
             return value(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(str(error).replace(f"{class_.__name__}.__init__()", f"{name}()")) from None
+            message = str(error).replace(f"{class_.__name__}.__init__()", f"{name}()")
+            raise TypeError(message + _hint(class_, kwargs)) from None
 
     return make
+
+
+def _hint(class_: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> str:
+    """Return where a keyword belongs that is no field of a value, but one of a value that is its field."""
+    own = attrs.fields_dict(class_)
+    for item in own.values():
+        inner = type(item.default)
+        known = attrs.fields_dict(inner) if attrs.has(inner) else {}
+        name = next((name for name in given if name not in own and name in known), None)
+        if name is not None:
+            return f"; give {item.name}={inner.__name__}({name}=...), from {inner.__module__}"
+    return ""
 
 
 def _describe(call: Any, value: Any, function: Any, *, own: int = 0) -> None:

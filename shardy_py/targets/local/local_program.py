@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from attrs import field
 
@@ -117,6 +117,10 @@ class LocalProgram:
     @cached_property
     def _replicas(self) -> bytes:
         return as_replicas(self.module)
+
+    def __reduce__(self) -> NoReturn:
+        message = "a local program cannot be pickled or copied: it holds a module of a library"
+        raise OptionError(Diagnostic("not-picklable", message, hint="send its text, or str(local.per_device(number))"))
 
     def __str__(self) -> str:
         return self.text

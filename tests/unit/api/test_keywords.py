@@ -123,3 +123,11 @@ def test_flags_have_the_defaults_of_the_options(command):
     for name, flag in flags.items():
         assert flag.default is options[name].default is False
         assert flag.help.rstrip(".") in help_of(PropagateArguments)[name] or name == "record_copies"
+
+
+def test_a_keyword_of_an_option_that_is_one_value_says_where_it_goes():
+    """Plugins of a sweep go to all processes together with the other options of a run."""
+    with pytest.raises(TypeError, match=r"argument 'plugins'; give options=SessionOptions\(plugins=...\), from "):
+        compare_schedules("", plugins=[])
+    with pytest.raises(TypeError, match=r"argument 'plugin'$"):
+        compare_schedules("", plugin=[])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -265,3 +268,11 @@ def test_what_is_summed_already_is_not_summed_again() -> None:
     rows, whole = twice.run(array)
     np.testing.assert_array_equal(rows, array.sum(1))
     np.testing.assert_array_equal(whole, array.sum())
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_local_program_cannot_be_copied(duplicate) -> None:
+    """It holds a native module; the error says what can be sent."""
+    local = sdy.propagate(TEXT, local=True).local()
+    with pytest.raises(OptionError, match="send its text"):
+        duplicate(local)
