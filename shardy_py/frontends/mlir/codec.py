@@ -11,6 +11,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of
+from shardy_py.frontends.mlir.numbers_like import number_like
 from shardy_py.frontends.mlir.type_codec import TypeDecoder
 from shardy_py.ir.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.types import OpaqueType, TensorType, Type
@@ -71,8 +72,8 @@ class Codec:
 
         Args:
             value: Any attribute of the graph.
-            like: The attribute it replaces; parts that did not change keep their exact native form, which for
-                numbers includes the width.
+            like: The attribute it replaces; parts that did not change keep their exact native form, numbers their
+                width.
         """
         if like is not None:
             return self._encode_like(value, like)
@@ -105,11 +106,12 @@ class Codec:
             return like
         if isinstance(value, tuple) and isinstance(like, ir.ArrayAttr):
             old = items_of(like)
-            parts = [self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)]
+            parts = [self.encode(part, old[min(i, len(old) - 1)] if old else None) for i, part in enumerate(value)]
             return ir.ArrayAttr.get(parts, self.context)
         if isinstance(value, Mapping) and isinstance(decoded, Mapping):
             return self._encode_dictionary_like(value, decoded, like)
-        return self.encode(value)
+        number = number_like(value, like)
+        return self.encode(value) if number is None else number
 
     def _encode_dictionary_like(self, value: Mapping[str, Any], decoded: Mapping[str, Any], like: Any) -> ir.Attribute:
         named = {}

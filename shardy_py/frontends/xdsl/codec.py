@@ -101,12 +101,18 @@ class Codec:
         return self._encode_text(value)
 
     def _encode_sequence(self, value: Any, like: Native | None) -> Native:
+        if isinstance(like, xb.DenseArrayBase) and like.elt_type != xb.i1:
+            kind = int if isinstance(like.elt_type, xb.IntegerType) else float
+            if all(type(item) is kind for item in value):
+                return xb.DenseArrayBase.from_list(like.elt_type, list(value))
         if value and all(type(item) is int for item in value):
             return xb.DenseArrayBase.from_list(xb.i64, list(value))
         if value and all(type(item) is bool for item in value):
             return xb.DenseArrayBase.from_list(xb.i1, list(value))
         old = like.data if isinstance(like, xb.ArrayAttr) else ()
-        return xb.ArrayAttr([self.encode(part, old[i] if i < len(old) else None) for i, part in enumerate(value)])
+        return xb.ArrayAttr(
+            [self.encode(part, old[min(i, len(old) - 1)] if old else None) for i, part in enumerate(value)]
+        )
 
     def _encode_text(self, value: Any) -> Native:
         text = str(value) if isinstance(value, (RawAttribute, DenseElements, SymbolRef)) else format_attribute(value)

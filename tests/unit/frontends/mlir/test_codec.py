@@ -49,6 +49,33 @@ def test_dense_arrays_are_tuples(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("3 : i32", 4, "4 : i32"),
+        ("3 : ui16", 4, "4 : ui16"),
+        ("3 : index", -4, "-4 : index"),
+        ("3 : i8", 300, "300 : i64"),
+        ("3 : ui8", -1, "-1 : i64"),
+        ("3 : i32", True, "true"),
+        ("1.0 : f16", 0.5, "5.000000e-01 : f16"),
+        ("1.0 : bf16", 2, "2.000000e+00 : bf16"),
+        ("array<i32: 3, 1>", (4,), "array<i32: 4>"),
+        ("array<i8: 3>", (), "array<i8>"),
+        ("array<i8: 3>", (300,), "array<i64: 300>"),
+        ("array<f32: 1.0>", (2, 0.5), "array<f32: 2.000000e+00, 5.000000e-01>"),
+        ("array<i1: true>", (False,), "array<i1: false>"),
+        ("[3 : i32]", (4, 5), "[4 : i32, 5 : i32]"),
+        ("[1 : i32, 2 : i8]", (3, 4, 5), "[3 : i32, 4 : i8, 5 : i8]"),
+        ("{a = 3 : i32}", {"a": 4}, "{a = 4 : i32}"),
+    ],
+)
+def test_numbers_keep_their_width(before: str, value: object, after: str) -> None:
+    """A number that takes the place of another one has its type, if it fits."""
+    codec = Codec(make_context())
+    assert str(codec.encode(value, ir.Attribute.parse(before, codec.context))) == after
+
+
+@pytest.mark.parametrize(
     ("text", "names"),
     [
         ('{a = "@no_symbol", b = [1]}', []),

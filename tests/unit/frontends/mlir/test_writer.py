@@ -98,7 +98,7 @@ def test_changes_can_be_written_one_after_the_other(program):
     inner.attributes["m"] = True
     write_back(program)
     del inner.attributes["m"]
-    assert "{n = 5 : i64}" in _written(program)
+    assert "{n = 5 : i32}" in _written(program)
 
 
 def test_an_attribute_mlir_cannot_read_is_an_error(program):

@@ -122,6 +122,14 @@ def test_structure_is_written_back() -> None:
     assert print_module(parse_module(text)) == text
 
 
+def test_arrays_of_numbers_keep_their_width() -> None:
+    """A dense array that takes the place of another one has elements of its type."""
+    text = TEXT.replace("width = 3 : i32", "sizes = array<i32: 1, 2>")
+    program = import_module(parse_module(text))
+    next(iter(program.functions["main"].regions[0].block.ops)).attributes["sizes"] = (3,)
+    assert "sizes = array<i32: 3>" in print_module(write_back(program))
+
+
 def test_properties_of_unregistered_ops_stay_properties() -> None:
     """Ops of Shardy that MLIR printed in the generic form have their shardings once, and as they are in the end."""
     text = """

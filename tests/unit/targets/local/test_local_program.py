@@ -224,7 +224,13 @@ class Rows:
     def shardy_register_dialects(self):
         dialect = sdy.Dialect("rows")
         dialect.op("rows.make", traits=[sdy.ConstantLike, sdy.Pure])
+        dialect.op("rows.sized", rule="i -> i", local=_sized)
         return [dialect]
+
+
+def _sized(op, shard):
+    (rows,) = shard.result_shape()
+    return shard.copy(size=rows, sizes=(rows, rows))
 
 
 def test_warnings_and_costs_name_the_places_of_the_program_that_was_given(tmp_path) -> None:
@@ -276,3 +282,16 @@ def test_a_local_program_cannot_be_copied(duplicate) -> None:
     local = sdy.propagate(TEXT, local=True).local()
     with pytest.raises(OptionError, match="send its text"):
         duplicate(local)
+
+
+def test_attributes_that_a_local_form_changes_keep_their_width() -> None:
+    """Numbers of the op graph have no width; the op that they are written to has."""
+    text = """
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%x: tensor<5xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}]>}) -> tensor<5xf32> {
+      %0 = stablehlo.tanh %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<5xf32>
+      %1 = "rows.sized"(%0) {size = 5 : i32, sizes = array<i32: 5, 5>} : (tensor<5xf32>) -> tensor<5xf32>
+      return %1 : tensor<5xf32>
+    }"""
+    local = sdy.propagate(text, local=True, plugins=[Rows()]).local()
+    assert "size = 3 : i32, sizes = array<i32: 3, 3>" in local.text
