@@ -11,6 +11,7 @@ from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution
 from shardy_py.propagation.problem import Problem
+from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass, KeepReshardsPass
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartitionerReshardsPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.transforms.finish.split_partitioner_reshards import SplitPartitionerReshardsPass
@@ -67,6 +68,8 @@ def _like_partitioner(item: Pass) -> tuple[Pass, ...]:
     """Return the passes that do as XLA's partitioner does what a pass does."""
     if item.name == InsertPartitionerReshardsPass.name:
         return (InsertPartitionerReshardsPass(),)
+    if item.name == CanonicalizeReshardsPass.name:
+        return (KeepReshardsPass(),)
     if item.name == ReshardToCollectivesPass.name:
         return (SplitPartitionerReshardsPass(), item)
     return (item,)

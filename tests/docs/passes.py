@@ -19,8 +19,8 @@ HEAD = """\
 # Passes
 
 Each pass has the name and the options it has in the reference, which knows all but `inline-calls`,
-`reshard-block-arguments`, `split-partitioner-reshards`, the option `reshard-ops-without-rule` and, by name,
-`sdy-save-module`.
+`keep-reshards`, `reshard-block-arguments`, `split-partitioner-reshards`, the option `reshard-ops-without-rule` and, by
+name, `sdy-save-module`.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
 several. In Python `shardy_py.transforms.pass_names.parse_pipeline` reads the same text.
 

@@ -29,15 +29,34 @@ class CanonicalizeReshardsPass(NoFields):
 
     def run(self, program: Program, context: PassContext) -> None:
         """Simplify all functions."""
-        unify_constants(program, context.semantics, context.copies)
-        erase_dead_ops(program, context.semantics)
-        if fold_constants(program, context.semantics, context.copies):
-            erase_dead_ops(program, context.semantics)
-            unify_constants(program, context.semantics, context.copies)
+        _clean_up(program, context)
         for op in ops_named(program, RESHARD):
             inner = _only_used_here(op)
             if inner is not None:
                 _merge(program, inner, op)
+
+
+class KeepReshardsPass(NoFields):
+    """Unite constants and erase dead ops, as `CanonicalizeReshardsPass`, but leave chains of reshards as they are.
+
+    It stands in place of that one for estimates of what XLA does with a propagated program: XLA's partitioner brings
+    what an op computes to the sharding that its result has, and only then to the one that a user wants.
+    """
+
+    name: ClassVar[str] = "keep-reshards"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Simplify all functions."""
+        _clean_up(program, context)
+
+
+def _clean_up(program: Program, context: PassContext) -> None:
+    """Unite and fold constants, and erase what nobody uses."""
+    unify_constants(program, context.semantics, context.copies)
+    erase_dead_ops(program, context.semantics)
+    if fold_constants(program, context.semantics, context.copies):
+        erase_dead_ops(program, context.semantics)
+        unify_constants(program, context.semantics, context.copies)
 
 
 def _only_used_here(op: Op) -> Op | None:

@@ -12,6 +12,7 @@ from attrs import evolve
 
 from shardy_py.ir.attributes import DenseElements
 from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.op_names import RESHARD
 from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.mesh import Mesh
@@ -39,6 +40,10 @@ def gather_updated(resharder: Resharder, op: Op) -> bool:
     dims = _changed_dims(op, sharding, resharder.mesh(sharding))
     if not dims:
         return False
+    made = target.defining_op
+    if made is not None and made.name == RESHARD and target.has_one_use:
+        # What the op was about to get is brought to what it needs at once.
+        target = made.operands[0]
     op.set_operand(0, resharder.reshard(target, _without(sharding, dims), Place.before(op)))
     moved = resharder.reshard(result, wanted, Place.after(op))
     result.replace_all_uses_with(moved, except_op=moved.owning_op)

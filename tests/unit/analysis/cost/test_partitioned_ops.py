@@ -254,3 +254,31 @@ func.func @main(%a: tensor<128x64xf32> {_on(*table)}, %i: tensor<16x1xi32>)
   return %0 : tensor<16x64xf32>
 }}""")
     assert sorted(item.bytes for item in cost.transfers if item.bytes) == sent
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        (
+            f"""func.func @main(%a: {MATRIX} {_on("y", "")}, %b: {MATRIX} {_on("", "")})
+    -> (tensor<8x32xf32> {_on("", "x")}) {{
+  %0 = stablehlo.concatenate %a, %b, dim = 1 : ({MATRIX}, {MATRIX}) -> tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}}""",
+            [96, 128],
+        ),
+        (
+            f"""func.func @main(%a: {MATRIX} {_on("", "x")}, %b: tensor<8x4xf32>, %i: tensor<i32>)
+    -> ({MATRIX} {_on("", "")}) {{
+  %0 = stablehlo.dynamic_update_slice %a, %b, %i, %i
+    : ({MATRIX}, tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> {MATRIX}
+  return %0 : {MATRIX}
+}}""",
+            [384, 384],
+        ),
+    ],
+    ids=["concatenate", "update"],
+)
+def test_a_result_gets_its_own_sharding_before_that_of_the_function(body, sent):
+    """XLA does not merge the two reshards, even where the second one leads back to what was computed."""
+    assert sorted(item.bytes for item in _cost(body).transfers if item.bytes) == sent

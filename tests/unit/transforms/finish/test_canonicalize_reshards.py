@@ -4,7 +4,7 @@ import pytest
 
 from shardy_py.ir import Builder, RawAttribute, tensor
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
+from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass, KeepReshardsPass
 from tests.unit.transforms.finish.reshards.reshard_toy import run
 
 PASS = CanonicalizeReshardsPass()
@@ -28,6 +28,21 @@ def test_a_chain_of_reshards_is_one_reshard():
         b.return_(x)
     assert run(PASS, b) == ['%0 = reshard %arg0 [{"y"}, {}]', "func.return %0"]
     assert all("toy.note" not in op.attributes for op in b.program.walk())
+
+
+def test_chains_stay_where_the_partitioner_does_not_merge_them():
+    """What nobody uses goes all the same."""
+    b = Builder(mesh=MESH)
+    with b.function("main", [T]) as (x,):
+        reshard(b, x, '[{}, {"y"}]')
+        for sharding in ('[{"x"}, {}]', "[{}, {}]"):
+            x = reshard(b, x, sharding)
+        b.return_(x)
+    assert run(KeepReshardsPass(), b) == [
+        '%0 = reshard %arg0 [{"x"}, {}]',
+        "%1 = reshard %0 [{}, {}]",
+        "func.return %1",
+    ]
 
 
 def test_a_reshard_with_another_use_stays():
