@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from shardy_py.api.coverage import require_coverage, survey_rules
 from shardy_py.api.engine_options import engine_options
-from shardy_py.api.foreign_types import require_shapes
 from shardy_py.api.keywords import takes
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Options, PropagateArguments
@@ -23,6 +22,7 @@ from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.ir.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.plugins import Registry
+from shardy_py.plugins.foreign_types import require_shapes
 from shardy_py.propagation import PropagationOptions
 from shardy_py.propagation.solve import Solution
 from shardy_py.transforms.pipelines import PropagationPipeline

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from attrs import evolve
 
 from shardy_py.api.check_traits import check_traits
-from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
@@ -27,6 +26,7 @@ from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
 from shardy_py.values import frozen
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from attrs import field
 
-from shardy_py.api.foreign_types import give_shapes
 from shardy_py.api.registries import load_registry
 from shardy_py.cli.files import read_stdin, write_atomically
 from shardy_py.cli.main import skip_last_collections
@@ -22,6 +21,7 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.report.words import fold
 from shardy_py.transforms.pass_names import bundled_passes, find_pass, parse_pass, parse_pipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes

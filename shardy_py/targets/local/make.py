@@ -11,6 +11,7 @@ from shardy_py.ir.op_names import MESH
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.plugins import Registry
+from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.jax.arguments import array_types
 from shardy_py.targets.jax.devices import device_count, extend_mesh
@@ -43,6 +44,7 @@ def make_local_program(
     """
     text = print_module(to_module(module), with_locations=True)
     program = import_module(parse_module(text), name=name)
+    give_shapes(program, registry)
     main = program.functions.get("main")
     if main is None:
         message = "the module has no function named main"

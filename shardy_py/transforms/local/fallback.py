@@ -164,7 +164,12 @@ class Fallback:
             raise no_local_form("its tensors are not sharded as its rule asks for")
 
     def _gathered(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None, reason: str) -> Outcome:
-        """Return the results of an op some or all of whose operands are gathered first."""
+        """Return the results of an op some or all of whose operands are gathered first.
+
+        Raises:
+            CannotLocalize: what would have to be gathered or sliced is of a type of a dialect.
+        """
+        _refuse_foreign_parts(op, shard)
         partial = [] if rule is None else reduced_axes(shard, rule)
         if rule is not None:
             results = self._between_meshes(op, shard, rule, form)
@@ -282,6 +287,17 @@ class Fallback:
         made = f"the operands are gathered {extent}" if op.operands else "each device makes the results whole"
         message = f"{made}: {reason}"
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
+
+
+def _refuse_foreign_parts(op: Op, shard: Shard) -> None:
+    """Check that no sharded value of an op has a type of a dialect, which no collective takes."""
+    ends = (
+        *zip(op.operands, shard.operand_shardings, strict=True),
+        *zip(op.results, shard.result_shardings, strict=True),
+    )
+    for value, sharding in ends:
+        if value.type.is_foreign and sharding is not None and shard.sharded_dims(sharding):
+            raise no_local_form(f"the sizes in {value.type} are known to its dialect only, which cannot be gathered")
 
 
 def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], after: TensorSharding | None) -> Value:

@@ -225,6 +225,8 @@ class Rows:
         dialect = sdy.Dialect("rows")
         dialect.op("rows.make", traits=[sdy.ConstantLike, sdy.Pure])
         dialect.op("rows.sized", rule="i -> i", local=_sized)
+        dialect.op("rows.pack", rule="i -> i")
+        dialect.type("!rows.array", shape_of=lambda type: [int(type.parameters)])
         return [dialect]
 
 
@@ -295,3 +297,17 @@ def test_attributes_that_a_local_form_changes_keep_their_width() -> None:
     }"""
     local = sdy.propagate(text, local=True, plugins=[Rows()]).local()
     assert "size = 3 : i32, sizes = array<i32: 3, 3>" in local.text
+
+
+def test_types_of_dialects_have_their_shapes() -> None:
+    """Whole values keep their types; what parts of one are called knows its dialect only, which is the error."""
+    text = """
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = "rows.pack"(%x) : (tensor<4xf32>) -> !rows.array<4>
+      %1 = "rows.pack"(%0) : (!rows.array<4>) -> tensor<4xf32>
+      return %1 : tensor<4xf32>
+    }"""
+    local = sdy.propagate(text, {"x": 2}, local=True, plugins=[Rows()]).local()
+    assert '"rows.pack"(%arg0) : (tensor<4xf32>) -> !rows.array<4>' in local.text
+    with pytest.raises(ShardyError, match="are known to its dialect only, which cannot be gathered"):
+        sdy.propagate(text, {"x": 2}, in_shardings={0: ("x",)}, local=True, plugins=[Rows()])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import OpaqueType, TensorType, Type
-from shardy_py.plugins import Registry
+from shardy_py.plugins.registry import Registry
 
 OPAQUE_TYPE = "opaque-type"
 """The code of the warnings about types that nobody defines."""
