@@ -35,12 +35,12 @@ class ReduceWindowCost(CostOpInterface):
         if scanned is None:
             window = prod(attribute(op, "window_dimensions") or ())
             runs = float((window - 1) * prod(out))
-        else:
-            size = out[scanned]
-            runs = _scan_runs(size) * prod(out) / max(1, size)
-        # The parts of a scan are scanned one by one, and another kernel adds what stands before each of them.
-        touched = {} if scanned is None else dict.fromkeys(range(len(op.results)), 3.0 * prod(out))
-        return OpWork(flops * runs, transcendentals * runs, touched)
+            return OpWork(flops * runs, transcendentals * runs)
+        size = out[scanned]
+        rows = prod(out) / max(1, size)
+        runs, elements = _scan(size)
+        runs, touched = runs * rows, (elements + _padding(size) - size) * rows
+        return OpWork(flops * runs, transcendentals * runs, dict.fromkeys(range(len(op.results)), touched))
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each dimension that has one."""
@@ -110,11 +110,21 @@ def _scanned_dim(op: Op) -> int | None:
     return dim if is_scan and shape[dim] > _BASE_LENGTH else None
 
 
-def _scan_runs(size: int) -> float:
-    """Return the runs of the region for a scan over a number of elements."""
-    if size <= _BASE_LENGTH:
-        return float(size * (_BASE_LENGTH - 1) + _BASE_LENGTH - 1)
-    return size * (_BASE_LENGTH - 1) + _scan_runs(-(-size // _BASE_LENGTH)) + size
+def _scan(size: int) -> tuple[float, float]:
+    """Return the runs of the region for a scan over a number of elements, and the elements it reads and writes.
+
+    Parts are scanned, then the last elements of all parts, as a scan where these are many; another kernel adds what
+    stands before each part.
+    """
+    parts = -(-size // _BASE_LENGTH)
+    runs, elements = (parts * parts - 1.0, 4.0 * parts + 1) if parts <= _BASE_LENGTH else _scan(parts)
+    whole = parts * _BASE_LENGTH
+    return whole * _BASE_LENGTH + runs, 4 * whole + parts + elements
+
+
+def _padding(size: int) -> float:
+    """Return the elements that are read and written to fill the last part of a scan."""
+    return 2.0 * size if size % _BASE_LENGTH else 0.0
 
 
 def _windows(op: Op) -> Iterator[Window]:

@@ -334,3 +334,26 @@ def test_an_all_reduce_in_place_of_a_reduce_scatter_writes_the_whole_sum(body, k
     assert _sent(cost) == [("all_reduce", 42 * 1024)]
     assert cost.memory_traffic_bytes.value == kilobytes * 1024
     assert cost.peak_bytes.value == peak * 1024
+
+
+@pytest.mark.parametrize(
+    ("size", "runs", "moved"),
+    [(17, 515, 696), (48, 776, 836), (100, 1840, 2740), (256, 4351, 4424), (300, 5379, 7900), (4096, 69887, 70984)],
+)
+def test_a_cumulative_sum_scans_parts_of_16_elements_and_then_the_parts(size, runs, moved):
+    """A part is scanned by 240 runs of the region, and the sums of few parts by as many runs as their square less one.
+
+    XLA reads a constant of 4 bytes once more per level.
+    """
+    cost = _cost(f"""
+func.func @main(%a: tensor<4x{size}xf32> {_on("x", "")}) -> (tensor<4x{size}xf32> {_on("x", "")}) {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%a, %zero) <{{padding = dense<[[0, 0], [{size - 1}, 0]]> : tensor<2x2xi64>,
+      window_dimensions = array<i64: 1, {size}>}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %1 = stablehlo.add %x, %y : tensor<f32>
+      stablehlo.return %1 : tensor<f32>
+  }}) : (tensor<4x{size}xf32>, tensor<f32>) -> tensor<4x{size}xf32>
+  return %0 : tensor<4x{size}xf32>
+}}""")
+    assert (cost.flops.value, cost.memory_traffic_bytes.value) == (runs, moved)
