@@ -75,6 +75,9 @@ class Fallback:
             if rule is None and form is None and not self.trust_shardings:
                 self._check_gathered(op)
             return Outcome(shard.copy())
+        shardings = (*shard.operand_shardings, *shard.result_shardings)
+        if any(sharding is not None and shard.mesh(sharding).is_maximal for sharding in shardings):
+            raise no_local_form("a tensor is on a single device: run sdy-resolve-single-device-sharding first")
         last = shard.emit.block.last
         try:
             return self._local(op, shard, rule, form)

@@ -333,3 +333,15 @@ def test_slices_of_what_devices_have_are_not_gathered() -> None:
     }"""
     )
     assert compare_padded(text, numbers(6, 4)) == []
+
+
+def test_tensors_on_a_single_device_are_resolved_first() -> None:
+    """Their shardings say nothing of dimensions; the pass that brings them to their device comes before this one."""
+    text = """sdy.mesh @one = <[], device_ids=[3]>
+    func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {
+      %0 = stablehlo.tanh %a {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>} : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }"""
+    for strict in (True, False):
+        with pytest.raises(ShardyError, match=r"'stablehlo.tanh' op: .* run sdy-resolve-single-device-sharding first"):
+            convert(text, gather_unsupported_ops=not strict)
