@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         DataFlowShardingTransformType,
         Dialect,
         Direction,
+        DynamicSlice,
         DynamicUpdate,
         Elementwise,
         Entry,
@@ -182,6 +183,7 @@ __all__ = [
     "CrossDeviceReduction",
     "DataFlowShardingTransformType",
     "Direction",
+    "DynamicSlice",
     "DynamicUpdate",
     "Entry",
     "FoldsIntoConstant",
@@ -244,8 +246,8 @@ _HOMES = {
     "shardy_py.plugins": (
         "AsSdyConstant Bitcast BranchCost BranchDataFlow Broadcast CombinerOf Concatenation ConstantFoldable "
         "ConstantLike ContextOf Contraction CostOpInterface CountedLoopCost CrossDeviceReduction "
-        "DataFlowShardingTransformType Dialect Direction DynamicUpdate Elementwise Entry FoldsIntoConstant "
-        "ForwardPassThrough InitialOf IsTerminator IsolatedFromAbove Level LoopDataFlow Maximum "
+        "DataFlowShardingTransformType Dialect Direction DynamicSlice DynamicUpdate Elementwise Entry "
+        "FoldsIntoConstant ForwardPassThrough InitialOf IsTerminator IsolatedFromAbove Level LoopDataFlow Maximum "
         "MeshReferenceOpInterface Minimum OpDefinition OpOperand OpPriority OpSemantics OwnCollective Pass "
         "PassContext PassThrough PropagationBarrier Pure RecursiveMemoryEffects Reduction Registry "
         "Reshape ReturnLike Rule RuleOptions Scatter Schedule Selector ShardableDataFlowOpInterface "

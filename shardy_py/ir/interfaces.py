@@ -93,6 +93,8 @@ Reshape = Trait("Reshape")
 """Gives its operand another shape; the elements keep their row-major order."""
 Bitcast = Trait("Bitcast")
 """Gives its operand another shape or layout; the memory stays as it is."""
+DynamicSlice = Trait("DynamicSlice")
+"""Returns a part of its first operand, from a start per dimension on, the operands after that one."""
 DynamicUpdate = Trait("DynamicUpdate")
 """Returns its first operand with the second one written into it, at a start per dimension, the operands after these."""
 Scatter = Trait("Scatter")

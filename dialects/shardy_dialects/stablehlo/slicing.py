@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op, Value
-from shardy_py.plugins import Concatenation, ConstantFoldable, Dialect, ForwardPassThrough, Pure, RuleOptions
+from shardy_py.plugins import (
+    Concatenation,
+    ConstantFoldable,
+    Dialect,
+    DynamicSlice,
+    ForwardPassThrough,
+    Pure,
+    RuleOptions,
+)
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -118,7 +126,7 @@ def register(dialect: Dialect) -> None:
     define(dialect, SLICE, of_options=static_window_rule, traits=(Pure, ConstantFoldable))
     define(dialect, "stablehlo.pad", of_options=static_window_rule)
     define(dialect, "stablehlo.dynamic_pad", of_options=static_window_rule, extended=True)
-    define(dialect, "stablehlo.dynamic_slice", dynamic_slice_rule, traits=(Pure, ForwardPassThrough))
+    define(dialect, "stablehlo.dynamic_slice", dynamic_slice_rule, traits=(Pure, ForwardPassThrough, DynamicSlice))
     define(dialect, "stablehlo.real_dynamic_slice", dynamic_slice_rule, extended=True)
     define(
         dialect,

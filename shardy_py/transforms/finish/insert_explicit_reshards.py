@@ -18,6 +18,7 @@ from shardy_py.ir.interfaces import (
     Broadcast,
     Concatenation,
     Contraction,
+    DynamicSlice,
     DynamicUpdate,
     IsTerminator,
     OpSemantics,
@@ -42,7 +43,7 @@ from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, ran
 from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
 from shardy_py.transforms.finish.reshards.sharding_carriers import Said, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
-from shardy_py.transforms.finish.reshards.updates import gather_updated
+from shardy_py.transforms.finish.reshards.updates import divides_slices, gather_updated
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
 from shardy_py.values import NoFields, frozen
 
@@ -271,7 +272,7 @@ class _Run:
         is_changed = reduce_operands(self._resharder, op, operands, results)
         if is_changed:
             operands = tuple([sharding(value) for value in op.operands])
-        if self._full_mode is Mode.PARTITIONER and Unpartitioned in traits:
+        if self._full_mode is Mode.PARTITIONER and self._is_unpartitioned(op, traits):
             gather_around(self._resharder, op)
             return True
         plan = self._plan(op, mode, operands, results)
@@ -286,6 +287,10 @@ class _Run:
             gather_around(self._resharder, op)
             return True
         return is_changed
+
+    def _is_unpartitioned(self, op: Op, traits: Collection[Trait]) -> bool:
+        """Return whether XLA's partitioner computes an op on whole tensors, although there is a rule."""
+        return Unpartitioned in traits or (DynamicSlice in traits and divides_slices(self._resharder, op))
 
     def _mode(self, op: Op, traits: Collection[Trait], results: Shardings, operands: Shardings) -> Mode:
         if self._full_mode is Mode.PARTITIONER and (Concatenation in traits or Sort in traits):

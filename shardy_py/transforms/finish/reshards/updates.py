@@ -1,7 +1,7 @@
-"""Updates of parts of divided dimensions, which XLA's partitioner makes on gathered tensors.
+"""Slices and updates of parts of divided dimensions, which XLA's partitioner makes on gathered tensors.
 
-As in spmd_partitioner.cc::HandleDynamicUpdateSlice: one place, and a constant part of one shard, are changed where they
-are.
+As in spmd_partitioner.cc::HandleDynamicSlice and ::HandleDynamicUpdateSlice: one place, and a constant part of one
+shard, are changed where they are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,17 @@ from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder
+
+
+def divides_slices(resharder: Resharder, op: Op) -> bool:
+    """Return whether the result of a slice is divided along a dimension of which it is a part."""
+    sharding = resharder.sharding(op.results[0])
+    whole, part = static_shape(op.operands[0].type), static_shape(op.results[0].type)
+    if sharding is None or whole is None or part is None or len(whole) != len(part):
+        return False
+    mesh = resharder.mesh(sharding)
+    dims = zip(sharding.dim_shardings, whole, part, strict=True)
+    return any(axes_size(dim.axes, mesh) > 1 and size != sliced for dim, size, sliced in dims)
 
 
 def gather_updated(resharder: Resharder, op: Op) -> bool:

@@ -282,3 +282,18 @@ func.func @main(%a: tensor<128x64xf32> {_on(*table)}, %i: tensor<16x1xi32>)
 def test_a_result_gets_its_own_sharding_before_that_of_the_function(body, sent):
     """XLA does not merge the two reshards, even where the second one leads back to what was computed."""
     assert sorted(item.bytes for item in _cost(body).transfers if item.bytes) == sent
+
+
+@pytest.mark.parametrize(
+    ("operand", "result", "sent"),
+    [(("y", "x"), ("y", ""), 192), (("y", "x"), ("y", "x"), 192 + 256), (("x", ""), ("", "y"), 384 + 48)],
+)
+def test_a_slice_that_is_divided_where_it_is_taken_is_made_of_the_whole_tensor(operand, result, sent):
+    """Otherwise only the dimension of which it is a part is gathered."""
+    cost = _cost(f"""
+func.func @main(%a: {MATRIX} {_on(*operand)}, %i: tensor<i32>) -> (tensor<8x4xf32> {_on(*result)}) {{
+  %0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [8, 4]
+    : ({MATRIX}, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}}""")
+    assert cost.communication_bytes.value == sent
