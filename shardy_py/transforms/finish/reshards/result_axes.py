@@ -162,6 +162,9 @@ def _choose_axes(
         if not wanted and len(sharded) > 1 and rule.is_batching(factor):
             wanted = _common_prefix(projection, inputs, factor)
         axes[factor] = truncate_without_overlap(wanted, used)
+        if axes[factor] != wanted and _is_held_elsewhere(projection, sharded, factor, axes[factor]):
+            # Rows that are divided less than in the result are gathered where the other operand has their axes.
+            axes[factor] = ()
         used += axes[factor]
     if (
         len(sharded) == 2
@@ -232,7 +235,7 @@ def _divide_otherwise(
         own = next(
             (found for number in range(results[0]) if (found := _free_axes(projection, number, factor, used))), ()
         )
-        if own:
+        if own and not any_overlap(own, wanted):
             # An operand that is divided along other axes stays as it is.
             axes[factor] = own
             continue
@@ -272,6 +275,12 @@ def _free_axes(projection: OpProjection, number: int, factor: int, used: Axes) -
     """Return the axes of a tensor along a factor; none where another factor takes some of them."""
     axes = projection.axes(number, factor) or ()
     return () if any_overlap(axes, used) else axes
+
+
+def _is_held_elsewhere(projection: OpProjection, operands: Sequence[int], factor: int, axes: Axes) -> bool:
+    """Return whether an operand of a product that lacks a factor is divided along axes of it."""
+    others = [number for number in operands if factor not in projection.tensors[number].factors]
+    return len(operands) == 2 and any(_uses(projection, number, axes) for number in others)
 
 
 def _uses(projection: OpProjection, number: int, axes: Axes) -> bool:

@@ -297,3 +297,23 @@ func.func @main(%a: {MATRIX} {_on(*operand)}, %i: tensor<i32>) -> (tensor<8x4xf3
   return %0 : tensor<8x4xf32>
 }}""")
     assert cost.communication_bytes.value == sent
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result", "sent"),
+    [
+        (("y", "x"), ("x", ""), '[{"y", "x"}, {}]', 12288),
+        (("x", "y"), ("y", "x"), '[{"x", "y"}, {}]', 3072 + 12288 + 16384),
+        (("x", "y"), ("y", ""), '[{"y", "x"}, {}]', 12288 + 16384),
+    ],
+)
+def test_rows_are_gathered_where_the_result_divides_them_by_the_sum_too(left, right, result, sent):
+    """They stay where the result has their axes first, and the other operand does not."""
+    cost = _cost(f"""
+func.func @main(%a: tensor<128x64xf32> {_on(*left)}, %b: tensor<64x32xf32> {_on(*right)})
+    -> (tensor<128x32xf32> {{sdy.sharding = #sdy.sharding<@mesh, {result}>}}) {{
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<128x64xf32>, tensor<64x32xf32>) -> tensor<128x32xf32>
+  return %0 : tensor<128x32xf32>
+}}""")
+    assert cost.communication_bytes.value == sent
