@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import ClassVar, Literal
 
@@ -156,6 +156,11 @@ class TensorSharding(SdyAttribute):
         """
         sizes = zip(shape, self.dim_shardings, strict=True)
         return tuple(None if size is None else -(-size // dim.sharded_size(mesh)) for size, dim in sizes)
+
+    def with_whole_dims(self, dims: Container[int]) -> TensorSharding:
+        """Return this sharding with some dimensions whole on every device, and closed."""
+        own = enumerate(self.dim_shardings)
+        return evolve(self, dim_shardings=tuple([CLOSED if number in dims else dim for number, dim in own]))
 
     def map_dims(self, function: Callable[[DimensionSharding], DimensionSharding]) -> TensorSharding:
         """Return this sharding with ``function`` applied to every dimension; itself if that changes none."""

@@ -7,7 +7,7 @@ that is far away, and everything is gathered where they read nearly all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from shardy_py.ir.costs import Window
 from shardy_py.values import frozen
@@ -69,23 +69,10 @@ class Reach:
         step, last = self.out_part * window.stride, window.size - 1 - window.low - window.stride
         return tuple(((shard + 1) * step + last) // window.dilation + 1 for shard in range(self.count))
 
-    @cached_property
+    @property
     def exchange(self) -> Exchange:
         """The transfers between the shards."""
-        lefts = [shard * self.part - start for shard, start in enumerate(self.starts)]
-        rights = [end - (shard + 1) * self.part for shard, end in enumerate(self.ends)]
-        if max(*lefts, *rights) > 2 * self.span:
-            return self._gathered if 2 * self.span >= self.count * self.part else _compact(self)
-        left, right = max(lefts[1:]), max(rights[:-1])
-        reaches_all = left + right + self.part >= self.part * self.count and max(left, right) > self.part
-        begin, end = -max(lefts), self.part + max(rights)
-        if reaches_all or begin >= end:
-            return self._gathered
-        return Exchange((*_one_side(left, self.part, end), *_one_side(right, self.part, self.part - begin)))
-
-    @property
-    def _gathered(self) -> Exchange:
-        return Exchange(((self.count - 1) * self.part,), is_gathered=True)
+        return _exchange_of(self)
 
     @property
     def mask_operations(self) -> int:
@@ -104,6 +91,23 @@ class Reach:
             (shard + 1) * (step - held) + window.size - window.stride - window.low for shard in (0, self.count - 2)
         )
         return left + right + held >= held * self.count and max(left, right) > held
+
+
+@lru_cache(maxsize=4096)
+def _exchange_of(reach: Reach) -> Exchange:
+    """Return the transfers between shards, which prices and operations both follow from, for every schedule."""
+    part, count = reach.part, reach.count
+    lefts = [shard * part - start for shard, start in enumerate(reach.starts)]
+    rights = [end - (shard + 1) * part for shard, end in enumerate(reach.ends)]
+    gathered = Exchange(((count - 1) * part,), is_gathered=True)
+    if max(*lefts, *rights) > 2 * reach.span:
+        return gathered if 2 * reach.span >= count * part else _compact(reach)
+    left, right = max(lefts[1:]), max(rights[:-1])
+    reaches_all = left + right + part >= part * count and max(left, right) > part
+    begin, end = -max(lefts), part + max(rights)
+    if reaches_all or begin >= end:
+        return gathered
+    return Exchange((*_one_side(left, part, end), *_one_side(right, part, part - begin)))
 
 
 def _one_side(halo: int, part: int, end: int) -> list[int]:
@@ -186,10 +190,10 @@ def _permutations(reach: Reach, pieces: Sequence[_Piece]) -> tuple[list[int], di
         queue.sort(key=lambda piece: piece.offset)
     sent: list[int] = []
     carried_by: dict[_Piece, int] = {}
-    while any(waiting):
+    while waiting := [queue for queue in waiting if queue]:
         begin, end, readers = reach.part, 0, set[int]()
         for queue in waiting:
-            if not queue or (readers and (queue[0].shard in readers or _is_apart(queue[0], begin, end, reach.part))):
+            if readers and (queue[0].shard in readers or _is_apart(queue[0], begin, end, reach.part)):
                 continue
             piece = queue.pop(0)
             carried_by[piece] = len(sent)

@@ -63,6 +63,7 @@ def test_opening_keeps_replicated_axes_and_closing_drops_them() -> None:
     assert str(value.closed_like()) == '<@mesh, [{"x"}p1, {}], unreduced={"z"}>'
     assert str(value.open_like()) == '<@mesh, [{"x", ?}p1, {?}], replicated={"y"}, unreduced={"z"}>'
     assert value.closed_like().is_fully_closed
+    assert str(value.with_whole_dims([0])) == '<@mesh, [{}, {}], replicated={"y"}, unreduced={"z"}>'
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from attrs import evolve
-
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import CONSTRAINT
 from shardy_py.ir.passes import PassContext
-from shardy_py.sharding.tensor import CLOSED, TensorSharding
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.jax.form.constrain_values import closed, has_dimensions
 from shardy_py.values import frozen
 
@@ -56,8 +54,7 @@ def _without(sharding: TensorSharding | None, dims: Collection[int]) -> TensorSh
     """Return a sharding with some dimensions replicated; None where they are anyway."""
     if sharding is None or not any(sharding.dim_shardings[dim].axes for dim in dims):
         return None
-    parts = tuple(CLOSED if dim in dims else item for dim, item in enumerate(sharding.dim_shardings))
-    return closed(evolve(sharding, dim_shardings=parts))
+    return closed(sharding.with_whole_dims(dims))
 
 
 def _gather_operand(program: Program, op: Op, number: int, dims: Collection[int], *, fix_layout: bool) -> None:

@@ -70,14 +70,27 @@ def _agreed_axes(projection: OpProjection, operands: int) -> list[Axes] | None:
     return found[0] if all(axes == found[0] for axes in found) else None
 
 
+def _table_and_places(projection: OpProjection, operands: int) -> tuple[set[int], set[int]] | None:
+    """Return the factors of the first of two operands and those of the other one, which may say places in it."""
+    found = [number for number in non_scalar_tensors(projection.rule) if number < operands]
+    if found[:1] != [0] or len(found) != 2:
+        return None
+    table, places = (_factors(projection, number) for number in found)
+    return table, places
+
+
+def _factors(projection: OpProjection, number: int) -> set[int]:
+    """Return the factors of the dimensions of a tensor."""
+    return {factor for dim in projection.rule.mappings[number] for factor in dim}
+
+
 def _looked_up(projection: OpProjection, operands: int, axes: Sequence[Axes]) -> list[int]:
     """Return the sharded factors of a table that are looked up: those that no other operand has."""
-    rule = projection.rule
-    tables = [number for number in non_scalar_tensors(rule) if number < operands]
-    if tables[:1] != [0] or len(tables) != 2:
+    found = _table_and_places(projection, operands)
+    if found is None:
         return []
-    others = {factor for dim in rule.operand_mappings[tables[1]] for factor in dim}
-    return [factor for factor in rule.reduction_factors if axes[factor] and factor not in others]
+    _, places = found
+    return [factor for factor in projection.rule.reduction_factors if axes[factor] and factor not in places]
 
 
 def _copied(projection: OpProjection, operands: int) -> Sequence[int]:
@@ -85,11 +98,10 @@ def _copied(projection: OpProjection, operands: int) -> Sequence[int]:
 
     As in gather_scatter_handler.cc::PartitionGatherOperandPassthroughDimensions.
     """
-    rule = projection.rule
-    tables = [number for number in non_scalar_tensors(rule) if number < operands]
-    if tables[:1] != [0] or len(tables) != 2:
+    found = _table_and_places(projection, operands)
+    if found is None:
         return ()
-    table, places, result = ({factor for dim in rule.mappings[number] for factor in dim} for number in (*tables, -1))
+    (table, places), result = found, _factors(projection, -1)
     # A product has no factor that one operand alone has.
     return sorted(table & result - places) if table - result - places else ()
 
@@ -124,7 +136,7 @@ def _scattered(projection: OpProjection, operands: int, axes: Sequence[Axes]) ->
     tensors = [number for number in non_scalar_tensors(rule) if number < operands]
     if len(tensors) != 3 or tensors[0] != 0 or rule.operand_mappings[0] != rule.result_mappings[0]:
         return []
-    own = {factor for dim in rule.operand_mappings[0] for factor in dim}
+    own = _factors(projection, 0)
     return [factor for factor in rule.reduction_factors if axes[factor] and factor not in own]
 
 
@@ -188,8 +200,8 @@ def move_to_other_dimension(projection: OpProjection, axes: list[Axes]) -> None:
     """
     rule, mesh = projection.rule, projection.mesh
     result = len(projection.tensors) - 1
-    kept = {factor for dim in rule.mappings[result] for factor in dim}
-    of_operands = {factor for dim in rule.mappings[0] for factor in dim if factor not in kept}
+    kept = _factors(projection, result)
+    of_operands = _factors(projection, 0) - kept
     of_operands -= set(rule.reduction_factors)
     for joined in (*rule.need_replication_factors, *sorted(of_operands)):
         holder = 0 if joined in of_operands else result

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve
-
 from shardy_py.ir.attributes import DenseElements
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.op_names import RESHARD
@@ -55,10 +53,10 @@ def gather_updated(resharder: Resharder, op: Op) -> bool:
     if made is not None and made.name == RESHARD and target.has_one_use:
         # What the op was about to get is brought to what it needs at once.
         target = made.operands[0]
-    op.set_operand(0, resharder.reshard(target, _without(sharding, dims), Place.before(op)))
+    op.set_operand(0, resharder.reshard(target, sharding.with_whole_dims(dims), Place.before(op)))
     moved = resharder.reshard(result, wanted, Place.after(op))
     result.replace_all_uses_with(moved, except_op=moved.owning_op)
-    resharder.set_result_sharding(result, _without(wanted, dims))
+    resharder.set_result_sharding(result, wanted.with_whole_dims(dims))
     return True
 
 
@@ -86,9 +84,3 @@ def _is_in_one_part(start: Value, size: int, part: int) -> bool:
         return False
     first = int(elements.values[0])
     return first // part == (first + size - 1) // part
-
-
-def _without(sharding: TensorSharding, dims: Sequence[int]) -> TensorSharding:
-    """Return a sharding without axes along some dimensions."""
-    kept = [evolve(item, axes=()) if dim in dims else item for dim, item in enumerate(sharding.dim_shardings)]
-    return evolve(sharding, dim_shardings=tuple(kept))
