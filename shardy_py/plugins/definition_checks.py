@@ -254,20 +254,3 @@ def _check_object(thing: Any, *, op: str, code: str, what: str, needs: str) -> N
         raise refuse(code, f"the {what} is the class {thing.__name__}, not an object", op, hint=hint)
     if inspect.isroutine(thing):
         raise refuse(code, f"the {what} is a function, not an object", op, hint=f"give {needs}")
-
-
-def check_factor_marks(kinds: dict[str, Any], *, op: str) -> None:
-    """Check the marks of a rule that is given as a text.
-
-    Raises:
-        PluginError: one is neither a text nor a list of names.
-    """
-    for kind, factors in kinds.items():
-        if isinstance(factors, str):
-            continue
-        if not isinstance(factors, Iterable) or isinstance(factors, bytes):
-            hint = f'{kind}="k" or {kind}=("k",)'
-            raise refuse("invalid-rule", f"{kind} is {shown(factors)}, not names of factors", op, hint=hint)
-        wrong = next((item for item in factors if not isinstance(item, str)), None)
-        if wrong is not None:
-            raise refuse("invalid-rule", f"{kind} names {shown(wrong)}, which is no factor", op, hint=f'{kind}="k"')

@@ -19,7 +19,7 @@ from shardy_py.ir.interfaces import (
 from shardy_py.ir.plugin_places import calling_place, shorten_place
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.bodies import as_emission, as_indexing
-from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_factor_marks, check_op_name
+from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_op_name
 from shardy_py.plugins.op_definition import (
     CombinerOf,
     ContextOf,
@@ -141,8 +141,6 @@ class Dialect:
             # Most ops have none.
             if marks is not _NONE and (not isinstance(marks, tuple) or marks):
                 kinds[kind] = marks
-        if kinds:
-            check_factor_marks({kind: marks for kind, marks in kinds.items() if kind != "initial"}, op=name)
         return self.add(
             OpDefinition(
                 name,

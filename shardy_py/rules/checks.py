@@ -7,7 +7,8 @@ from typing import Any
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape
+from shardy_py.integers import as_integer
+from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape, values_of
 
 
 def is_tensor(value: Any) -> bool:
@@ -17,12 +18,12 @@ def is_tensor(value: Any) -> bool:
 
 def tensors(op: HasShardableValues) -> list[Any]:
     """Return the operands and results of an op that are ranked tensors."""
-    return [value for value in (*op.operands, *op.results) if is_tensor(value)]
+    return [value for value in values_of(op) if is_tensor(value)]
 
 
 def is_static(op: HasShardableValues) -> bool:
     """Return whether all sizes of all tensors are known; an op has no rule otherwise."""
-    return not any(None in tensor_shape(value) for value in (*op.operands, *op.results))
+    return not any(None in tensor_shape(value) for value in values_of(op))
 
 
 def operand_shapes(op: HasShardableValues) -> list[Shape]:
@@ -52,17 +53,37 @@ def dims_of(op: HasShardableValues, helper: str, given: int | Iterable[int], ran
     Raises:
         RuleError: there is no such dimension, or one is given twice.
     """
-    if not isinstance(given, Iterable | int):
-        hint = f"call it from a function of the op: @dialect.op(...) def ...: return sdy.rules.{helper}(op, ...)"
-        raise unfit(op, helper, f"needs dimensions, not {shown(given)}", hint=hint)
-    numbers = [given] if isinstance(given, int) else list(given)
+    return sorted(order_of(op, helper, given, rank))
+
+
+def order_of(op: HasShardableValues, helper: str, given: int | Iterable[int], rank: int) -> list[int]:
+    """Return dimensions as numbers from 0, in the order in which they are given.
+
+    Raises:
+        RuleError: there is no such dimension, or one is given twice.
+    """
+    numbers = numbers_of(op, helper, given)
     for number in numbers:
-        if not isinstance(number, int) or isinstance(number, bool) or not -rank <= number < rank:
-            raise unfit(op, helper, f"has no dimension {number!r}: the rank is {rank}")
+        if not -rank <= number < rank:
+            raise unfit(op, helper, f"has no dimension {number}: the rank is {rank}")
     found = [number % rank for number in numbers]
     if len(set(found)) != len(found):
         raise unfit(op, helper, f"gets a dimension twice: {', '.join(map(str, numbers))}")
-    return sorted(found)
+    return found
+
+
+def numbers_of(op: HasShardableValues, helper: str, given: int | Iterable[int], what: str = "dimensions") -> list[int]:
+    """Return one integer, or several, as integers of Python.
+
+    Raises:
+        RuleError: there is something else among them.
+    """
+    items: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    numbers = [number for number in map(as_integer, items) if number is not None]
+    if len(numbers) < len(items):
+        hint = f"call it from a function of the op: @dialect.op(...) def ...: return sdy.rules.{helper}(op, ...)"
+        raise unfit(op, helper, f"needs {what}, not {shown(given)}", hint=hint)
+    return numbers
 
 
 def unfit(op: HasShardableValues, helper: str, message: str, *, hint: str = "") -> RuleError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shardy_py.rules.checks import dims_of, is_static, operand_shapes, result_shapes, unfit
+from shardy_py.rules.checks import dims_of, is_static, numbers_of, operand_shapes, result_shapes, unfit
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBuilder, tensor_shape
@@ -124,7 +124,7 @@ def reduction(
         dims: The dimensions; negative ones count from the end.
         combiner: How partial results combine: ``add``, ``mul``, ``min``, ``max``, ``and``, ``or``; or ``not`` where
             they cannot be combined, as those of a median or of the position of the largest element.
-        initial: The numbers of the operands, of the shape of the results, that the reduction starts from.
+        initial: The numbers of the operands that the reduction starts from, of the shape of the results or scalars.
 
     Returns:
         The rule; None for an op with an unknown size.
@@ -139,17 +139,18 @@ def reduction(
     shapes, outs = operand_shapes(op), result_shapes(op)
     inner = shapes[0]
     reduced = dims_of(op, "reduction", dims, len(inner))
-    starts = [initial] if isinstance(initial, int) else list(initial)
+    starts = numbers_of(op, "reduction", initial, "numbers of operands as initial=")
+    builder = OpShardingRuleBuilder.for_op(op).start_from(*starts)
     removed = tuple(size for dim, size in enumerate(inner) if dim not in reduced)
     kept = tuple(1 if dim in reduced else size for dim, size in enumerate(inner))
     for number, shape in enumerate((*shapes, *outs)):
-        is_input = number < len(shapes) and number not in starts
-        if shape not in ((inner, ()) if is_input else (removed, kept)):
-            what = f"operand {number}" if number < len(shapes) else f"result {number - len(shapes)}"
+        is_operand = number < len(shapes)
+        expected = (inner,) if is_operand and number not in starts else (removed, kept)
+        if shape not in expected and (shape or not is_operand):
+            what = f"operand {number}" if is_operand else f"result {number - len(shapes)}"
             raise unfit(op, "reduction", f"cannot tell what {what} is", hint="write the rule as a text")
     inputs = [number not in starts and shape == inner for number, shape in enumerate(shapes)]
     parse_combiner(combiner)
-    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(inner):
         ins: list[int | None] = [dim if is_input else None for is_input in inputs]
         if dim in reduced:
@@ -158,6 +159,7 @@ def reduction(
         position = dim - sum(other < dim for other in reduced)
         places = [dim if len(shape) == len(inner) else position for shape in outs]
         for number in starts:
-            ins[number] = dim if len(shapes[number]) == len(inner) else position
+            if shapes[number]:
+                ins[number] = dim if len(shapes[number]) == len(inner) else position
         builder.add_factor(ins, places, size)
-    return builder.start_from(*starts).build()
+    return builder.build()

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shardy_py.rules.checks import dims_of, first_shapes, is_static, operand_shapes, result_shapes, tensors, unfit
+from shardy_py.rules.checks import (
+    dims_of,
+    first_shapes,
+    is_static,
+    numbers_of,
+    operand_shapes,
+    result_shapes,
+    tensors,
+    unfit,
+)
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBuilder, Shape, tensor_shape
 
@@ -92,7 +101,7 @@ def broadcast_to(op: HasShardableValues, dims: Iterable[int] | None = None) -> O
     if not is_static(op):
         return None
     shape, out = first_shapes(op, "broadcast_to")
-    targets = range(len(out) - len(shape), len(out)) if dims is None else list(dims)
+    targets = range(len(out) - len(shape), len(out)) if dims is None else numbers_of(op, "broadcast_to", dims)
     if len(targets) != len(shape) or len(set(targets)) != len(targets):
         raise unfit(op, "broadcast_to", "needs a dimension of the result for each one of the operand")
     if any(not 0 <= target < len(out) for target in targets):
@@ -176,7 +185,10 @@ def concatenate(op: HasShardableValues, dim: int) -> OpShardingRule | None:
     if not is_static(op):
         return None
     _, out = first_shapes(op, "concatenate")
-    (joined,) = dims_of(op, "concatenate", dim, len(out))
+    dims = dims_of(op, "concatenate", dim, len(out))
+    if len(dims) != 1:
+        raise unfit(op, "concatenate", "needs one dimension")
+    joined = dims[0]
     shapes = operand_shapes(op)
     fits = all(len(shape) == len(out) for shape in shapes)
     if not fits or sum(shape[joined] for shape in shapes) != out[joined]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from shardy_py.rules.checks import dims_of, first_shapes, is_static, unfit
+from shardy_py.rules.checks import first_shapes, is_static, order_of, unfit
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBuilder, Shape, tensor_shape
 from shardy_py.values import define
@@ -124,10 +124,9 @@ def transpose(op: HasShardableValues, permutation: Sequence[int]) -> OpShardingR
     if not is_static(op):
         return None
     in_shape, out_shape = first_shapes(op, "transpose")
-    dims_of(op, "transpose", permutation, len(in_shape))
-    order = [dim % len(in_shape) for dim in permutation]
+    order = order_of(op, "transpose", permutation, len(in_shape))
     if tuple(in_shape[dim] for dim in order) != out_shape:
-        raise unfit(op, "transpose", f"does not get the result from the permutation {list(permutation)}")
+        raise unfit(op, "transpose", f"does not get the result from the permutation {order}")
     return transpose_rule(op, order)
 
 

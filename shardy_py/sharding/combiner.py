@@ -62,11 +62,12 @@ def parse_combiner(word: object) -> Combiner | None:
     """
     if isinstance(word, Combiner) or word is None:
         return word
-    if word == NOT:
-        return None
-    for combiner in Combiner:
-        if combiner.value == word:
-            return combiner
+    if isinstance(word, str):
+        if word == NOT:
+            return None
+        for combiner in Combiner:
+            if combiner.value == word:
+                return combiner
     from difflib import get_close_matches
 
     known = [*(combiner.value for combiner in Combiner), NOT]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from operator import index as integer
 from typing import Any, Protocol
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.integers import as_integer
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
 
@@ -38,6 +41,39 @@ def tensor_shape(value: Any) -> Shape:
     return shape if type(shape) is tuple else tuple(shape)
 
 
+def values_of(op: HasShardableValues) -> list[Any]:
+    """Return the operands and the results of an op.
+
+    Raises:
+        RuleError: it is no op.
+    """
+    try:
+        return [*op.operands, *op.results]
+    except AttributeError:
+        hint = "give the argument of a rule function, an op"
+        raise RuleError(Diagnostic("no-op", f"{shown(op)} has no operands and results", hint=hint)) from None
+
+
+def as_shapes(given: Iterable[Shape], side: str) -> tuple[Shape, ...]:
+    """Return the shapes of the operands or the results of an op as tuples.
+
+    Args:
+        given: A sequence of sizes per tensor.
+        side: What messages call a tensor: ``operand`` or ``result``.
+
+    Raises:
+        RuleError: one is no sequence of sizes.
+    """
+    try:
+        shapes = tuple([shape if type(shape) is tuple else tuple(shape) for shape in given])
+    except TypeError:
+        shapes = None
+    if shapes is not None and all(map(_is_size, chain.from_iterable(shapes))):
+        return shapes
+    message = f"the shapes of {side}s are {shown(given)}, not one tuple of sizes per {side}"
+    raise RuleError(Diagnostic("rule-rank", message, hint=f"for example [(8, 4)] for one {side}"))
+
+
 class OpShardingRuleBuilder:
     """Collects factors and where they lie; `build` makes the rule.
 
@@ -53,8 +89,8 @@ class OpShardingRuleBuilder:
     __slots__ = ("_blocked", "_combiners", "_initial", "_operands", "_results", "_sizes", "_special")
 
     def __init__(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> None:
-        self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in operand_shapes]
-        self._results: list[list[DimMapping]] = [[()] * len(shape) for shape in result_shapes]
+        self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in as_shapes(operand_shapes, "operand")]
+        self._results: list[list[DimMapping]] = [[()] * len(shape) for shape in as_shapes(result_shapes, "result")]
         self._sizes: list[int] = []
         self._blocked: list[int] = []
         self._special: list[tuple[int, FactorKind]] = []
@@ -63,7 +99,12 @@ class OpShardingRuleBuilder:
 
     @classmethod
     def for_op(cls, op: HasShardableValues) -> OpShardingRuleBuilder:
-        """Start a rule for the operands and results of an op."""
+        """Start a rule for the operands and results of an op.
+
+        Raises:
+            RuleError: it is no op.
+        """
+        values_of(op)
         return cls(map(tensor_shape, op.operands), map(tensor_shape, op.results))
 
     def add_factor(
@@ -93,20 +134,21 @@ class OpShardingRuleBuilder:
             The builder itself.
 
         Raises:
-            ValueError: there are not as many dimensions as tensors.
-            RuleError: a tensor has no such dimension, dimensions are no sequence, or kind, combiner or size is none.
+            RuleError: there are not as many dimensions as tensors, a tensor has no such dimension, dimensions are no
+                sequence, or kind, combiner or size is none.
         """
         own = (self._new_factor(size, kind, blocked, combiner),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
             if not isinstance(dims, Sequence):
                 raise _no_sequence(dims, "operand" if mappings is self._operands else "result")
             if len(dims) != len(mappings):
-                raise ValueError(f"a factor needs one dimension or None per tensor: {len(mappings)}, not {len(dims)}")
+                message = f"a factor needs one dimension or None per tensor: {len(mappings)}, not {len(dims)}"
+                raise RuleError(Diagnostic("no-dimension", message, hint="None is for a tensor without the factor"))
             for index, dim in enumerate(dims):
                 if dim is None:
                     continue
                 mapping = mappings[index]
-                if not 0 <= dim < len(mapping):
+                if not 0 <= _number(dim) < len(mapping):
                     raise _no_dimension(dim, "operand" if mappings is self._operands else "result", index, mapping)
                 if not mapping[dim]:
                     mapping[dim] = own
@@ -187,10 +229,10 @@ class OpShardingRuleBuilder:
             RuleError: there is no operand of such a number.
         """
         for number in operands:
-            if not 0 <= number < len(self._operands):
-                message = f"there is no operand {number} to start from: the op has {len(self._operands)}"
+            if not 0 <= _number(number) < len(self._operands):
+                message = f"there is no operand {shown(number)} to start from: the op has {len(self._operands)}"
                 raise RuleError(Diagnostic("initial-operand", message, hint="operands are numbered from 0"))
-        self._initial = tuple(sorted({*self._initial, *operands}))
+        self._initial = tuple(sorted({*self._initial, *map(int, operands)}))
         return self
 
     def build(self, *, custom: bool = False) -> OpShardingRule:
@@ -257,6 +299,17 @@ class OpShardingRuleBuilder:
         return kind
 
 
+def _is_size(size: object) -> bool:
+    """Return whether something is the size of a dimension, maybe an unknown one."""
+    return type(size) is int or size is None or as_integer(size) is not None
+
+
+def _number(given: Any) -> int:
+    """Return the number of a dimension or operand; -1, which none has, for anything but an integer."""
+    number = given if type(given) is int else as_integer(given)
+    return -1 if number is None else number
+
+
 def _checked_size(size: Any) -> int:
     try:
         return integer(size)
@@ -270,8 +323,8 @@ def _no_sequence(given: object, side: str) -> RuleError:
     return RuleError(Diagnostic("no-dimension", message, hint=f"[{given!r}] for one {side}; None is no dimension"))
 
 
-def _no_dimension(dim: int, what: str, number: int, mapping: Sequence[object]) -> RuleError:
-    message = f"{what} {number} has no dimension {dim}, its rank is {len(mapping)}"
+def _no_dimension(dim: object, what: str, number: int, mapping: Sequence[object]) -> RuleError:
+    message = f"{what} {number} has no dimension {shown(dim)}, its rank is {len(mapping)}"
     return RuleError(Diagnostic("no-dimension", message, hint="dimensions are numbered from 0; None is no dimension"))
 
 
@@ -323,7 +376,7 @@ def _one_to_one(rank: int) -> TensorMapping:
 def _append_everywhere(mappings: Iterable[list[DimMapping]], dim: int, factor: int) -> None:
     for number, mapping in enumerate(mappings):
         if mapping:
-            if not 0 <= dim < len(mapping):
+            if not 0 <= _number(dim) < len(mapping):
                 raise _no_dimension(dim, "tensor", number, mapping)
             mapping[dim] += (factor,)
 

@@ -91,9 +91,9 @@ def parse_maps(given: str | Sequence[Any], *, op: str) -> MapTexts:
         PluginError: one is no map.
     """
     texts = (given,) if isinstance(given, str) else given
-    wrong = next((item for item in texts if not isinstance(item, str)), None)
-    if wrong is not None:
-        message = f"indexing is a list with {type(wrong).__name__}, not with texts"
+    wrong = [type(item).__name__ for item in texts if not isinstance(item, str)]
+    if wrong:
+        message = f"indexing is a list with {wrong[0]}, not with texts"
         raise refuse("invalid-indexing", message, op, hint=f"{_EXAMPLE}, or a function of the op")
     return MapTexts(tuple(texts), tuple(_parse(text, op) for text in texts))
 

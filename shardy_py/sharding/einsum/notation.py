@@ -9,7 +9,9 @@ from typing import Any
 
 from attrs import evolve
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError, did_you_mean
+from shardy_py.integers import as_integer
 from shardy_py.sharding.combiner import Combiner, split_words
 from shardy_py.sharding.einsum.problems import spec_problems
 from shardy_py.sharding.einsum.spec import KINDS, Factors, RuleSpec
@@ -63,22 +65,46 @@ def rule(
     if not isinstance(text, str):
         # Refused before it is hashed.
         parse_tensors(text)
-    reduced = split_words(reduction)
-    whole = (*_names(need_replication), *(name for name, combiner in reduced if combiner is None))
+    reduced = split_words(_checked("reduction", reduction))
+    whole = (*_names("need_replication", need_replication), *(name for name, combiner in reduced if combiner is None))
     marks = (
         tuple(name for name, combiner in reduced if combiner is not None),
         whole,
-        _names(permutation),
-        _names(blocked),
-        _names(pass_through),
+        _names("permutation", permutation),
+        _names("blocked", blocked),
+        _names("pass_through", pass_through),
     )
     words = tuple((name, combiner) for name, combiner in reduced if combiner not in (None, Combiner.ADD))
-    numbers = (initial,) if isinstance(initial, int) else tuple(sorted(set(initial)))
-    return _make_rule(text, tuple((name, _size(name, size)) for name, size in sizes.items()), marks, words, numbers)
+    sizes = {name: _size(name, size) for name, size in sizes.items()}
+    return _make_rule(text, tuple(sizes.items()), marks, words, _numbers(initial))
 
 
-def _names(given: str | Iterable[str]) -> Factors:
-    return tuple(given.replace(",", " ").split()) if isinstance(given, str) else tuple(given)
+def _names(mark: str, given: str | Iterable[str]) -> Factors:
+    names = _checked(mark, given)
+    return tuple(names.replace(",", " ").split()) if isinstance(names, str) else tuple(names)
+
+
+def _checked(mark: str, given: Any) -> Any:
+    """Return the factors of a mark: a text, a mapping, or a tuple of names."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, Iterable) or isinstance(given, bytes):
+        message = f"{mark} is {shown(given)}, not names of factors"
+        raise RuleError(Diagnostic("invalid-rule", message, hint=f'{mark}="k" or {mark}=("k",)'))
+    names = given if isinstance(given, Mapping) else tuple(given)
+    wrong = [shown(name) for name in names if not isinstance(name, str)]
+    if wrong:
+        raise RuleError(Diagnostic("invalid-rule", f"{mark} names {wrong[0]}, which is no factor", hint=f'{mark}="k"'))
+    return names
+
+
+def _numbers(initial: int | Iterable[int]) -> tuple[int, ...]:
+    items: list[Any] = list(initial) if isinstance(initial, Iterable) and not isinstance(initial, str) else [initial]
+    numbers = [number for number in map(as_integer, items) if number is not None]
+    if len(numbers) < len(items):
+        message = f"initial: {shown(initial)} is no number of an operand"
+        raise RuleError(Diagnostic("initial-operand", message, hint="operands are numbered from 0: initial=0"))
+    return tuple(sorted(set(numbers)))
 
 
 def _size(name: str, size: Any) -> int:

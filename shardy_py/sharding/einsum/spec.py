@@ -10,7 +10,7 @@ from attrs import evolve, field
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape
+from shardy_py.sharding.rule_builder import HasShardableValues, Shape, as_shapes, tensor_shape, values_of
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RuleSpec:
         Raises:
             RuleError: number, ranks or sizes of the tensors are not those of the rule.
         """
-        operands, results = tuple(map(tuple, operand_shapes)), tuple(map(tuple, result_shapes))
+        operands, results = as_shapes(operand_shapes, "operand"), as_shapes(result_shapes, "result")
         if operands and results:
             return _bind(self, operands, results)
         spec = evolve(self, operands=_if_any(self.operands, operands), results=_if_any(self.results, results))
@@ -72,6 +72,7 @@ class RuleSpec:
         Raises:
             RuleError: see `bind`.
         """
+        values_of(op)
         return self.bind(map(tensor_shape, op.operands), map(tensor_shape, op.results))
 
     @property

@@ -75,6 +75,7 @@ def test_a_cell_that_runs_again_is_told_from_a_second_definition():
         ({"name": "toy.add", "traits": ["Elementwise"]}, "invalid-trait"),
         ({"name": "toy.*", "rule": rule}, "invalid-glob"),
         ({"name": "toy.add", "rule": 3}, "invalid-rule"),
+        ({"name": "toy.add", "indexing": [None]}, "invalid-indexing"),
     ],
 )
 def test_unfit_arguments_are_refused_at_once(arguments, code):

@@ -134,6 +134,36 @@ def test_a_reduction_may_start_from_an_operand():
     rule = rules.reduction(op, 1, initial=1)
     assert str(rule) == "<([i, j], [i])->([i]) {i=8, j=4} reduction={j} initial={1}>"
     assert_rule_holds(rule, lambda x, start: x.sum(1) + start, [(8, 4), (8,)])
+    scalar = rules.reduction(make_op("toy.f", [(8, 4), ()], [(8,)]), 1, initial=1)
+    assert str(scalar) == "<([i, j], [])->([i]) {i=8, j=4} reduction={j} initial={1}>"
+    assert_rule_holds(scalar, lambda x, start: x.sum(1) + start, [(8, 4), ()])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda op: rules.reduction(op, 1, initial=5), "there is no operand 5 to start from"),
+        (lambda op: rules.reduction(op, 1, initial="1"), "needs numbers of operands as initial=, not '1'"),
+        (lambda op: rules.reduction(op, 1.5), "needs dimensions, not 1.5"),
+        (lambda op: rules.transpose(op, 1), "does not get the result from the permutation"),
+        (lambda op: rules.broadcast_to(op, 0), "a dimension of the result for each one of the operand"),
+        (lambda op: rules.broadcast_to(op, [[0], [1]]), "needs dimensions, not"),
+        (lambda op: rules.concatenate(op, []), "needs one dimension"),
+        (lambda op: rules.reshape("toy.f"), "'toy.f' has no operands and results"),
+        (lambda op: rules.broadcast(None), "None has no operands and results"),
+    ],
+)
+def test_what_is_no_dimension_is_an_error(call, message):
+    """Arguments of wrong types and numbers that are none are errors of the helper, and not of Python."""
+    with pytest.raises(RuleError, match=message):
+        call(make_op("toy.f", [(8, 4), (8,)], [(8,)]))
+
+
+def test_dimensions_may_be_those_of_numpy_and_come_one_by_one():
+    """Integers of numpy are dimensions, and a permutation may be a generator."""
+    assert text_of(rules.reduction, [(8, 4)], [(8,)], np.array([1])) == "<([i, j])->([i]) {i=8, j=4} reduction={j}>"
+    found = rules.transpose(make_op("toy.f", [(8, 4)], [(4, 8)]), (dim for dim in (1, 0)))
+    assert str(found) == "<([j, i])->([i, j]) {i=4, j=8}>"
 
 
 def test_along_needs_some_dimensions_whole():

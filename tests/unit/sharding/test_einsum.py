@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from shardy_py.errors import RuleError
@@ -240,3 +241,30 @@ def test_compounds_and_ellipses_have_to_fit(
     with pytest.raises(RuleError) as caught:
         rule(text, **options).bind(operands, results)
     assert caught.value.diagnostics[0].code in ("rule-size", "rule-rank")
+
+
+@pytest.mark.parametrize(
+    ("marks", "message"),
+    [
+        ({"reduction": None}, "reduction is None, not names of factors"),
+        ({"reduction": [None]}, "reduction names None, which is no factor"),
+        ({"reduction": {1: "max"}}, "reduction names 1, which is no factor"),
+        ({"need_replication": 5}, "need_replication is 5, not names of factors"),
+        ({"permutation": b"k"}, "permutation is b'k', not names of factors"),
+        ({"pass_through": [["k"]]}, r"pass_through names \['k'\], which is no factor"),
+        ({"initial": None}, "initial: None is no number of an operand"),
+        ({"initial": [0, 1.5]}, r"initial: \[0, 1.5\] is no number of an operand"),
+        ({"reduction": {"k": np.array([0, 1])}}, "a reduction cannot combine by"),
+    ],
+)
+def test_marks_of_wrong_types_are_errors(marks, message):
+    """A mark that is no list of names, and an operand that is no number, are named."""
+    with pytest.raises(RuleError, match=message):
+        rule("i k -> i", **marks)
+
+
+@pytest.mark.parametrize("shapes", [None, 8, [8], ["8x4"], [[[8], 4]]])
+def test_shapes_of_wrong_types_are_errors(shapes):
+    """What is no tuple of sizes per tensor is an error of the rule, and not of Python."""
+    with pytest.raises(RuleError, match="not one tuple of sizes per operand"):
+        rule("i k -> i", reduction="k").bind(shapes, [(8,)])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from shardy_py.errors import RuleError
 from shardy_py.ir.graph import Block, Op, Program
 from shardy_py.ir.types import OpaqueType, tensor
 from shardy_py.sharding.rule import FactorKind
@@ -80,8 +82,33 @@ def test_only_mismatching_dimensions_are_of_the_given_kind():
 @pytest.mark.parametrize(("operand_dims", "result_dims"), [([0], [0]), ([0, None], []), ([0, None, 0], [0])])
 def test_one_dimension_per_tensor_is_required(operand_dims, result_dims):
     """A factor that names too few or too many tensors is an error, not a factor of some of them."""
-    with pytest.raises(ValueError, match="one dimension or None per tensor"):
+    with pytest.raises(RuleError, match="one dimension or None per tensor"):
         OpShardingRuleBuilder([(2,), (2,)], [(2,)]).add_factor(operand_dims, result_dims, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: OpShardingRuleBuilder(None, []), "the shapes of operands are None"),
+        (lambda: OpShardingRuleBuilder([(2,)], [2]), r"the shapes of results are \[2\]"),
+        (lambda: OpShardingRuleBuilder([("x",)], []), "not one tuple of sizes per operand"),
+        (lambda: OpShardingRuleBuilder.for_op("toy.op"), "'toy.op' has no operands and results"),
+        (lambda: OpShardingRuleBuilder([(2,)], [(2,)]).add_factor(["0"], [0], 2), "operand 0 has no dimension '0'"),
+        (lambda: OpShardingRuleBuilder([(2,)], [(2,)]).add_factor_all(None, 2), "tensor 0 has no dimension None"),
+        (lambda: OpShardingRuleBuilder([(2,)], [()]).start_from("0"), "there is no operand '0' to start from"),
+        (lambda: OpShardingRuleBuilder([(2,)], [()]).start_from(False), "there is no operand False to start from"),
+    ],
+)
+def test_what_is_no_number_is_an_error(call, message):
+    """Shapes, dimensions and operands of wrong types are errors of the builder, and not of Python."""
+    with pytest.raises(RuleError, match=message):
+        call()
+
+
+def test_numbers_may_be_those_of_numpy():
+    """A dimension and an operand may be integers of numpy, which leave no trace in the rule."""
+    builder = OpShardingRuleBuilder([(np.int64(2),), ()], [()]).add_factor([np.int64(0), None], [None], 2)
+    assert builder.start_from(np.int64(1)).build().initial_operands == (1,)
 
 
 def test_the_identity_rule_ties_all_tensors_together():
