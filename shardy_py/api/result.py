@@ -14,13 +14,10 @@ from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
-from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError, as_warnings
+from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.networkx import to_networkx
-from shardy_py.ir.op_values import all_values
 from shardy_py.plugins import Registry
-from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.options import LocalOptions
 from shardy_py.values import define
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from shardy_py.api.given_run import GivenRun
     from shardy_py.api.memory import MemoryReport
     from shardy_py.api.names import ValueNames
+    from shardy_py.api.torch_forms import TorchForms
     from shardy_py.explain.answer.op_explanation import OpExplanation
     from shardy_py.explain.answer.unsettled import NotSettled
     from shardy_py.explain.answer.value_explanation import ValueExplanation
@@ -150,22 +148,13 @@ class Result:
             UnsupportedError: MLIR does not know a dialect of the program.
             ShardyError: an op has no local form, or a sharded dimension is dynamic.
         """
-        from shardy_py.targets.local import make_local_program
+        from shardy_py.api.local_form import local_form
 
         if not self.has_explicit_collectives:
             message = "a local program needs explicit collectives"
             raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., local=True)"))
         if options not in self._local:
-            try:
-                self._local[options] = make_local_program(
-                    self._mlir, registry=self.registry, options=options, name=self.source_name or "-"
-                )
-            except ParseError as error:
-                message = (
-                    f"local programs are written by MLIR, which does not read this one: {error.diagnostics[0].message}"
-                )
-                hint = "run it on virtual devices with shardy_py.testing.run_sharded"
-                raise UnsupportedError(Diagnostic("not-readable-by-mlir", message, hint=hint)) from None
+            self._local[options] = local_form(self._mlir, self.registry, options, name=self.source_name or "-")
         return self._local[options]
 
     @property
@@ -183,10 +172,7 @@ class Result:
             OptionError: there is no such value.
             UnsupportedError: placements cannot say it.
         """
-        from shardy_py.targets.torch import placements_of
-
-        sharding = self.sharding(value)
-        return placements_of(sharding, self._mesh(sharding), name=str(value))
+        return self._torch.placements(self.value(value), str(value))
 
     def parallelize_plan(self, *, axis: str | None = None) -> dict[str, PlanEntry]:
         """Return the style of each linear and embedding layer of a program of PyTorch, by module path.
@@ -199,10 +185,7 @@ class Result:
         Raises:
             OptionError: it is no program of PyTorch, or weights are sharded along several dimensions.
         """
-        from shardy_py.targets.torch import make_plan
-
-        self._require_torch()
-        return make_plan(self.program, self._explicit, axis=axis)
+        return self._torch.plan(axis)
 
     def distribute(self, module: Any, device_mesh: Any) -> dict[str, Any]:
         """Return the parameters and buffers of a module as DTensors, by fully qualified name.
@@ -214,16 +197,7 @@ class Result:
         Raises:
             OptionError: it is no program of PyTorch, or module or mesh do not fit it.
         """
-        from shardy_py.targets.torch import distribute
-
-        self._require_torch()
-        origin = self.program.origin
-        placements = {
-            item.name: self.placements(number)
-            for number, item in enumerate(origin.arguments)
-            if item.kind in ("parameter", "buffer")
-        }
-        return distribute(module, device_mesh, placements, self._mesh(None))
+        return self._torch.distribute(module, device_mesh)
 
     @cached_property
     def redistributions(self) -> tuple[Redistribution, ...]:
@@ -232,10 +206,7 @@ class Result:
         Raises:
             OptionError: it is no program of PyTorch.
         """
-        from shardy_py.targets.torch import list_redistributions
-
-        self._require_torch()
-        return list_redistributions(self._explicit, self.registry, is_explicit=True)
+        return self._torch.redistributions()
 
     def to_torch(
         self, device_mesh: Any, *, state: Mapping[str, Any] | None = None, strict: bool = False
@@ -254,27 +225,18 @@ class Result:
             OptionError: it is no program of PyTorch, or the device mesh does not fit.
             ShardyError: an op has no local form.
         """
-        from shardy_py.targets.torch import TorchProgram, make_local_torch_program
-
-        self._require_torch()
-        return TorchProgram(make_local_torch_program(self._explicit, self.registry, strict=strict), device_mesh, state)
+        return self._torch.on_processes(device_mesh, state=state, strict=strict)
 
     @cached_property
+    def _torch(self) -> TorchForms:
+        from shardy_py.api.torch_forms import TorchForms
+
+        return TorchForms(self.program, self.main, self.registry, is_explicit=self.has_explicit_collectives)
+
+    @property
     def _explicit(self) -> Program:
-        from shardy_py.targets.torch import explicit_program
-
-        return self.program if self.has_explicit_collectives else explicit_program(self.program, self.registry)
-
-    def _mesh(self, sharding: TensorSharding | None) -> Mesh:
-        if sharding is not None and isinstance(sharding.mesh, Mesh):
-            return sharding.mesh
-        meshes = self.program.meshes
-        return next(iter(meshes.values()), Mesh()) if sharding is None else meshes[str(sharding.mesh)]
-
-    def _require_torch(self) -> None:
-        if frontend_of(self.program).name != "torch":
-            message = "the program does not come from PyTorch"
-            raise OptionError(Diagnostic("not-torch", message, hint="propagate what torch.export.export returns"))
+        """The program of PyTorch with its collectives."""
+        return self._torch.explicit
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the def-use graph with the shardings as node attributes.
@@ -282,12 +244,9 @@ class Result:
         It is as `shardy_py.ir.networkx.to_networkx` says; a value node also has its printed ``name`` ("" where it has
         none), and its ``sharding`` may come from the other end of a data-flow edge.
         """
-        graph = to_networkx(self.program)
-        printed = frontend_of(self.program).printed_names(self.program)
-        for value in all_values(self.program):
-            sharding = sharding_of(self.program, value, self.registry)
-            graph.nodes["value", value.id].update(name=printed.get(value.id, ("",))[0], sharding=sharding)
-        return graph
+        from shardy_py.api.named_graph import named_graph
+
+        return named_graph(self.program, self.registry)
 
     def __str__(self) -> str:
         return self.text
@@ -376,9 +335,10 @@ class Result:
             OptionError: the run was not traced.
         """
         from shardy_py.api.explaining import Explainer
+        from shardy_py.api.run_again import untraced
 
         if self.trace is None:
-            raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
+            raise untraced()
         return Explainer(self.program, self.main, self.registry, self.trace, self.value)
 
     @checked
@@ -400,12 +360,9 @@ class Result:
             OptionError: the run was not traced.
             ShardyError: an option is not valid.
         """
-        from shardy_py.explore.explore import ExploreOptions, explore_again
+        from shardy_py.api.run_again import page_of
 
-        if self.given is None:
-            raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
-        options = ExploreOptions(against=against, machine=machine, proposals=proposals, title=title)
-        return explore_again(self.given.arguments(), options)
+        return page_of(self.given, against=against, machine=machine, proposals=proposals, title=title)
 
     @checked
     def advise(
@@ -430,21 +387,11 @@ class Result:
             OptionError: the run was not traced.
             ShardyError: an option is not valid.
         """
-        from shardy_py.analysis.advice.advise import advise_again
-        from shardy_py.analysis.advice.arguments import AdviceOptions
+        from shardy_py.api.run_again import advice_for
 
-        if self.given is None:
-            raise OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
-        given = self.given.arguments()
-        options = AdviceOptions(
-            machine=machine,
-            schedule=given.schedule,
-            minimise=minimise,
-            budget_memory=budget_memory,
-            trials=trials,
-            limit=limit,
+        return advice_for(
+            self.given, machine=machine, minimise=minimise, budget_memory=budget_memory, trials=trials, limit=limit
         )
-        return advise_again(given, options)
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:

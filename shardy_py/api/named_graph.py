@@ -1,0 +1,25 @@
+"""The def-use graph of a propagated program, with names and shardings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shardy_py.api.summary import sharding_of
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph import Program
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.networkx import to_networkx
+from shardy_py.ir.op_values import all_values
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def named_graph(program: Program, semantics: OpSemantics) -> nx.MultiDiGraph:
+    """Return the graph; see `Result.to_networkx`."""
+    graph = to_networkx(program)
+    printed = frontend_of(program).printed_names(program)
+    for value in all_values(program):
+        sharding = sharding_of(program, value, semantics)
+        graph.nodes["value", value.id].update(name=printed.get(value.id, ("",))[0], sharding=sharding)
+    return graph
