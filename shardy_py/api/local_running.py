@@ -8,7 +8,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.result import Result
-from shardy_py.api.running import RunReport, StepCallback, given_arrays, read_native, result_lines, tell_nothing
+from shardy_py.api.run_report import RunReport, result_lines
+from shardy_py.api.running import StepCallback, tell_nothing
+from shardy_py.api.running_inputs import given_arrays, read_native
 from shardy_py.api.xla_ops import foreign_ops_named
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.select import frontend_of

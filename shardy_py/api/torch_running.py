@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shardy_py.api.result import Result
+from shardy_py.api.run_report import RunReport, result_lines
+from shardy_py.api.running_inputs import given_arrays
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.types import TensorType
-
-if TYPE_CHECKING:
-    from shardy_py.api.result import Result
-    from shardy_py.api.running import RunReport
 
 _NOTE = "the devices are simulated in one process; Result.to_torch runs on the processes of a device mesh"
 
@@ -38,7 +37,6 @@ def run_torch(
         UnsupportedError: the program came without its tensors, or is a graph module.
         OptionError: the inputs do not fit.
     """
-    from shardy_py.api.running import RunReport, result_lines
     from shardy_py.targets.torch import make_local_torch_program
     from shardy_py.targets.torch.exported import run_exported, to_array
 
@@ -80,7 +78,6 @@ def _exported_program(native: Any) -> Any:
 
 def _inputs(result: Result, inputs: Path | Sequence[Any] | None, *, seed: int) -> list[Any]:
     """Return the tensors of the inputs."""
-    from shardy_py.api.running import given_arrays
     from shardy_py.targets.jax.arguments import array_types
     from shardy_py.targets.torch.exported import to_tensor
 

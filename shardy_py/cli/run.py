@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shardy_py.api.running import RunReport
+from shardy_py.api.run_report import RunReport
 from shardy_py.cli.child import ask_child
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically

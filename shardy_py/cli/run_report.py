@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shardy_py.api.running import RunReport
+from shardy_py.api.run_report import RunReport
 from shardy_py.cli.options import RANDOM_INPUTS
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.report.running import print_run, run_json

@@ -11,7 +11,7 @@ from attrs import asdict
 from rich.console import Console
 from rich.table import Table
 
-from shardy_py.api.running import ResultLine, RunReport
+from shardy_py.api.run_report import ResultLine, RunReport
 from shardy_py.report.terminal import BAD, GOOD, NOTE, make_tables, open_console, print_lines
 
 _HEADINGS = ("result", "type", "sharding", "largest", "not finite")

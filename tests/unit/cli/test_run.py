@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("jax", reason="running needs the extra 'jax'")
 numpy = pytest.importorskip("numpy")
 
-from shardy_py.api.running import ResultLine, RunReport  # noqa: E402
+from shardy_py.api.run_report import ResultLine, RunReport  # noqa: E402
 from shardy_py.cli import run as command  # noqa: E402
 from shardy_py.cli.run import RunAnswer  # noqa: E402
 from shardy_py.errors import UnsupportedError  # noqa: E402
