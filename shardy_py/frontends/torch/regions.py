@@ -7,17 +7,31 @@ that carries its stacked outputs: each round takes a slice of the inputs and upd
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from shardy_py.ir.builder import Builder
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
 
-if TYPE_CHECKING:
-    from shardy_py.frontends.torch.importer import Importer
-
 Types = Sequence[TensorType | None]
-Make = Callable[["Importer", Sequence[Any], Mapping[str, Any], Types], list[Value | None]]
 YIELD = "higher_order.yield"
+
+
+class GraphImporter(Protocol):
+    """The importer of the graph around an op, which imports the graphs of its regions, too."""
+
+    builder: Builder
+
+    def run_subgraph(self, module: Any, inputs: Sequence[Any]) -> Any:
+        """Add the ops of a nested graph with these inputs, and return its output."""
+        ...
+
+    def note_module(self, op_id: int) -> None:
+        """Note the module path of an op of the node at hand."""
+        ...
+
+
+Make = Callable[[GraphImporter, Sequence[Any], Mapping[str, Any], Types], list[Value | None]]
 
 
 def inlined_call(name: str, args: Sequence[Any]) -> tuple[Any, Sequence[Any]] | None:
@@ -29,7 +43,7 @@ def inlined_call(name: str, args: Sequence[Any]) -> tuple[Any, Sequence[Any]] | 
     return args[skipped], args[after:]
 
 
-def _cond(importer: Importer, args: Sequence[Any], kwargs: Mapping[str, Any], types: Types) -> list[Value | None]:
+def _cond(importer: GraphImporter, args: Sequence[Any], kwargs: Mapping[str, Any], types: Types) -> list[Value | None]:
     predicate, true_graph, false_graph, operands = args
     if not isinstance(predicate, Value):
         return list(importer.run_subgraph(true_graph if predicate else false_graph, operands))
@@ -42,7 +56,9 @@ def _cond(importer: Importer, args: Sequence[Any], kwargs: Mapping[str, Any], ty
     return _spread(op.results, types)
 
 
-def _while_loop(importer: Importer, args: Sequence[Any], kwargs: Mapping[str, Any], types: Types) -> list[Value | None]:
+def _while_loop(
+    importer: GraphImporter, args: Sequence[Any], kwargs: Mapping[str, Any], types: Types
+) -> list[Value | None]:
     cond_graph, body_graph, carried, more = (*args, ())[:4]
     builder = importer.builder
     with builder.region_op("higher_order.while_loop", carried, _present(types)) as op:
@@ -53,7 +69,7 @@ def _while_loop(importer: Importer, args: Sequence[Any], kwargs: Mapping[str, An
     return _spread(op.results, types)
 
 
-def _scan(importer: Importer, args: Sequence[Any], kwargs: Mapping[str, Any], types: Types) -> list[Value | None]:
+def _scan(importer: GraphImporter, args: Sequence[Any], kwargs: Mapping[str, Any], types: Types) -> list[Value | None]:
     graph, initial, inputs, more = (*args, ())[:4]
     builder = importer.builder
     stacked = _present(types)[len(initial) :]
