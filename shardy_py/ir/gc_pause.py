@@ -15,6 +15,8 @@ while every other thread stands still.
 """
 OLD_OBJECTS = 500_000
 """The number of objects that may become old before the next run begins with a full collection; about 100 MB."""
+FROZEN_BY_PYTHON = 1_000
+"""More objects than an interpreter freezes for itself, which 3.12 does with some 400 of its 5,000 first objects."""
 
 
 class _GrownOld:
@@ -44,8 +46,7 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
     if not gc.isenabled():
         yield
         return
-    # Objects that the user froze would be released with ours.
-    keep = keep and HAS_GENERATIONS and not gc.get_freeze_count()
+    keep = keep and _may_freeze()
     if keep:
         _collect_old()
     gc.disable()
@@ -60,9 +61,14 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
 def resume_garbage_collection() -> None:
     """Turn the collector on after a pause of the caller's own, all that was made since counting as old."""
     if not gc.isenabled():
-        if HAS_GENERATIONS and not gc.get_freeze_count():
+        if _may_freeze():
             _grow_old()
         gc.enable()
+
+
+def _may_freeze() -> bool:
+    """Return whether objects may be frozen for a moment; those that the user froze would be released with ours."""
+    return HAS_GENERATIONS and gc.get_freeze_count() < FROZEN_BY_PYTHON
 
 
 def _collect_old() -> None:

@@ -97,6 +97,19 @@ def test_nothing_is_frozen_where_objects_do_not_grow_old(collections, monkeypatc
     assert gc.isenabled()
 
 
+@needs_generations
+def test_what_python_froze_is_not_the_users(collections, monkeypatch):
+    """Python 3.12 begins with some frozen objects of its own, and runs grow old there as they do elsewhere."""
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 400)
+    with no_garbage_collection(keep=True):
+        node = Node()
+    assert any(item is node for item in gc.get_objects(generation=2))
+    gc.disable()
+    late = Node()
+    resume_garbage_collection()
+    assert any(item is late for item in gc.get_objects(generation=2))
+
+
 def test_objects_that_the_user_froze_stay_frozen(collections):
     """Growing old makes use of the permanent generation, so it is left out where somebody else does."""
     gc.freeze()
