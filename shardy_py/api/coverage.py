@@ -12,6 +12,7 @@ from shardy_py.api.stub_flows import is_unmarked_terminator
 from shardy_py.api.stub_rules import Made, has_tensors_inside, stub_rules
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Program, Region, Value
 from shardy_py.ir.interfaces import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.ir.op_index import all_ops, ops_among
@@ -84,9 +85,9 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
             continue
         facts = facts_of(op)
         if facts.rule is not None:
-            known = with_rule.get(id(facts))
+            known = with_rule.get(identity(facts))
             if known is None:
-                known = with_rule[id(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _needs_rule(op)
+                known = with_rule[identity(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _needs_rule(op)
             total += known[1]
         elif _could_propagate(op, semantics) or _is_opaque(op, semantics):
             total += 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Generic, Protocol, TypeVar, cast
 
+from shardy_py.identity import identity
+
 
 class NamedOp(Protocol):
     """An op as far as the index looks at it."""
@@ -104,9 +106,9 @@ class OpIndex(Generic[_Op]):
         self._entered.clear()
         self._left.clear()
         self._is_stale = False
-        ids = set(map(id, gone))
+        ids = set(map(identity, gone))
         for names, ops in self._lists.items():
-            self._lists[names] = [op for op in ops if id(op) not in ids]
+            self._lists[names] = [op for op in ops if identity(op) not in ids]
 
     def _all_ops(self) -> list[_Op]:
         ops = self._lists.get(_ALL)

@@ -10,6 +10,7 @@ from operator import is_
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.identity import identity
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph import Op, Program, Value
@@ -55,9 +56,9 @@ def load_shardings(program: Program, semantics: OpSemantics, *, attribute_names:
         elif op.results:
             # Ops share their attributes, and few hold a sharding; the set is kept so that its id stays its own.
             shared = shared_key(op.attributes)
-            entry = known.get((id(shared), holder))
+            entry = known.get((identity(shared), holder))
             if entry is None or shared is None:
-                entry = known[id(shared), holder] = shared, op.attributes.get(holder)
+                entry = known[identity(shared), holder] = shared, op.attributes.get(holder)
             if entry[1] is not None:
                 _load(table, op.results, _as_sequence(entry[1]))
 
@@ -85,9 +86,9 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
             # This is nearly every op; those with the same sharding share one attribute.
             sharding = table.get(results[0].id)
             if sharding is not None:
-                attribute = alone.get(id(sharding))
+                attribute = alone.get(identity(sharding))
                 if attribute is None:
-                    attribute = alone[id(sharding)] = TensorShardingPerValue((sharding,))
+                    attribute = alone[identity(sharding)] = TensorShardingPerValue((sharding,))
                 op.attributes[SHARDING] = attribute
             elif SHARDING in op.attributes:
                 del op.attributes[SHARDING]
@@ -188,7 +189,7 @@ def mesh_of(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> Mesh:
 
 def distinct(shardings: Iterable[TensorSharding]) -> Iterable[TensorSharding]:
     """Return shardings with each object once; equal ones are mostly the same object, and this is much faster."""
-    return {id(sharding): sharding for sharding in shardings}.values()
+    return {identity(sharding): sharding for sharding in shardings}.values()
 
 
 def set_sharding(program: Program, value: Value, sharding: TensorSharding) -> None:

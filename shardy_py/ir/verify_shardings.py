@@ -11,6 +11,7 @@ from functools import lru_cache
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.identity import identity
 from shardy_py.ir.callgraph import callee_of, main_function
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import all_ops, ops_named, place_of
@@ -53,11 +54,16 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
     """Yield the problems of each sharding on its own, in program order."""
     get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
     # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
-    pairs = {(id(item), id(one.type)): one for op in ops for one in op.results if (item := get(one.id)) is not None}
+    pairs = {
+        (identity(item), identity(one.type)): one
+        for op in ops
+        for one in op.results
+        if (item := get(one.id)) is not None
+    }
     inner = _values_without_results([op for op in ops if op.regions])
-    pairs.update({(id(item), id(one.type)): one for one in inner if (item := get(one.id)) is not None})
+    pairs.update({(identity(item), identity(one.type)): one for one in inner if (item := get(one.id)) is not None})
     # What does not depend on the value is found out once per sharding.
-    of_sharding = {id(one): _problems(one, None, meshes) for one in distinct(program.shardings.values())}
+    of_sharding = {identity(one): _problems(one, None, meshes) for one in distinct(program.shardings.values())}
     broken = {
         pair: found for pair, one in pairs.items() if (found := of_sharding[pair[0]] or _misfits(one, get, meshes))
     }
@@ -65,7 +71,7 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
         return
     for op in ops:
         for value in (*op.results, *_values_without_results([op])):
-            for problem in broken.get((id(get(value.id)), id(value.type)), ()):
+            for problem in broken.get((identity(get(value.id)), identity(value.type)), ()):
                 yield evolve(problem, message=f"{_role(value)}: {problem.message}", location=place_of(op), op=op.name)
 
 
@@ -113,12 +119,12 @@ def diagnose_manual_axes(program: Program) -> Iterator[Diagnostic]:
                 yield from _bound_axes(sharding, bound, meshes, op, "operand")
         for value in (*op.results, *_arguments(op)) if op.regions else op.results:
             found = get(value.id)
-            if found is None or (id(found), bound) in without:
+            if found is None or (identity(found), bound) in without:
                 continue
             problems = list(_bound_axes(found, bound, meshes, op, _role(value)))
             yield from problems
             if not problems:
-                without.add((id(found), bound))
+                without.add((identity(found), bound))
 
 
 def _in_manual_scope(program: Program) -> Iterator[tuple[Op, Names]]:

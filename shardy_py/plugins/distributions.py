@@ -16,6 +16,7 @@ from importlib.machinery import PathFinder
 from stat import S_ISDIR
 from typing import Any
 
+from shardy_py.identity import identity
 from shardy_py.values import frozen
 
 _METADATA = (".dist-info", ".egg-info", ".egg")
@@ -74,7 +75,7 @@ def installed_distributions() -> Hashable:
 
     It has what importlib.metadata looks at: the search path with the metadata directories in it, and the finders.
     """
-    return tuple([_entry(path) for path in sys.path]), tuple(map(id, sys.meta_path))
+    return tuple([_entry(path) for path in sys.path]), tuple(map(identity, sys.meta_path))
 
 
 class _UnusualError(Exception):

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 
 from shardy_py.errors import PluginError
+from shardy_py.identity import identity
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.interfaces import RuleOptions
 from shardy_py.plugins.distributions import installed_distributions
@@ -90,7 +91,7 @@ class _Given:
 
     @property
     def _ids(self) -> tuple[int, ...]:
-        return tuple(map(id, (*self.plugins, *self.contributed)))
+        return tuple(map(identity, (*self.plugins, *self.contributed)))
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,7 @@ from attrs import evolve, field
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, PluginError
+from shardy_py.identity import identity
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.passes import Pass
 from shardy_py.ir.plugin_places import place_of
@@ -235,13 +236,13 @@ def _installed() -> list[tuple[EntryPoint, str]]:
     """Return the entry points of all installed plugins with their origins, sorted."""
     found = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
     origins = _origins(found)
-    pairs = [(item, origins[id(item.dist)]) for item in found]
+    pairs = [(item, origins[identity(item.dist)]) for item in found]
     return sorted(pairs, key=lambda pair: (pair[0].name, pair[0].value, pair[1]))
 
 
 def _origins(found: Iterable[EntryPoint]) -> dict[int, str]:
     """Return name and version of the distributions of entry points by identity; a look at either parses metadata."""
-    distributions = {id(item.dist): item.dist for item in found}
+    distributions = {identity(item.dist): item.dist for item in found}
     return {key: f"{dist.name} {dist.version}" if dist else "" for key, dist in distributions.items()}
 
 

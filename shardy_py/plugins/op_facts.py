@@ -8,6 +8,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import RuleError, ShardyError
+from shardy_py.identity import identity
 from shardy_py.ir.attributes import freeze, shared_key, shared_look
 from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.graph import Op, Value
@@ -159,7 +160,7 @@ def _identity_key(
     count = len(operands)
     if len(results) == 1 and 0 < count < 3:
         if count == 1:
-            return kind, attributes, id(operands[0].type), id(results[0].type)
-        return kind, attributes, id(operands[0].type), id(operands[1].type), id(results[0].type)
+            return kind, attributes, identity(operands[0].type), identity(results[0].type)
+        return kind, attributes, identity(operands[0].type), identity(operands[1].type), identity(results[0].type)
     # No identity is as small as this number, so that the two kinds of keys never meet.
-    return (kind, attributes, count, *[id(value.type) for value in operands], *[id(value.type) for value in results])
+    return (kind, attributes, count, *[identity(value.type) for value in (*operands, *results)])

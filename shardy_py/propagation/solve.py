@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
+from shardy_py.identity import identity
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
 from shardy_py.propagation.problem import NO_RULE, Problem
@@ -205,11 +206,11 @@ class _Solver:
             ids = (current[operand], current[result])
             if ids[0] == ids[1] and self.recorder is None:
                 continue
-            memo = memos.get(id(rule))
+            memo = memos.get(identity(rule))
             if memo is None:
                 directions = (int(Direction.BOTH),) * rule.num_factors
                 rule_id = problem.outcomes.intern_rule(rule)
-                memo = memos[id(rule)] = problem.outcomes.memo(rule_id, directions, strategy)
+                memo = memos[identity(rule)] = problem.outcomes.memo(rule_id, directions, strategy)
             outcome = memo[ids]
             if self.recorder is not None:
                 self.recorder.record(-1 - number, -1, ids, current, outcome, outcome)

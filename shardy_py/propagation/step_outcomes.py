@@ -11,6 +11,7 @@ from itertools import chain
 from math import prod
 from threading import Lock
 
+from shardy_py.identity import identity
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.steps.aggressive import propagate_aggressive
 from shardy_py.propagation.steps.basic import propagate_basic
@@ -168,7 +169,7 @@ class StepOutcomes:
 
     def intern_rule(self, rule: OpShardingRule) -> int:
         """Return the id of the class of a rule."""
-        known = self._rule_ids.get(id(rule))
+        known = self._rule_ids.get(identity(rule))
         if known is not None:
             return known[0]
         key = rule_class(rule)
@@ -178,7 +179,7 @@ class StepOutcomes:
                 found = self._class_ids[key] = len(self.rules)
                 self.rules.append(rule)
                 self.kinds.append(factor_kinds(rule))
-            self._rule_ids[id(rule)] = found, rule
+            self._rule_ids[identity(rule)] = found, rule
         return found
 
     def memo(

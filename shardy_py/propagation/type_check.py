@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.op_values import region_arguments
@@ -36,9 +37,9 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
 def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
     """Return the types of all results, each once: equal ones are mostly the same object, told apart much faster."""
     ops = all_ops(program)
-    types = {id(value.type): value.type for op in ops for value in op.results}
+    types = {identity(value.type): value.type for op in ops for value in op.results}
     if arguments:
-        types.update({id(value.type): value.type for op in ops if op.regions for value in region_arguments(op)})
+        types.update({identity(value.type): value.type for op in ops if op.regions for value in region_arguments(op)})
     return types.values()
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from attrs import evolve
 
+from shardy_py.identity import identity
 from shardy_py.sharding.axes import AxisRef, axes_size, quote
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.sdy_attribute import SdyAttribute
@@ -192,9 +193,9 @@ class TensorShardingPerValue(SdyAttribute):
 
     def __str__(self) -> str:
         # A loop has many values, and few different shardings.
-        distinct = {id(sharding): sharding for sharding in self.shardings}
+        distinct = {identity(sharding): sharding for sharding in self.shardings}
         texts = {key: str(sharding) for key, sharding in distinct.items()}
-        return f"<[{', '.join([texts[id(sharding)] for sharding in self.shardings])}]>"
+        return f"<[{', '.join([texts[identity(sharding)] for sharding in self.shardings])}]>"
 
 
 @frozen(cache_hash=True)

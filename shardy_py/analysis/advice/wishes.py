@@ -8,6 +8,7 @@ from math import prod
 
 from attrs import evolve
 
+from shardy_py.identity import identity
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.axes import AxisRef, axes_size
@@ -53,7 +54,7 @@ def find_wishes(problem: Problem, solution: Solution) -> Iterator[Wish]:
             continue
         slots = problem.step_slots[step]
         ids = tuple(solution.shardings[slot] if slot >= 0 else 0 for slot in slots)
-        key = id(rule), ids
+        key = identity(rule), ids
         if key not in known:
             known[key] = tuple(_wishes(problem, rule, ids))
         for number, sharding in known[key]:

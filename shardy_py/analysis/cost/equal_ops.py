@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from attrs import field
 
+from shardy_py.identity import identity
 from shardy_py.ir.attributes import shared_parts
 from shardy_py.ir.graph import Op, Region
 from shardy_py.sharding.tensor import TensorSharding
@@ -32,7 +33,7 @@ class OpKeys:
     def _attributes(self, op: Op) -> int | None:
         """Return a number of the attributes of an op, the same for equal ones; None where they are equal to none."""
         parts = shared_parts(op.attributes)
-        same = None if parts is None else tuple(map(id, parts))
+        same = None if parts is None else tuple(map(identity, parts))
         known = self._known.get(same)
         if known is not None:
             return known[0]

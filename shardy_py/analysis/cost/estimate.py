@@ -24,6 +24,7 @@ from shardy_py.analysis.machine.machine import Machine
 from shardy_py.analysis.machine.placement import AxisLinks, Placement
 from shardy_py.analysis.machine.profile import Profile, choose_profile
 from shardy_py.api.memory import policy_of
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_names import ALL_SLICE
 from shardy_py.layout.policies import LayoutPolicy
@@ -106,28 +107,28 @@ class _Estimator:
         for node in walk(self.section):
             priced = [] if node.sections or not node.kind.may_send else self.pricer.price(node)
             if priced:
-                moving.setdefault(id(node.section), []).extend(priced)
+                moving.setdefault(identity(node.section), []).extend(priced)
                 self.priced += priced
                 if any(item.transfer.bytes and not item.is_halo for item in priced):
-                    self.sending.add(id(node))
+                    self.sending.add(identity(node))
             node.work = self._work(node, counter, priced)
         for found in moving.values():
             for part in self.pricer.combine(found):
                 nodes = [item.node for item in part]
-                self.together.update((id(node), nodes) for node in nodes)
+                self.together.update((identity(node), nodes) for node in nodes)
         library = LibraryKernels(self.sizes) if self.profile.has_kernel_library else None
         repeats = Repeats(self.sizes) if self.profile.limits_repeats else None
         self.fusion = Fusion(self._halo_slices(), library, repeats)
         halos: dict[int, int] = {}
         for item in self.priced:
             if item.is_halo and not self.fusion.is_fusible(item.node):
-                halos[id(item.node)] = halos.get(id(item.node), 0) + item.transfer.bytes
+                halos[identity(item.node)] = halos.get(identity(item.node), 0) + item.transfer.bytes
         self.traffic = Traffic(self.sizes, self.fusion, self.profile, halos, self.flattener.rule_of)
         self.fusion.add(self.section)
         for kernel in self.fusion:
             self._add(kernel)
         for item in self.priced:
-            if item.is_halo and id(item.node) not in halos:
+            if item.is_halo and identity(item.node) not in halos:
                 sliced = item.node.inputs[item.operand]
                 self._add_copies(item.node.op, item.node.runs, self.traffic.halo_bytes(sliced, item.transfer.bytes))
         end = self.main.regions[0].blocks[0].terminator or self.main
@@ -141,7 +142,7 @@ class _Estimator:
                 if item.is_halo:
                     node, tensor = item.node, item.node.inputs[item.operand]
                     slice_ = Node(node.op, node.kind, node.section, [tensor], runs=node.runs, position=node.position)
-                    found.setdefault(id(tensor), []).append(slice_)
+                    found.setdefault(identity(tensor), []).append(slice_)
         return found
 
     def _work(self, node: Node, counter: WorkCounter, priced: list[Priced]) -> Work:
@@ -193,9 +194,9 @@ class _Estimator:
             return False
         for tensor in node.inputs:
             maker = tensor.maker
-            if maker is None or not (maker.kind.is_constant or id(maker) in self.folded):
+            if maker is None or not (maker.kind.is_constant or identity(maker) in self.folded):
                 return False
-        self.folded.add(id(node))
+        self.folded.add(identity(node))
         return True
 
     def _moved(self, node: Node, priced: list[Priced]) -> Work:
@@ -246,7 +247,7 @@ class _Estimator:
         """Return the time of one run of a kernel: a roofline; for a collective, that of the copies besides it."""
         if self.machine is None:
             return None
-        if id(kernel.root) in self.sending:
+        if identity(kernel.root) in self.sending:
             return self.traffic.added_bytes(kernel.root) / self.machine.memory_bandwidth
         element_type = element_type_of(kernel.root.op) or ""
         peak = self.peaks.get(element_type)

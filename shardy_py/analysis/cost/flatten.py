@@ -16,6 +16,7 @@ from shardy_py.analysis.cost.sharing import Sharing
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.identity import identity
 from shardy_py.ir.callgraph import callee_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_names import MANUAL_COMPUTATION, MESH
@@ -93,12 +94,12 @@ class Flattener:
 
     def _drop_unused(self, section: Section) -> None:
         """Drop nodes whose results nobody uses."""
-        kept = {id(tensor) for tensor in section.results}
+        kept = {identity(tensor) for tensor in section.results}
         nodes = []
         for node in reversed(section.nodes):
             for inner in node.sections:
                 self._drop_unused(inner)
-            if not _is_droppable(node) or any(tensor.users or id(tensor) in kept for tensor in node.outputs):
+            if not _is_droppable(node) or any(tensor.users or identity(tensor) in kept for tensor in node.outputs):
                 nodes.append(node)
                 continue
             for user in (node, *(other for inner in node.sections for other in walk(inner))):
@@ -243,7 +244,7 @@ class Flattener:
         key = self._keys.key(op)
         if key is None:
             return None
-        operands = [*map(id, inputs)]
+        operands = [*map(identity, inputs)]
         if depth < section.depth and not (kind.is_moving or kind.is_free):
             # What leaves a loop is equal to what is computed before it from what the loop starts with.
             operands = [*map(self._before_loops, operands)]
@@ -254,9 +255,9 @@ class Flattener:
         results = op.results
         if len(results) == 1:
             value = results[0]
-            return (key, id(section), frame, self._type_number(value), self._axes_number(value), *operands)
+            return (key, identity(section), frame, self._type_number(value), self._axes_number(value), *operands)
         numbers = [(self._type_number(value), self._axes_number(value)) for value in results]
-        return (key, id(section), frame, *numbers, *operands)
+        return (key, identity(section), frame, *numbers, *operands)
 
     def _before_loops(self, number: int) -> int:
         """Return the identity of the tensor that an unchanged parameter of a loop starts as; others are themselves."""
@@ -266,18 +267,18 @@ class Flattener:
 
     def _type_number(self, value: Value) -> int:
         """Return a number of the type of a value, the same for equal types; identities are looked up faster."""
-        found = self._type_numbers.get(id(value.type))
+        found = self._type_numbers.get(identity(value.type))
         if found is None:
-            found = self._type_numbers[id(value.type)] = self._types.setdefault(value.type, len(self._types))
+            found = self._type_numbers[identity(value.type)] = self._types.setdefault(value.type, len(self._types))
         return found
 
     def _axes_number(self, value: Value) -> int:
         """Return a number of the sharding of a value, the same where `axes_key` is."""
         sharding = self.program.shardings.get(value.id)
-        found = self._numbers.get(id(sharding))
+        found = self._numbers.get(identity(sharding))
         if found is None:
             found = self._axes.setdefault(axes_key(sharding), len(self._axes))
-            self._numbers[id(sharding)] = found
+            self._numbers[identity(sharding)] = found
         return found
 
     def _depth(self, kind: OpKind, inputs: Sequence[Tensor], section: Section) -> int:
@@ -297,10 +298,16 @@ class Flattener:
         node.carried = list(self._carried(node, names)) if is_loop else []
         sections = node.sections = []
         unchanged = {
-            id(tensor): item.initial.depth for item in node.carried if item.is_unchanged for tensor in item.parameters
+            identity(tensor): item.initial.depth
+            for item in node.carried
+            if item.is_unchanged
+            for tensor in item.parameters
         }
         self._initial |= {
-            id(tensor): id(item.initial) for item in node.carried if item.is_unchanged for tensor in item.parameters
+            identity(tensor): identity(item.initial)
+            for item in node.carried
+            if item.is_unchanged
+            for tensor in item.parameters
         }
         parameters = {tensor.value.id: tensor for item in node.carried for tensor in item.parameters}
         for region, count in zip(op.regions, runs, strict=True):
@@ -311,7 +318,7 @@ class Flattener:
                 local = dict(names)
                 for value in block.arguments:
                     tensor = parameters.get(value.id) or Tensor(value)
-                    tensor.depth = unchanged.get(id(tensor), inner.depth)
+                    tensor.depth = unchanged.get(identity(tensor), inner.depth)
                     inner.parameters.append(tensor)
                     local[value.id] = tensor
                 inner.results = self._block(block, inner, local, parts)

@@ -16,6 +16,7 @@ from shardy_py.analysis.cost.op_kinds import OpKind
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
 from shardy_py.api.sizes import local_shape
+from shardy_py.identity import identity
 from shardy_py.ir.attributes import shared_key
 from shardy_py.ir.costs import CostOpInterface, OpShapes
 from shardy_py.ir.graph import Op, Value
@@ -100,11 +101,11 @@ class WorkCounter:
         if attributes is None or op.regions or kind.has_flops:
             return None
         sizes, table = self._sizes, self._sizes.table
-        look = [id(kind), id(attributes), id(rule)]
+        look = [identity(kind), identity(attributes), identity(rule)]
         for value in (*op.operands, *op.results):
             sharding = table.get(value.id)
-            look.append(id(value.type))
-            look.append(id(sizes.sharding(value) if sharding is None else sharding))
+            look.append(identity(value.type))
+            look.append(identity(sizes.sharding(value) if sharding is None else sharding))
         return tuple(look)
 
     def _count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:
@@ -150,8 +151,8 @@ class WorkCounter:
         key = None
         if attributes is not None and not op.regions:
             # The program keeps these objects alive; equal ones are mostly the same, and identities are compared faster.
-            types = [id(value.type) for value in (*op.operands, *op.results)]
-            key = (op.name, id(attributes), *types, shapes.operands, shapes.results)
+            types = [identity(value.type) for value in (*op.operands, *op.results)]
+            key = (op.name, identity(attributes), *types, shapes.operands, shapes.results)
             if key in self._memo:
                 return self._memo[key]
         local = cost.get_work(op, shapes)

@@ -15,6 +15,7 @@ from attrs import Factory, evolve, field
 from shardy_py.analysis.cost.graph import Node, Section, Tensor
 from shardy_py.analysis.cost.library import LibraryKernels
 from shardy_py.analysis.cost.repeats import Repeats
+from shardy_py.identity import identity
 from shardy_py.ir.types import static_shape
 from shardy_py.values import define
 
@@ -56,7 +57,7 @@ class Fusion:
 
     def add(self, section: Section) -> None:
         """Divide the nodes of a section, and of the regions in it, into kernels."""
-        escaping = {id(tensor) for tensor in section.results}
+        escaping = {identity(tensor) for tensor in section.results}
         if self.library is not None:
             self._library_roots |= self.library.find(section, escaping)
         found: dict[int, Kernel] = {}
@@ -65,13 +66,13 @@ class Fusion:
                 self.add(inner)
             roots = node.roots = self._find_roots(node, escaping)
             for root in roots:
-                kernel = found.get(id(root))
+                kernel = found.get(identity(root))
                 if kernel is None:
-                    kernel = found[id(root)] = Kernel(root)
+                    kernel = found[identity(root)] = Kernel(root)
                 kernel.nodes.append(node)
         for node in section.nodes:
-            if id(node) in found:
-                kernel = found.pop(id(node))
+            if identity(node) in found:
+                kernel = found.pop(identity(node))
                 kernel.nodes.reverse()
                 self.kernels.append(kernel)
         for kernel in found.values():
@@ -98,14 +99,14 @@ class Fusion:
 
     def is_in_library(self, node: Node) -> bool:
         """Return whether a kernel of the library computes a node."""
-        return id(node) in self._library_roots
+        return identity(node) in self._library_roots
 
     def is_own_kernel(self, node: Node) -> bool:
         """Return whether the compiler's own kernels compute a node with what makes its operands, and in any layout."""
-        return self.is_fusible(node) and id(node) not in self._library_roots
+        return self.is_fusible(node) and identity(node) not in self._library_roots
 
     def _find_roots(self, node: Node, escaping: set[int]) -> tuple[Node, ...]:
-        taken = self._library_roots.get(id(node))
+        taken = self._library_roots.get(identity(node))
         if taken is not None:
             return (taken,)
         if not self.is_fusible(node):
@@ -114,10 +115,10 @@ class Fusion:
         takers = [user for user in users if self._takes(user, node)]
         if not takers:
             return (node,)
-        is_kept = len(takers) < len(users) or any(id(tensor) in escaping for tensor in node.outputs)
-        roots = [*{id(root): root for user in takers for root in self.roots_of(user)}.values()]
+        is_kept = len(takers) < len(users) or any(identity(tensor) in escaping for tensor in node.outputs)
+        roots = [*{identity(root): root for user in takers for root in self.roots_of(user)}.values()]
         if self.slices:
-            roots += [item for tensor in node.outputs for item in self.slices.get(id(tensor), ())]
+            roots += [item for tensor in node.outputs for item in self.slices.get(identity(tensor), ())]
         if (is_kept or len(roots) > 1) and not self._is_repeated(node, takers, is_kept=is_kept):
             return (node,)
         if self.repeats is None or self.slices:
@@ -129,7 +130,7 @@ class Fusion:
 
     def _takes(self, user: Node, node: Node) -> bool:
         """Return whether a user takes a node into its own kernel."""
-        if user.section is not node.section or user.depth != node.depth or id(user) in self._library_roots:
+        if user.section is not node.section or user.depth != node.depth or identity(user) in self._library_roots:
             return False
         return user.kind.is_reduction or self.is_fusible(user)
 
@@ -145,11 +146,11 @@ class Fusion:
             roots: The roots of their kernels.
             others: The number of its other users.
         """
-        counts = {id(root): sum(root is user or root in user.roots for user in users) for root in roots}
+        counts = {identity(root): sum(root is user or root in user.roots for user in users) for root in roots}
         readers = others + sum(counts.values())
         for root in sorted(roots, key=lambda item: -item.position):
             if repeats.add(node, users, (root,), readers=readers):
-                readers -= counts[id(root)]
+                readers -= counts[identity(root)]
                 yield root
 
     def _may_fuse(self, node: Node) -> bool:
@@ -175,7 +176,7 @@ class Fusion:
             return False
         if self._reads_little(node):
             return True
-        distinct = {id(user): user for user in users}.values()
+        distinct = {identity(user): user for user in users}.values()
         return not is_kept and not any(self._is_split(node, user) for user in distinct)
 
     def _is_cheap(self, node: Node) -> bool:
@@ -187,7 +188,7 @@ class Fusion:
         """Return whether a node reads one tensor at most of as many dimensions as its results, or as few elements."""
         if self.slices:
             return sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1
-        given = {id(tensor): tensor for tensor in node.inputs}.values()
+        given = {identity(tensor): tensor for tensor in node.inputs}.values()
         rank = max(map(_true_rank, node.outputs), default=0)
         if sum(_true_rank(tensor) >= rank for tensor in given if not _is_broadcast(tensor)) <= 1:
             return True
@@ -198,19 +199,19 @@ class Fusion:
         between = self._before(user, node)
         if between is None:
             return True
-        reached = {id(node)}
+        reached = {identity(node)}
         for other in sorted(between, key=lambda item: item.position):
             if self._gets_halo(other, reached):
                 return True
-            if any(id(tensor.maker) in reached for tensor in other.inputs if tensor.maker is not None):
+            if any(identity(tensor.maker) in reached for tensor in other.inputs if tensor.maker is not None):
                 if self.roots_of(other)[0] is other:
                     return True
-                reached.add(id(other))
+                reached.add(identity(other))
         return self._gets_halo(user, reached)
 
     def _gets_halo(self, node: Node, makers: set[int]) -> bool:
         """Return whether a node reads a halo of what one of some nodes makes."""
-        return any(id(tensor) in self.slices and id(tensor.maker) in makers for tensor in node.inputs)
+        return any(identity(tensor) in self.slices and identity(tensor.maker) in makers for tensor in node.inputs)
 
     def _before(self, user: Node, node: Node) -> list[Node] | None:
         """Return the nodes behind a node that lead to its user, without the latter; None where they are many."""
@@ -221,8 +222,8 @@ class Fusion:
                 maker = tensor.maker
                 if maker is None or maker.section is not node.section or maker.position <= node.position:
                     continue
-                if id(maker) not in found:
-                    found[id(maker)] = maker
+                if identity(maker) not in found:
+                    found[identity(maker)] = maker
                     waiting.append(maker)
             if len(found) > _MOST_BETWEEN:
                 return None

@@ -11,6 +11,7 @@ from attrs import Factory
 
 from shardy_py.analysis.cost.flops import NOTHING, Work
 from shardy_py.analysis.cost.op_kinds import OpKind
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Value
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import define
@@ -184,4 +185,4 @@ def read_by(node: Node) -> list[Tensor]:
 
 def without_repeats(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return tensors, each once."""
-    return list({id(tensor): tensor for tensor in tensors}.values())
+    return list({identity(tensor): tensor for tensor in tensors}.values())

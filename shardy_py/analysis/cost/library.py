@@ -13,6 +13,7 @@ from attrs import field
 
 from shardy_py.analysis.cost.graph import Node, Section
 from shardy_py.analysis.cost.sizes import LocalSizes
+from shardy_py.identity import identity
 from shardy_py.ir.costs import OpShapes
 from shardy_py.ir.interfaces import Broadcast
 from shardy_py.values import define
@@ -38,15 +39,15 @@ class LibraryKernels:
         """
         found: dict[int, Node] = {}
         for node in reversed(section.nodes):
-            if node.kind.is_reduction and id(node) not in found and self.operands_of(node) is not None:
+            if node.kind.is_reduction and identity(node) not in found and self.operands_of(node) is not None:
                 inside = _Growth(self, section, escaping, found).grow(node)
                 last = max(inside, key=lambda item: item.position)
-                found.update((id(item), last) for item in inside)
+                found.update((identity(item), last) for item in inside)
         return found
 
     def operands_of(self, node: Node) -> frozenset[int] | None:
         """Return the numbers of the operands whose makers a kernel may compute with a node, if the library has it."""
-        key = id(node)
+        key = identity(node)
         if key not in self._operands:
             self._operands[key] = self._ask(node)
         return self._operands[key]
@@ -72,7 +73,7 @@ class _Growth:
 
     def grow(self, start: Node) -> list[Node]:
         """Return the nodes of the kernel around one."""
-        self._inside[id(start)] = start
+        self._inside[identity(start)] = start
         count = 0
         # What a kernel takes downwards may be the last other user of something above.
         while count != len(self._inside):
@@ -82,9 +83,9 @@ class _Growth:
                 waiting += (*self._above(node), *self._below(node))
             while waiting:
                 node, is_below = waiting.popleft()
-                if id(node) in self._inside or self.library.operands_of(node) is None:
+                if identity(node) in self._inside or self.library.operands_of(node) is None:
                     continue
-                self._inside[id(node)] = node
+                self._inside[identity(node)] = node
                 waiting += self._below(node) if is_below else self._above(node)
         return [*self._inside.values()]
 
@@ -92,23 +93,23 @@ class _Growth:
         """Yield what makes the operands of a node, and only nodes of the kernel use."""
         for tensor in node.inputs:
             maker = tensor.maker
-            if maker is None or not self._is_free(maker, node) or id(tensor) in self.escaping:
+            if maker is None or not self._is_free(maker, node) or identity(tensor) in self.escaping:
                 continue
-            if all(id(user) in self._inside for user in tensor.users):
+            if all(identity(user) in self._inside for user in tensor.users):
                 yield maker, False
 
     def _below(self, node: Node) -> Iterator[tuple[Node, bool]]:
         """Yield the only user of a node, if it goes on from it."""
-        if len(node.outputs) != 1 or id(node.outputs[0]) in self.escaping:
+        if len(node.outputs) != 1 or identity(node.outputs[0]) in self.escaping:
             return
-        users = {id(user): user for user in node.outputs[0].users}
+        users = {identity(user): user for user in node.outputs[0].users}
         if len(users) == 1:
             (user,) = users.values()
             if self._is_free(user, node) and self._leads_on(node, user):
                 yield user, True
 
     def _is_free(self, node: Node, other: Node) -> bool:
-        return id(node) not in self.taken and node.section is self.section and node.depth == other.depth
+        return identity(node) not in self.taken and node.section is self.section and node.depth == other.depth
 
     def _leads_on(self, node: Node, user: Node) -> bool:
         """Return whether a user goes on from a node; a broadcast does only if all go on that may."""

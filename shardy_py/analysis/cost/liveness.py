@@ -13,6 +13,7 @@ from shardy_py.analysis.cost.graph import Node, Section, Tensor, without_repeats
 from shardy_py.analysis.cost.order import Steps, breadth_first, readers
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.cost.traffic import Traffic
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op
 from shardy_py.values import define, frozen
 
@@ -70,9 +71,9 @@ class Liveness:
         arguments = sum(self.sizes.bytes(tensor.value) for tensor in section.parameters)
         results = self.sizes.total(main.function_results)
         aliased = self._alias(main, section)
-        self._free = {id(tensor) for tensor in section.parameters} | {id(tensor) for tensor in aliased}
+        self._free = {identity(tensor) for tensor in section.parameters} | {identity(tensor) for tensor in aliased}
         returned_arguments = sum(self.sizes.bytes(item.value) for item in section.results if item.maker is None)
-        inside = self._section(section, (), {id(tensor) for tensor in section.results})
+        inside = self._section(section, (), {identity(tensor) for tensor in section.results})
         reused = sum(self.sizes.bytes(tensor.value) for tensor in aliased)
         at_end = arguments + results - reused
         peak = arguments + inside + returned_arguments
@@ -86,14 +87,14 @@ class Liveness:
         for tensor, attributes in zip(section.parameters, given, strict=True):
             index = attributes.get(_ALIASED)
             if isinstance(index, int) and index < len(section.results):
-                found[id(section.results[index])] = section.results[index]
+                found[identity(section.results[index])] = section.results[index]
             elif not tensor.is_kept:
                 free.append(self.sizes.bytes(tensor.value))
         for tensor in section.results:
             size = self.sizes.bytes(tensor.value)
-            if id(tensor) not in found and size in free and tensor.maker is not None:
+            if identity(tensor) not in found and size in free and tensor.maker is not None:
                 free.remove(size)
-                found[id(tensor)] = tensor
+                found[identity(tensor)] = tensor
         return [tensor for tensor in found.values() if tensor.maker is not None]
 
     def _section(self, section: Section, owned: Sequence[Tensor], kept: set[int]) -> int:
@@ -118,7 +119,7 @@ class Liveness:
             live += total - freed
             for node in step:
                 for item in node.outputs:
-                    if not item.users and id(item) not in kept:
+                    if not item.users and identity(item) not in kept:
                         live -= self._bytes(item)
         return peak
 
@@ -127,35 +128,35 @@ class Liveness:
     ) -> tuple[Steps, dict[int, list[Tensor]]]:
         """Return the steps of a section and, by their numbers, the values that nobody reads behind them."""
         stored = [item for node in section.nodes for item in node.outputs if self.fusion.is_stored(item)]
-        found = {id(item): readers(section, item) for item in (*owned, *stored)}
+        found = {identity(item): readers(section, item) for item in (*owned, *stored)}
         is_ordered = not self.traffic.profile.runs_breadth_first
         steps = [[node] for node in section.nodes] if is_ordered else breadth_first(section, found, self.together)
         numbers = {node.position: number for number, step in enumerate(steps) for node in step}
         dying: dict[int, list[Tensor]] = {}
         for item in (*owned, *stored):
-            places = found[id(item)]
-            if places and id(item) not in kept:
+            places = found[identity(item)]
+            if places and identity(item) not in kept:
                 dying.setdefault(max([numbers[place] for place in places]), []).append(item)
         return steps, dying
 
     def _inner(self, node: Node, section: Section) -> int:
         """Return the bytes of a region besides the values that it gets."""
-        owned, given = [], {id(tensor) for tensor in section.parameters}
+        owned, given = [], {identity(tensor) for tensor in section.parameters}
         copies = []
         for item in node.carried:
             if item.is_unchanged:
                 continue
             here = [one for one in section.parameters if any(one is parameter for parameter in item.parameters)]
             owned += here
-            given -= {id(tensor) for tensor in here}
+            given -= {identity(tensor) for tensor in here}
             copied = self.traffic.carried_copies(section, item)
             if copied:
                 # The next value lies where the old one was, and not where the copy of that is.
-                self._apart |= {id(tensor) for tensor in item.yielded}
+                self._apart |= {identity(tensor) for tensor in item.yielded}
             # What becomes the old value of something else has another copy there.
             copies += [Tensor(tensor.value, users=tensor.users) for tensor in copied[1:]]
         self._free |= given
-        inside = self._section(section, [*owned, *copies], {id(tensor) for tensor in section.results})
+        inside = self._section(section, [*owned, *copies], {identity(tensor) for tensor in section.results})
         return max(0, inside - sum(self._bytes(tensor) for tensor in without_repeats(owned)))
 
     def _made(self, node: Node, ends: Sequence[Tensor]) -> int:
@@ -170,20 +171,20 @@ class Liveness:
                 continue
             is_dying = any(item.initial is tensor for tensor in ends)
             if item.is_unchanged and not is_dying:
-                self._free.add(id(item.output))
+                self._free.add(identity(item.output))
             made += self._bytes(item.output)
         return made
 
     def _reused(self, node: Node, made: int, ends: Sequence[Tensor]) -> int:
         """Return the bytes of the results that take the place of operands that nobody needs any more."""
         if node.carried:
-            initial = {id(item.initial): self._bytes(item.initial) for item in node.carried}
-            return min(made, sum(size for key, size in initial.items() if any(key == id(item) for item in ends)))
-        if not self.fusion.is_own_kernel(node) or any(id(tensor) in self._apart for tensor in node.outputs):
+            initial = {identity(item.initial): self._bytes(item.initial) for item in node.carried}
+            return min(made, sum(size for key, size in initial.items() if any(key == identity(item) for item in ends)))
+        if not self.fusion.is_own_kernel(node) or any(identity(tensor) in self._apart for tensor in node.outputs):
             return 0
         return made if made in [self._bytes(tensor) for tensor in ends] else 0
 
     def _bytes(self, tensor: Tensor) -> int:
-        if id(tensor) in self._free or (tensor.maker is not None and tensor.maker.kind.is_constant):
+        if identity(tensor) in self._free or (tensor.maker is not None and tensor.maker.kind.is_constant):
             return 0
         return self.traffic.stored_bytes(tensor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shardy_py.analysis.cost.graph import Node, Section, Tensor, user_in
+from shardy_py.identity import identity
 
 Steps = list[list[Node]]
 """Nodes that run at the same time, one step after the other."""
@@ -39,14 +40,14 @@ def breadth_first(
     # A step has the number of its first node.
     first = list(range(len(nodes)))
     for node in nodes if together else ():
-        for other in together.get(id(node), ()):
+        for other in together.get(identity(node), ()):
             first[node.position] = min(first[node.position], other.position)
     members: dict[int, list[Node]] = {}
     for node, number in zip(nodes, first, strict=True):
         members.setdefault(number, []).append(node)
     waiting, after = [0] * len(nodes), {}
     for number, step in members.items():
-        users = {first[place] for node in step for item in node.outputs for place in found.get(id(item), ())}
+        users = {first[place] for node in step for item in node.outputs for place in found.get(identity(item), ())}
         users.discard(number)
         after[number] = sorted(users)
         for user in users:

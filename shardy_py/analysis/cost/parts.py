@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from shardy_py.analysis.cost.graph import Node, Section, Tensor, makers_above, walk
+from shardy_py.identity import identity
 from shardy_py.ir.costs import Part
 from shardy_py.ir.op_names import ALL_REDUCE
 
@@ -20,11 +21,11 @@ def take_parts(main: Section) -> None:
     if not taken:
         return
     for section in _sections(main):
-        section.results = [taken.get(id(tensor), tensor) for tensor in section.results]
+        section.results = [taken.get(identity(tensor), tensor) for tensor in section.results]
         for node in section.nodes:
             for item in node.carried:
-                item.initial = taken.get(id(item.initial), item.initial)
-                item.yielded = [taken.get(id(tensor), tensor) for tensor in item.yielded]
+                item.initial = taken.get(identity(item.initial), item.initial)
+                item.yielded = [taken.get(identity(tensor), tensor) for tensor in item.yielded]
 
 
 def _sections(main: Section) -> list[Section]:
@@ -47,7 +48,7 @@ def _take(section: Section) -> Mapping[int, Tensor]:
             if other is None or any(user.op.name == ALL_REDUCE for user in other.outputs[0].users):
                 continue
             _replace(other.outputs[0], tensor)
-            taken[id(other.outputs[0])] = tensor
+            taken[identity(other.outputs[0])] = tensor
             _move(section, node, other.position)
     return taken
 
@@ -58,7 +59,7 @@ def _parts(node: Node) -> Iterator[tuple[tuple[object, ...], Tensor]]:
     for part, tensor in zip(parts, node.outputs, strict=False):
         if part is not None:
             name, numbers = part
-            yield (name, tensor.value.type, node.depth, *[id(node.inputs[number]) for number in numbers]), tensor
+            yield (name, tensor.value.type, node.depth, *[identity(node.inputs[number]) for number in numbers]), tensor
 
 
 def _replace(old: Tensor, new: Tensor) -> None:

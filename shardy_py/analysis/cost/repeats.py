@@ -12,6 +12,7 @@ from attrs import field
 
 from shardy_py.analysis.cost.graph import Node
 from shardy_py.analysis.cost.sizes import LocalSizes
+from shardy_py.identity import identity
 from shardy_py.values import define
 
 _MOST = 15
@@ -46,12 +47,12 @@ class Repeats:
             Whether it is added.
         """
         if len(users) > 1:
-            users = [*{id(user): user for user in users}.values()]
+            users = [*{identity(user): user for user in users}.values()]
         found: list[tuple[dict[int, _Places], _Places]] = []
         for root in roots:
-            kernel = self._kernels.get(id(root))
+            kernel = self._kernels.get(identity(root))
             if kernel is None:
-                kernel = self._kernels[id(root)] = {}
+                kernel = self._kernels[identity(root)] = {}
             places = self._places(node, users, root, kernel)
             # A first op is taken anyway, and so are broadcasts, which would be larger than what they read.
             if (
@@ -63,7 +64,7 @@ class Repeats:
             found.append((kernel, places))
         if not node.kind.is_constant:
             for kernel, places in found:
-                kernel[id(node)] = places
+                kernel[identity(node)] = places
         return True
 
     def _is_too_often(self, node: Node, count: int, users: int) -> bool:
@@ -81,9 +82,9 @@ class Repeats:
         for user in users:
             if user is not root and root not in user.roots:
                 continue
-            places = kernel.get(id(user), _OF_RESULT)
+            places = kernel.get(identity(user), _OF_RESULT)
             if not (user.kind.is_passing or self.sizes.shape(user.op.results[0]) == shape):
-                places = frozenset((id(user),)), places[1]
+                places = frozenset((identity(user),)), places[1]
             if not any(places[0] == other[0] for other in parts):
                 parts.append(places)
         if len(parts) == 1:

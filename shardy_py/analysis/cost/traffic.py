@@ -13,6 +13,7 @@ from shardy_py.analysis.cost.graph import Carried, Node, RuleOf, Section, Tensor
 from shardy_py.analysis.cost.order import readers
 from shardy_py.analysis.cost.sizes import LocalSizes
 from shardy_py.analysis.machine.profile import Profile
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op
 from shardy_py.ir.op_names import ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER
 from shardy_py.ir.types import TensorType
@@ -52,7 +53,7 @@ class Traffic:
         rules, kind = self.profile, node.kind
         if not (self.halos or rules.follows_results or rules.widens_bfloat16):
             return False
-        return kind.is_contraction or kind.is_moving or id(node) in self.halos
+        return kind.is_contraction or kind.is_moving or identity(node) in self.halos
 
     def bytes_of(self, kernel: Kernel) -> float:
         """Return the bytes that one device reads and writes for a kernel."""
@@ -63,24 +64,24 @@ class Traffic:
 
     def read_bytes(self, kernel: Kernel) -> float:
         """Return the bytes that one device reads for a kernel."""
-        inside = {id(node) for node in kernel.nodes}
+        inside = {identity(node) for node in kernel.nodes}
         whole: dict[int, Tensor] = {}
         parts: dict[int, float] = {}
         for node in kernel.nodes:
             work = node.work
             if not work.reads:
                 for tensor in node.inputs:
-                    if id(tensor.maker) not in inside:
-                        whole[id(tensor)] = tensor
+                    if identity(tensor.maker) not in inside:
+                        whole[identity(tensor)] = tensor
                 continue
             for number, tensor in enumerate(node.inputs):
-                if id(tensor.maker) in inside:
+                if identity(tensor.maker) in inside:
                     continue
                 amount = self._read(work, number, tensor)
                 if amount is None:
-                    whole[id(tensor)] = tensor
+                    whole[identity(tensor)] = tensor
                 else:
-                    parts[id(tensor)] = parts.get(id(tensor), 0.0) + amount
+                    parts[identity(tensor)] = parts.get(identity(tensor), 0.0) + amount
         read = 0.0 + sum([self.stored_bytes(tensor) for tensor in whole.values()])
         return read + sum(parts.values()) if parts else read
 
@@ -109,7 +110,7 @@ class Traffic:
         if not self._has_copies(node):
             return 0.0
         converted = sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node) / 2
-        halo = self.halos.get(id(node), 0)
+        halo = self.halos.get(identity(node), 0)
         # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
         joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
         copied = self._exchanged_bytes(node) if node.op.name == ALL_TO_ALL else 2 * self.copied_bytes(node)
@@ -186,7 +187,7 @@ class Traffic:
             outputs = [tensor for tensor in node.outputs if _is_bfloat16(tensor)]
             if inputs and outputs and node.kind.is_elementwise:
                 ends = (*(one for one in inputs if one.maker is None), *(one for one in outputs if one.is_result))
-                found |= {id(tensor): tensor for tensor in ends}
+                found |= {identity(tensor): tensor for tensor in ends}
         return sum(prod(self.sizes.shape(tensor.value)) for tensor in found.values())
 
     def _transposed_bytes(self, node: Node) -> float:
@@ -200,14 +201,14 @@ class Traffic:
         rule = self.rule_of(node.op)
         if rule is None or len(node.inputs) != 2:
             return 0.0
-        moved, converted = 0.0, {id(tensor) for tensor in self.converted(node)}
+        moved, converted = 0.0, {identity(tensor) for tensor in self.converted(node)}
         for tensor, value, mapping in zip(node.inputs, node.op.operands, rule.operand_mappings, strict=True):
             # A dimension of which a device has one place may stand anywhere.
             shape = self.sizes.shape(value)
             kinds = [_dimension_kind(rule, dim) for dim, size in zip(mapping, shape, strict=False) if size != 1]
             runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
             is_leading = (runs[:1] == ["batch"] or "batch" not in runs) and len(runs) == len(set(runs))
-            is_free = is_leading or id(tensor) in converted or self._is_made_alone(tensor)
+            is_free = is_leading or identity(tensor) in converted or self._is_made_alone(tensor)
             moved += 0.0 if is_free else self.stored_bytes(tensor)
         return moved
 
@@ -222,12 +223,12 @@ class Traffic:
             return 0.0
         moved = 0.0
         changing = [item for item in node.carried if not item.is_unchanged]
-        last = {id(item.initial): item for item in changing}
+        last = {identity(item.initial): item for item in changing}
         for item in changing:
             if item.initial.maker is None:
                 is_copied = item.initial.is_kept or node.section.owner is not None
             else:
-                is_copied = last[id(item.initial)] is not item or _is_used_apart(item.initial, node)
+                is_copied = last[identity(item.initial)] is not item or _is_used_apart(item.initial, node)
             if is_copied:
                 moved += 2 * node.runs * self.stored_bytes(item.initial)
             for section in node.sections:
@@ -244,9 +245,9 @@ class Traffic:
             return 0.0
         moved, seen = 0.0, set()
         for tensor in main.results:
-            if id(tensor) in seen or (tensor.maker is None and tensor.is_kept):
+            if identity(tensor) in seen or (tensor.maker is None and tensor.is_kept):
                 moved += 2 * self.stored_bytes(tensor)
-            seen.add(id(tensor))
+            seen.add(identity(tensor))
         return moved
 
     def carried_copies(self, section: Section, item: Carried) -> list[Tensor]:
@@ -259,10 +260,10 @@ class Traffic:
         made = next((one for one in section.results if any(one is other for other in item.yielded)), None)
         if here is None or made is None or not self.profile.copies_carried:
             return []
-        given = {id(one) for one in section.parameters}
+        given = {identity(one) for one in section.parameters}
         maker = made.maker
         if maker is None or maker.section is not section:
-            is_other = id(made) in given and made is not here
+            is_other = identity(made) in given and made is not here
             return [here, made] if is_other and (here.users or self._is_handed_on(section, here)) else []
         return [here] if self._is_handed_on(section, here) or self._is_read_late(section, here, maker) else []
 
@@ -329,7 +330,7 @@ class Traffic:
         """Return the bytes of such copies that live while the collective runs, or directly behind it."""
         if not self._has_copies(node) or not node.inputs:
             return 0
-        halo = self.halos.get(id(node), 0)
+        halo = self.halos.get(identity(node), 0)
         joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
         converted = 2 * sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node)
         summed = self.stored_bytes(node.inputs[0]) if self._is_whole_reduce(node) else 0

@@ -18,6 +18,7 @@ from shardy_py.emitters.fusion.fusion import Fusion, Layouts
 from shardy_py.emitters.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.emitters.fusion.scatters import form_problem
 from shardy_py.errors import Diagnostic
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.interfaces import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
 from shardy_py.plugins import Registry
@@ -171,7 +172,7 @@ class _Walk:
             piece.ops.add(op.id)
             piece.has_reduction |= self._combines(op)
             owners[op.id] = piece
-        return {id(piece): piece for piece in owners.values()}.values()
+        return {identity(piece): piece for piece in owners.values()}.values()
 
     def _combines(self, op: Op) -> bool:
         if self._registry.has_trait(op, Reduction):
@@ -181,7 +182,7 @@ class _Walk:
 
     def _joined(self, op: Op, users: Mapping[int, Op], owners: Mapping[int, _Piece]) -> _Piece | None:
         """Return the piece that an op joins, or None where it is a root."""
-        found = {id(owners[user]): owners[user] for user in users if user in owners}
+        found = {identity(owners[user]): owners[user] for user in users if user in owners}
         if len(found) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
             return None
         (piece,) = found.values()

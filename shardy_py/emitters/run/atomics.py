@@ -17,6 +17,7 @@ from shardy_py.emitters.run.memory import Buffer, Pointer, Value
 from shardy_py.emitters.run.tensors import Places, places
 from shardy_py.emitters.run.threads import Threads
 from shardy_py.emitters.run.values import Array, from_words, rank_of, to_words
+from shardy_py.identity import identity
 from shardy_py.values import frozen
 
 Combine = Callable[[Frame, Array, Any], Array]
@@ -157,7 +158,7 @@ def run_atomics(chunk: Chunk, *, shared: bool) -> None:
     """
     due = [update for update in chunk.atomics if update.buffer.memory.is_shared == shared]
     chunk.atomics[:] = [update for update in chunk.atomics if update.buffer.memory.is_shared != shared]
-    memories = {id(update.buffer.memory): update.buffer.memory for update in due}
+    memories = {identity(update.buffer.memory): update.buffer.memory for update in due}
     for memory in memories.values():
         _run_in_order(chunk, [update for update in due if update.buffer.memory is memory])
 

@@ -9,6 +9,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
+from shardy_py.identity import identity
 from shardy_py.ir.attributes import OpaqueElements, RawAttribute
 from shardy_py.ir.graph import Value
 from shardy_py.ir.symbol_references import symbols_of
@@ -124,7 +125,7 @@ class AttributeSet:
     def overlay(self, name: str, value: Any) -> Mapping[str, Any]:
         """Return a mapping with one item; ops with these attributes that make the same change share it."""
         # By identity, as equal values need not be the same: 1 equals True. The mapping keeps the value alive.
-        key = name, id(value)
+        key = name, identity(value)
         found = self._overlays.get(key)
         if found is None:
             found = self._overlays[key] = {name: value}
@@ -266,7 +267,7 @@ class NativeAttributes(MutableMapping[str, Any]):
     def _change(self, name: str, value: Any) -> None:
         base, overlay = self.base, self.overlay
         if self.native is not None:
-            base.changed[id(self)] = self
+            base.changed[identity(self)] = self
         self.overlay = {**overlay, name: value} if overlay else base.overlay(name, value)
         self.key = None
 

@@ -13,6 +13,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of
 from shardy_py.frontends.mlir.numbers_like import number_like
 from shardy_py.frontends.mlir.type_codec import TypeDecoder
+from shardy_py.identity import identity
 from shardy_py.ir.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.parse import format_attribute
@@ -90,7 +91,7 @@ class Codec:
         """Parse the shardings among some attributes, and inside them, at once: each alone would take twice as long."""
         missing: dict[Any, str] = {}
         # Equal values are mostly the same object, and looking into each takes longer than telling them apart.
-        for value in {id(value): value for value in values}.values():
+        for value in {identity(value): value for value in values}.values():
             for sharding in _shardings_in(value):
                 if sharding not in self._shardy:
                     missing[sharding] = _text_of(sharding)
@@ -155,7 +156,7 @@ class Codec:
     def _encode_dictionary(self, value: Mapping[str, Any]) -> ir.Attribute:
         # Those of the arguments of functions mostly hold a sharding and nothing else, and many the same. What is kept
         # keeps the values alive, so that no others get their identities.
-        key = tuple([(name, id(part)) for name, part in value.items()])
+        key = tuple([(name, identity(part)) for name, part in value.items()])
         known = self._dictionaries.get(key)
         if known is None:
             native = ir.DictAttr.get({name: self.encode(part) for name, part in value.items()}, self.context)

@@ -10,6 +10,7 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, NativeAttributes
 from shardy_py.frontends.mlir.native_program import NativeProgram
+from shardy_py.identity import identity
 from shardy_py.ir.foreign_types import native_name
 from shardy_py.ir.graph import Block, Op, Value
 
@@ -30,9 +31,9 @@ class NativeOpMaker:
 
     def changes(self, base: AttributeSet, overlay: Mapping[str, Any]) -> Items:
         """Return the native attributes of a change."""
-        known = self._encoded.get(id(overlay))
+        known = self._encoded.get(identity(overlay))
         if known is None:
-            known = self._encoded[id(overlay)] = overlay, self._encode_items(base, overlay)
+            known = self._encoded[identity(overlay)] = overlay, self._encode_items(base, overlay)
         return known[1]
 
     def _encode_items(self, base: AttributeSet, items: Mapping[str, Any]) -> Items:

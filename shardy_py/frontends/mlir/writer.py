@@ -14,6 +14,7 @@ from shardy_py.frontends.mlir.attributes import NativeAttributes
 from shardy_py.frontends.mlir.call_sites import CallSites
 from shardy_py.frontends.mlir.native_ops import NativeOpMaker, update_operands, write_items
 from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Block, Op, Program
 
 
@@ -43,7 +44,7 @@ class _Writer:
     def write_attributes(self) -> None:
         """Write all changes of attributes."""
         changed = self._origin.changed
-        overlays = {id(attributes.overlay): attributes.overlay or {} for attributes in changed.values()}
+        overlays = {identity(attributes.overlay): attributes.overlay or {} for attributes in changed.values()}
         self._origin.codec.parse_together(value for overlay in overlays.values() for value in overlay.values())
         for attributes in changed.values():
             if attributes.native is not None and attributes.overlay is not None:

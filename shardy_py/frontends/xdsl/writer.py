@@ -11,6 +11,7 @@ from xdsl.ir import Region as NativeRegion
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.xdsl.importer import OP_NAME, NativeProgram, XdslAttributes, native_attributes, op_name
+from shardy_py.identity import identity
 from shardy_py.ir.foreign_types import native_name
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 
@@ -29,9 +30,9 @@ def write(program: Program) -> ModuleOp:
 
 def _erase(natives: list[Operation], alive: list[Operation]) -> None:
     """Erase the ops that are gone, users before what they use, those inside before those around them."""
-    kept = set(map(id, alive))
+    kept = set(map(identity, alive))
     for native in reversed(natives):
-        if id(native) not in kept:
+        if identity(native) not in kept:
             if native.parent is not None:
                 native.detach()
             native.erase(safe_erase=False)

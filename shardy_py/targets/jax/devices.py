@@ -7,6 +7,7 @@ from typing import Any
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.identity import identity
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 
 _HOST_DEVICES = "for host devices set XLA_FLAGS=--xla_force_host_platform_device_count=N before JAX starts"
@@ -70,7 +71,7 @@ def choose_devices(count: int, devices: Sequence[Any] | None, meshes: Mapping[st
         message = f"{meant} has {count} devices, {whose} {len(available)}"
         raise OptionError(Diagnostic("too-few-devices", message, hint=_HOST_DEVICES))
     chosen = available[:count]
-    if len({device.id for device in chosen}) < count or len({id(device.client) for device in chosen}) > 1:
+    if len({device.id for device in chosen}) < count or len({identity(device.client) for device in chosen}) > 1:
         message = "the devices are not different devices of one platform"
         raise OptionError(Diagnostic("devices-do-not-fit", message, hint="give some of jax.devices(), each once"))
     return chosen

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import MANUAL_COMPUTATION
@@ -27,9 +28,9 @@ class CloseShardingsPass(NoFields):
     def run(self, program: Program, context: PassContext) -> None:
         """Close the shardings of all values."""
         table = program.shardings
-        closed = {id(sharding): _close(sharding) for sharding in distinct(table.values())}
+        closed = {identity(sharding): _close(sharding) for sharding in distinct(table.values())}
         for value, sharding in table.items():
-            table[value] = closed[id(sharding)]
+            table[value] = closed[identity(sharding)]
         for op in ops_named(program, MANUAL_COMPUTATION):
             _close_attributes(op)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import ClassVar, NamedTuple
 
+from shardy_py.identity import identity
 from shardy_py.ir.attributes import Attribute, freeze, shared_parts
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
@@ -107,7 +108,7 @@ class _Keys:
         parts = shared_parts(attributes)
         if parts is None:
             return self._number(attributes, left_out)
-        key = id(parts[0]), id(parts[1]), left_out
+        key = identity(parts[0]), identity(parts[1]), left_out
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = parts, self._number(attributes, left_out)

@@ -13,6 +13,7 @@ from typing import ClassVar
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import (
     Broadcast,
@@ -177,7 +178,7 @@ class _Planner:
         """Return the plan for an op; see `Situation`."""
         # Equal values are mostly the same object here, and identities are compared much faster.
         types = [value.type for value in op.operands] + [value.type for value in op.results]
-        key = (id(rule), id(mode), reduction, *map(id, operands), *map(id, results), *map(id, own), *map(id, types))
+        key = (reduction, *map(identity, (rule, mode, *operands, *results, *own, *types)))
         known = self._by_identity.get(key)
         if known is not None:
             return known[1]
@@ -251,11 +252,11 @@ class _Run:
             # Where it changes something may be a constant.
             return None
         carriers, operands = survey.carriers, op.operands
-        look = [id(said), id(rule), len(operands)]
+        look = [identity(said), identity(rule), len(operands)]
         for value in (*operands, *op.results):
             number = value.id
-            look.append(id(table.get(carriers.get(number, number) if carriers else number)))
-            look.append(id(value.type))
+            look.append(identity(table.get(carriers.get(number, number) if carriers else number)))
+            look.append(identity(value.type))
         return tuple(look)
 
     def _only_sums(self, op: Op) -> bool:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from attrs import evolve
 
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import ops_among
@@ -68,11 +69,11 @@ class _Even:
 
     def of(self, sharding: TensorSharding, type_: Type) -> TensorSharding:
         """Return a sharding for values of a type, see `evenly_sharded`; where sizes or axes are unknown it stays."""
-        known = self._known.get((id(sharding), id(type_)))
+        known = self._known.get((identity(sharding), identity(type_)))
         if known is None:
             shape, mesh = static_shape(type_), resolve_mesh(sharding.mesh, self._meshes)
             even = sharding if shape is None or mesh is None else evenly_sharded(sharding, shape, mesh)
-            known = self._known[id(sharding), id(type_)] = sharding, type_, even
+            known = self._known[identity(sharding), identity(type_)] = sharding, type_, even
         return known[2]
 
 

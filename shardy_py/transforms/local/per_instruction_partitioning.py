@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.op_index import all_in_region
@@ -155,9 +156,9 @@ def _is_sharding_call(op: Op) -> bool:
 def _captures(op: Op) -> bool:
     """Return whether the regions of an op use values from around it."""
     inside = [inner for region in op.regions for inner in all_in_region(region)]
-    blocks = {id(block) for item in (op, *inside) for region in item.regions for block in region.blocks}
+    blocks = {identity(block) for item in (op, *inside) for region in item.regions for block in region.blocks}
     values = (value.owner for inner in inside for value in inner.operands)
-    return any(id(owner.parent if isinstance(owner, Op) else owner) not in blocks for owner in values)
+    return any(identity(owner.parent if isinstance(owner, Op) else owner) not in blocks for owner in values)
 
 
 def _number(item: str, start: str) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve
 
+from shardy_py.identity import identity
 from shardy_py.ir.data_flow import edge_of_target, shardable_value
 from shardy_py.ir.debug_info import make_recorder
 from shardy_py.ir.graph import Op, Program, Value
@@ -193,9 +194,9 @@ class _Constraints:
 
 def _redirect_later_uses(value: Value, head: Op, tail: Op) -> None:
     """Make the ops after ``tail``, in its block, use its result instead of ``value``; returns keep it."""
-    later = _ops_after(tail, {id(user) for user, _ in value.uses})
+    later = _ops_after(tail, {identity(user) for user, _ in value.uses})
     for user, number in reversed(list(value.uses)):
-        if user is not head and user.name != RETURN and id(user) in later:
+        if user is not head and user.name != RETURN and identity(user) in later:
             user.set_operand(number, tail.result)
 
 
@@ -204,7 +205,7 @@ def _ops_after(op: Op, wanted: set[int]) -> set[int]:
     found: set[int] = set()
     following = op.next
     while following is not None and len(found) < len(wanted):
-        if id(following) in wanted:
-            found.add(id(following))
+        if identity(following) in wanted:
+            found.add(identity(following))
         following = following.next
     return found

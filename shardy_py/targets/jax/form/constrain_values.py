@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from attrs import evolve, field
 
+from shardy_py.identity import identity
 from shardy_py.ir.data_flow import shardable_value
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import ConstantLike, OpSemantics
@@ -146,14 +147,14 @@ class _Constrainer:
 
     def _constrain_captured(self, blocks: Sequence[Block]) -> None:
         """Constrain the values that a region uses from outside, where it uses them."""
-        inside = {id(block) for block in blocks}
+        inside = {identity(block) for block in blocks}
         for block in blocks:
-            inside.update(id(inner) for op in block.walk() for region in op.regions for inner in region.blocks)
+            inside.update(identity(inner) for op in block.walk() for region in op.regions for inner in region.blocks)
         captured: dict[int, tuple[Value, list[tuple[Op, int]]]] = {}
         for block in blocks:
             for op in block.walk():
                 for number, value in enumerate(op.operands):
-                    if id(_block_of(value)) not in inside and has_dimensions(value):
+                    if identity(_block_of(value)) not in inside and has_dimensions(value):
                         captured.setdefault(value.id, (value, []))[1].append((op, number))
         for value, uses in captured.values():
             sharding = self._wanted(value)
@@ -197,9 +198,9 @@ class _Constrainer:
             sharding = None
         if sharding is None:
             return None if self.leave_open else self._replicate(value.type.rank)  # type: ignore[union-attr]
-        known = self._closed.get(id(sharding))
+        known = self._closed.get(identity(sharding))
         if known is None:
-            known = self._closed[id(sharding)] = sharding, closed(sharding)
+            known = self._closed[identity(sharding)] = sharding, closed(sharding)
         return known[1]
 
     def _replicate(self, rank: int) -> TensorSharding:

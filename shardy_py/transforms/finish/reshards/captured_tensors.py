@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import all_ops
@@ -19,8 +20,8 @@ def captured_tensors(op: Op) -> list[Value]:
     read = [value for inner in _inside(op) for value in inner.operands if rank_of(value)]
     if not read:
         return []
-    inside = {id(inner) for inner in op.walk()}
-    return list({value.id: value for value in read if id(value.owning_op) not in inside}.values())
+    inside = {identity(inner) for inner in op.walk()}
+    return list({value.id: value for value in read if identity(value.owning_op) not in inside}.values())
 
 
 def _inside(op: Op) -> Iterator[Op]:

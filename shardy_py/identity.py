@@ -1,0 +1,14 @@
+"""Identities of objects, as numbers.
+
+`id` tells the audit hooks of a process each time, and libraries have some: filelock, which JAX imports where it is
+installed, has one under Python 3.12 and later. That makes `id` eight times as slow, and passes ask for identities all
+the time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+identity: Callable[[object], int] = id if sys.version_info < (3, 12) else object.__hash__
+"""A number that no other object has as long as this one lives."""
