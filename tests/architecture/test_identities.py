@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "shardy_py"
 
 
 def test_identities_are_those_of_the_module_for_them() -> None:
-    """No other module uses `id`, which is slow where a library listens, nor could its numbers be compared with those."""
+    """No other module uses `id`: it is slow where a library listens, and its numbers are others."""
     users = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
