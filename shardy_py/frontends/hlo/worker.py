@@ -11,6 +11,7 @@ import json
 import re
 import signal
 import sys
+from typing import Any
 
 IDLE_SECONDS = 60
 _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(\{.*?\})(?:, \w+=|\n|$)")
@@ -18,15 +19,23 @@ _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(\{.*?\})(?:, \w+=|\n|$)")
 
 def main() -> None:
     """Convert the modules on stdin."""
-    import jaxlib._hlo  # noqa: F401 (a missing jaxlib is said before the first request)
-
+    hlo = _bindings()  # First of all, so that a missing jaxlib is said before a request is read.
     while True:
         _set_alarm(IDLE_SECONDS)
         head = sys.stdin.buffer.readline()
         _set_alarm(0)
         if not head:
             return
-        print(json.dumps(_convert(sys.stdin.buffer.read(int(head)).decode())), flush=True)
+        print(json.dumps(_convert(hlo, sys.stdin.buffer.read(int(head)).decode())), flush=True)
+
+
+def _bindings() -> Any:
+    """Return the module with HLO's bindings, which became one of its own in jaxlib 0.10."""
+    try:
+        import jaxlib._hlo as hlo
+    except ModuleNotFoundError:
+        from jaxlib import _jax as hlo
+    return hlo
 
 
 def _set_alarm(seconds: int) -> None:
@@ -35,9 +44,13 @@ def _set_alarm(seconds: int) -> None:
         signal.alarm(seconds)
 
 
-def _convert(text: str) -> dict[str, str]:
-    """Return the StableHLO bytecode of a module with its name, layouts and canonical text, or XLA's error."""
-    import jaxlib._hlo as hlo
+def _convert(hlo: Any, text: str) -> dict[str, str]:
+    """Return the StableHLO bytecode of a module with its name, layouts and canonical text, or XLA's error.
+
+    Args:
+        hlo: The `_bindings`.
+        text: The module.
+    """
     from jaxlib import _jax
 
     try:

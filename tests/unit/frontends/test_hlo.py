@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="HLO is read by XLA's parser in jaxlib")
 
 from shardy_py.errors import ParseError, UnsupportedError
-from shardy_py.frontends.hlo import import_hlo
+from shardy_py.frontends.hlo import import_hlo, worker
 from shardy_py.frontends.hlo import parser_process as parsing
 from shardy_py.frontends.hlo.parser_process import PARSER, ParserProcess
 from shardy_py.ir.types import tensor
@@ -155,6 +156,14 @@ def parser():
     process = ParserProcess()
     yield process
     process.close()
+
+
+def test_the_bindings_of_older_versions(monkeypatch):
+    """Before jaxlib 0.10 the bindings of HLO have no module of their own."""
+    from jaxlib import _jax
+
+    monkeypatch.setitem(sys.modules, "jaxlib._hlo", None)
+    assert worker._bindings() is _jax
 
 
 def test_one_process_reads_all_texts(parser) -> None:
