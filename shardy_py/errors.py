@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from re import findall
 
 from attrs import evolve, field
 
@@ -116,22 +117,31 @@ class WorkerError(ShardyError):
     """A process that worked for this one and ended before its work was done."""
 
 
-def require_library(name: str, *, purpose: str, extra: str) -> None:
+def require_library(name: str, *, purpose: str, extra: str, at_least: tuple[int, ...] = ()) -> None:
     """Check that a library of an extra is installed.
 
     Args:
         name: The module to import.
         purpose: What needs it, with the verb: ``a search needs``.
         extra: The extra that brings it.
+        at_least: The first version of it that will do, where older ones may be there for other purposes.
 
     Raises:
-        OptionError: it cannot be imported.
+        OptionError: it cannot be imported, or is too old.
     """
+    hint = f"pip install 'shardy_py[{extra}]'"
     try:
         import_module(name)
     except ImportError as error:
         message = f"{purpose} {name}, which cannot be imported: {error}"
-        raise OptionError(Diagnostic(f"no-{name}", message, hint=f"pip install 'shardy_py[{extra}]'")) from None
+        raise OptionError(Diagnostic(f"no-{name}", message, hint=hint)) from None
+    if at_least:
+        from importlib.metadata import version
+
+        found = version(name)
+        if tuple(map(int, findall(r"\d+", found)[: len(at_least)])) < at_least:
+            message = f"{purpose} {name} {'.'.join(map(str, at_least))} or later, and {found} is installed"
+            raise OptionError(Diagnostic(f"old-{name}", message, hint=hint))
 
 
 def read_text_file(path: str | Path, *, code: str, what: str, hint: str) -> str:

@@ -17,7 +17,8 @@ from shardy_py.cli.registry import plugin_registry
 from shardy_py.emitters import Fusion, Kernel, emit, get_device, kernel_coverage, read_fusion, read_fusions
 from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
 from shardy_py.emitters.reasons import explain
-from shardy_py.errors import Diagnostic, OptionError, read_text_file, require_library
+from shardy_py.emitters.requirements import require_xdsl
+from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.plugins import Registry
 from shardy_py.report.kernels import (
     coverage_json,
@@ -175,7 +176,7 @@ def write_stages(kernel: Kernel, directory: Path) -> None:
 
 
 def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str | None) -> str:
-    require_library("xdsl", purpose="kernels need", extra="codegen")
+    require_xdsl()
     from shardy_py.emitters.run.arrays import random_arrays
     from shardy_py.targets.jax.npz import outputs_file
 
@@ -187,7 +188,7 @@ def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str
 
 
 def _draw(kernel: Kernel, form: str, block: int, warp: int, output: str | None) -> None:
-    require_library("xdsl", purpose="kernels need", extra="codegen")
+    require_xdsl()
     from shardy_py.emitters.draw.svg import draw_svg
     from shardy_py.emitters.draw.text import draw_text
     from shardy_py.emitters.draw.trace import warp_accesses
@@ -200,7 +201,7 @@ def _draw(kernel: Kernel, form: str, block: int, warp: int, output: str | None) 
 
 
 def _timed(kernel: Kernel, inputs: str, seed: int, against: str | None) -> str:
-    require_library("xdsl", purpose="kernels need", extra="codegen")
+    require_xdsl()
     from shardy_py.emitters.run.arrays import random_arrays
 
     other = None

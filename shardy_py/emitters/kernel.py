@@ -18,7 +18,8 @@ from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.launch.maps import maps_of
 from shardy_py.emitters.partition import Partition, Subgraph, partition
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, did_you_mean, require_library
+from shardy_py.emitters.requirements import require_xdsl
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, did_you_mean
 from shardy_py.indexing import IndexingMap
 from shardy_py.values import frozen
 
@@ -251,7 +252,7 @@ class Kernel:
 
     def _initial(self) -> builtin.ModuleOp:
         """Return a new module before the first pass."""
-        require_library("xdsl", purpose="kernels need", extra="codegen")
+        require_xdsl()
         from xdsl.dialects import builtin
 
         from shardy_py.emitters.elemental.functions import FunctionEmitter
