@@ -123,8 +123,15 @@ def _first_pair(first: str, second: str) -> tuple[str, str]:
 
 
 def _attributes(holder: Any) -> dict[str, Any]:
-    names = [item if isinstance(item, str) else item.name for item in holder]
-    return {name: holder[name] for name in names}
+    """Return attributes by name; one that the bindings have no class for, such as a complex constant, as a text."""
+    found: dict[str, Any] = {}
+    for index in range(len(holder)):
+        named = holder[index]
+        try:
+            found[named.name] = holder[named.name]
+        except TypeError:
+            found[named.name] = str(named)
+    return found
 
 
 def _same(first: Any, second: Any) -> bool:

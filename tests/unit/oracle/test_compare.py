@@ -46,6 +46,20 @@ def test_the_first_difference_is_named(old, new, place, what):
     assert what in str(comparison)
 
 
+def test_attributes_without_a_class_are_compared_as_texts():
+    """A complex constant, which the bindings cannot show, hides no difference and is one where it differs."""
+    text = """
+    func.func @main(%x: tensor<2xcomplex<f32>>) -> (tensor<2xcomplex<f32>>, tensor<2xf32>) {
+      %c = stablehlo.constant dense<(1.0,0.0)> : tensor<2xcomplex<f32>>
+      %0 = stablehlo.add %x, %c : tensor<2xcomplex<f32>>
+      %1 = stablehlo.real %0 : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+      return %0, %1 : tensor<2xcomplex<f32>>, tensor<2xf32>
+    }"""
+    assert compare(text, text.replace("real", "imag")).differences[0].what == "ops"
+    (found,) = compare(text, text.replace("(1.0,", "(2.0,")).differences
+    assert (found.place, found.what) == ("@main/0", "attribute value")
+
+
 def test_a_missing_op_does_not_hide_the_rest():
     """Ops that only one side has are listed, and those around them are still compared."""
     shorter = ONE.replace("%1 = stablehlo.add %arg0, %0", "%1 = stablehlo.add %arg0, %arg0")
