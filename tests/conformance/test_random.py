@@ -31,6 +31,7 @@ LONGER = (
 
 WHOLE = (
     "sdy-propagation-pipeline",
+    "sdy-propagation-pipeline,sdy-propagation-pipeline",
     "sdy-propagation-pipeline{dedup-functions-fully=true}",
     "sdy-import-pipeline",
     "sdy-propagation-pipeline,sdy-insert-explicit-reshards{enable-full-version=true},sdy-reshard-to-collectives",

@@ -23,6 +23,7 @@ from shardy_py.ir.interfaces import (
     OpSemantics,
     Pure,
     Trait,
+    UnitedByMlir,
 )
 from shardy_py.ir.op_clones import Mapping, clone_function_recursively, clone_op
 from shardy_py.ir.op_index import all_in_region, names_with_trait, ops_among
@@ -104,7 +105,8 @@ class _Kind(NamedTuple):
 def _kind_of_traits(traits: frozenset[Trait]) -> _Kind:
     """Return the kind of the ops with these traits; sets keep their hash, and there are few different ones."""
     is_preserving = Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
-    return _Kind(ConstantLike in traits, is_preserving, IsTerminator in traits, Broadcast in traits)
+    is_constant = ConstantLike in traits and UnitedByMlir not in traits
+    return _Kind(is_constant, is_preserving, IsTerminator in traits, Broadcast in traits)
 
 
 class _Splitter:

@@ -15,6 +15,7 @@ from shardy_py.plugins import (
     IsTerminator,
     Pure,
     Registry,
+    UnitedByMlir,
 )
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.constant_or_scalar_merger import ConstantOrScalarMergerPass
@@ -26,6 +27,7 @@ S = tensor()
 
 TOY = Dialect("toy")
 TOY.op("toy.zeros", traits=[ConstantLike, Pure])
+TOY.op("toy.shared", traits=[ConstantLike, Pure, UnitedByMlir])
 TOY.op("toy.literal", traits=[ConstantLike, Pure, AsSdyConstant])
 TOY.op("toy.count", traits=[ConstantFoldable, Pure])
 TOY.op("toy.window", traits=[ConstantFoldable, Pure])
@@ -51,6 +53,16 @@ def split(b, name="main"):
     ConstantOrScalarSplitterPass().run(b.program, CONTEXT)
     verify(b.program)
     return outline(b.program.functions[name])
+
+
+def test_a_constant_that_mlir_unites_is_not_copied(b):
+    """As `chlo.constant` in the reference: its users share it, and what is computed from it is not constant."""
+    with b.function("main", [T]) as (x,):
+        c = b.op("toy.shared", [], [T])
+        n = b.op("toy.neg", [c], [T])
+        b.return_(b.op("toy.matmul", [n, c, x], [T]), b.op("toy.matmul", [n, x, x], [T]))
+    before = outline(b.program.functions["main"])
+    assert split(b) == before
 
 
 @pytest.mark.parametrize("maker", ["toy.zeros", "toy.count"])
