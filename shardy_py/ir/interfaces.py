@@ -50,7 +50,7 @@ ConstantLike = Trait("ConstantLike")
 AsSdyConstant = Trait("AsSdyConstant")
 """A `ConstantLike` op that becomes an ``sdy.constant`` with its attributes, so that no folding merges the copies."""
 UnitedByMlir = Trait("UnitedByMlir")
-"""A `ConstantLike` op that MLIR's canonicalizer knows: it unites equal ones, however they are sharded; not copied per use."""
+"""A `ConstantLike` op that MLIR's canonicalizer knows: it unites equal ones, so that they are not copied per use."""
 Elementwise = Trait("Elementwise")
 """Every element of the results depends on the same element of the operands only."""
 ConstantFoldable = Trait("ConstantFoldable")
