@@ -61,6 +61,8 @@ class Builder:
         self._location = ""
         locations = self._locations
         self.program.locate = lambda op: locations.get(op.id, "")
+        if not isinstance(meshes, Mapping | None):
+            raise refuse("invalid-mesh", f"meshes is {shown(meshes)}, not a mapping", hint='give {"mesh": {"a": 2}}')
         named = ({} if mesh is None else {"mesh": mesh}) | dict(meshes or {})
         for name, value in named.items():
             self.mesh(name, value)
@@ -86,6 +88,8 @@ class Builder:
     @contextmanager
     def at(self, location: str) -> Iterator[None]:
         """Give the ops that are added inside the ``with`` a location, such as ``model.py:12``."""
+        if not isinstance(location, str):
+            raise refuse("invalid-location", f"the location is {shown(location)}, not a text", hint='"model.py:12"')
         before, self._location = self._location, location
         try:
             yield
@@ -143,6 +147,9 @@ class Builder:
             raise refuse(
                 "misplaced-return", "return_ outside a function", op=RETURN, hint="end regions by their own op"
             )
+        if isinstance(shardings, str) or not isinstance(shardings, Sequence):
+            message = f"shardings is {shown(shardings)}, not a list of shardings"
+            raise refuse("sharding-count", message, op=RETURN, hint="give one for each value, None for those without")
         if shardings and len(shardings) != len(values):
             message = f"{len(shardings)} shardings are given for {len(values)} values"
             raise refuse("sharding-count", message, op=RETURN, hint="give one for each, None for those without")
@@ -194,6 +201,10 @@ class Builder:
 
     def call(self, callee: str, operands: Iterable[Value], result_types: Iterable[Type]) -> Any:
         """Add a call of a function, which may be built later; returns as `op` does."""
+        if not isinstance(callee, str):
+            raise refuse(
+                "invalid-symbol", f"{shown(callee)} is not the name of a function", op=CALL, hint="give a text"
+            )
         return self.op(CALL, operands, result_types, callee=SymbolRef(callee))
 
     def constrain(self, value: Value, sharding: str | TensorSharding) -> Value:

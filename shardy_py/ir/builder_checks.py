@@ -120,6 +120,8 @@ def _wrong_parts(value: Any) -> Iterator[Any]:
     if type(value) in _PLAIN or isinstance(value, (*_ATTRIBUTES, SdyAttribute)):
         return
     if isinstance(value, (tuple, list, Mapping)):
+        if isinstance(value, Mapping):
+            yield from (name for name in value if not isinstance(name, str))
         for part in value.values() if isinstance(value, Mapping) else value:
             yield from _wrong_parts(part)
         return

@@ -204,7 +204,7 @@ class OpPriority:
         if not isinstance(level, int) or isinstance(level, bool):
             raise _refuse(f"the level of a priority is {shown(level)}, not a number", "OpPriority(0, Entry(...))")
         if level < 0:
-            raise ValueError(f"the level of a priority is >= 0, not {level}")
+            raise _refuse(f"the level of a priority is >= 0, not {level}", "levels are numbered from 0")
 
     @entry.validator
     def _check_entry(self, attribute: object, entry: Any) -> None:
@@ -243,7 +243,7 @@ class Schedule:
     @levels.validator
     def _check(self, attribute: object, value: tuple[Level, ...]) -> None:
         if not value:
-            raise ValueError("a schedule has at least one level")
+            raise _refuse("a schedule has at least one level", "Schedule((Level(...),))")
 
     @cached_property
     def entries(self) -> tuple[tuple[int, Entry], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 
 from attrs import evolve
 
@@ -33,7 +33,7 @@ def order_ops(op_priorities: Sequence[Choice | Sequence[Choice] | Level], *, res
     Raises:
         OptionError: a level is something else.
     """
-    if isinstance(op_priorities, (str, Set, Mapping)) or not isinstance(op_priorities, Iterable):
+    if isinstance(op_priorities, (str, Set, Mapping)) or not isinstance(op_priorities, Collection):
         message = f"op_priorities is {shown(op_priorities)}, not a list"
         raise OptionError(Diagnostic("invalid-schedule", message, hint=_HINT))
     levels = tuple(_level(index, given) for index, given in enumerate(op_priorities))

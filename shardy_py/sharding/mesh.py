@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from attrs import field
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.sharding.axes import AxisRef, quote
 from shardy_py.sharding.sdy_attribute import SdyAttribute
@@ -49,7 +50,13 @@ class Mesh(SdyAttribute):
     device_ids: tuple[int, ...] = field(default=())
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "device_ids", _drop_iota(self.device_ids, self.axes))
+        try:
+            object.__setattr__(self, "axes", tuple(self.axes))
+            object.__setattr__(self, "device_ids", _drop_iota(tuple(self.device_ids), self.axes))
+        except (AttributeError, TypeError, ValueError):
+            message = f"a mesh has axes and device ids, not {shown(self.axes)} and {shown(self.device_ids)}"
+            hint = "Mesh.of(a=2), or Mesh((MeshAxis('a', 2),))"
+            raise VerificationError(Diagnostic("invalid-mesh", message, hint=hint)) from None
 
     @classmethod
     def of(cls, sizes: Mapping[str, int] | None = None, /, **named: int) -> Mesh:

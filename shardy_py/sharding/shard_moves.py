@@ -6,6 +6,7 @@ last parts fewer. Coordinates are places in the whole dimension, places count fr
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -112,7 +113,8 @@ def plan_rounds(held: Sequence[Sequence[Run]], starts: Sequence[int], size: int)
     >>> [[(move.source, move.target, move.size) for move in item.moves] for item in rounds]
     [[(0, 0, 2), (1, 1, 2)], [(1, 0, 1), (0, 1, 1)]]
     """
-    moves = [move for target in range(len(starts)) for move in _moves_to(target, held, starts[target], size)]
+    near = _Near(held)
+    moves = [move for target in range(len(starts)) for move in _moves_to(target, held, near, starts[target], size)]
     local = [move for move in moves if move.source == move.target]
     remote = [move for move in moves if move.source != move.target]
     orders = (_by_distance(remote), _by_ends(remote))
@@ -136,14 +138,28 @@ def covered(rounds: Sequence[Round], parts: int) -> list[tuple[int, int]]:
     ]
 
 
-def _moves_to(target: int, held: Sequence[Sequence[Run]], start: int, size: int) -> Iterator[Move]:
+class _Near:
+    """The parts that have elements near a coordinate, without a look at all others."""
+
+    def __init__(self, held: Sequence[Sequence[Run]]) -> None:
+        self._places = sorted((run.start, part) for part, runs in enumerate(held) for run in runs)
+        self._longest = max((run.size for runs in held for run in runs), default=0)
+
+    def parts(self, start: int, size: int) -> list[int]:
+        """Return the parts that may have one of some elements in a row, in order."""
+        first = bisect_left(self._places, (start - self._longest, 0))
+        last = bisect_left(self._places, (start + size, 0))
+        return sorted({part for _, part in self._places[first:last]})
+
+
+def _moves_to(target: int, held: Sequence[Sequence[Run]], near: _Near, start: int, size: int) -> Iterator[Move]:
     own = list(_common(target, target, held[target], start, size))
     yield from own
     taken = [(move.place, move.place + move.size) for move in own]
-    for source, runs in enumerate(held):
+    for source in near.parts(start, size):
         if source == target:
             continue
-        for move in _common(source, target, runs, start, size):
+        for move in _common(source, target, held[source], start, size):
             if not any(low <= move.place and move.place + move.size <= high for low, high in taken):
                 taken.append((move.place, move.place + move.size))
                 yield move

@@ -25,6 +25,7 @@ from shardy_py.transforms.run import run_on_attributes
 
 _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 """Ops that act outside of the program."""
+_MOST_DEVICES = 2**22
 
 
 def make_local_program(
@@ -80,8 +81,15 @@ def _refuse_side_effects(program: Program) -> None:
 
 
 def _extend_meshes(program: Program) -> Mesh:
-    """Give each mesh all devices, with another axis if need be, and return the first one; one device without meshes."""
+    """Give each mesh all devices, with another axis if need be, and return the first one; one device without meshes.
+
+    Raises:
+        UnsupportedError: there are too many devices, or the meshes are not over the same ones.
+    """
     count = device_count(program.meshes.values())
+    if count > _MOST_DEVICES:
+        message = f"a local program lists its devices, and there are {count}"
+        raise UnsupportedError(Diagnostic("too-many-devices", message, hint=f"at most {_MOST_DEVICES} are possible"))
     for op in program.body.ops:
         if op.name != MESH:
             continue

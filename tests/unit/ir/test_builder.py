@@ -163,8 +163,23 @@ def test_types_and_attributes_are_checked(open_function):
         b.op("toy.neg", [x], [T], axis=(1, 2j))
     with pytest.raises(VerificationError, match="the attribute 'axis' holds a NoneType"):
         b.op("toy.neg", [x], [T], axis=None)
+    with pytest.raises(VerificationError, match="the attribute 'axis' holds a int: 1"):
+        b.op("toy.neg", [x], [T], axis={1: 2})
     given = {"a": True, "b": 1, "c": 0.5, "d": "x", "e": (1, 2), "f": {"g": RawAttribute("#toy.x")}, "h": T}
     assert b.emit("toy.neg", [x], [T], given).attributes == given
+
+
+def test_arguments_of_wrong_types_are_named(open_function):
+    """Meshes, locations, callees and shardings of results that are none are errors of the builder."""
+    b, x = open_function
+    with pytest.raises(VerificationError, match=r"meshes is \['x'\], not a mapping"):
+        Builder(meshes=["x"])
+    with pytest.raises(VerificationError, match="the location is 12, not a text"), b.at(12):
+        pass
+    with pytest.raises(VerificationError, match=r"\[\] is not the name of a function"):
+        b.call([], [x], [T])
+    with pytest.raises(VerificationError, match="not a list of shardings"):
+        b.return_(x, shardings='[{"a"}, {}]')
 
 
 def test_functions_and_meshes_are_named_once():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import shardy_py.plugins.manager as manager_module
-from shardy_py.errors import PluginError
+from shardy_py.errors import OptionError, PluginError
 from shardy_py.plugins import Dialect, Direction, Elementwise, Entry, OpPriority, Registry, Selector, hookimpl
 
 
@@ -67,7 +67,7 @@ def test_a_plugin_speaks_of_its_own_ops_only(priority: Any, reason: str) -> None
 
 def test_levels_begin_at_zero() -> None:
     """A negative level does not exist."""
-    with pytest.raises(ValueError, match=">= 0"):
+    with pytest.raises(OptionError, match=">= 0"):
         OpPriority(-1, Entry(Selector(names=("one.f",))))
 
 

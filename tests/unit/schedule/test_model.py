@@ -65,7 +65,7 @@ def test_unfit_parts_are_refused_at_once(make: object) -> None:
 
 def test_a_schedule_has_a_level() -> None:
     """Nothing would propagate without one."""
-    with pytest.raises(ValueError, match="at least one level"):
+    with pytest.raises(OptionError, match="at least one level"):
         Schedule(())
 
 

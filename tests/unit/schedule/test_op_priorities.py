@@ -64,3 +64,9 @@ def test_a_level_the_default_does_not_have_is_refused() -> None:
     """A priority past the last level is an error of the plugin."""
     with pytest.raises(PluginError, match="there is no level 9"):
         with_plugin_priorities(DEFAULT, [OpPriority(9, Entry(Selector(names=("toy.f",))))])
+
+
+def test_what_can_be_read_once_only_is_no_list() -> None:
+    """The order is read several times, so that a generator is refused, and not found empty later."""
+    with pytest.raises(OptionError, match="not a list"):
+        order_ops(name for name in ["toy.f"])  # type: ignore[arg-type]

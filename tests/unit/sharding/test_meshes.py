@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from shardy_py.errors import VerificationError
 from shardy_py.sharding import Mesh, MeshAxis, SubAxis, parse_axis_ref, parse_mesh, verify_mesh
 
 
@@ -12,6 +13,27 @@ def test_the_default_order_of_devices_is_dropped() -> None:
     axes = Mesh.of(x=2, y=2).axes
     assert Mesh(axes, (0, 1, 2, 3)) == Mesh(axes)
     assert Mesh(axes, (3, 2, 1, 0)).device_ids == (3, 2, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Mesh({"a": 2}),
+        lambda: Mesh(None),
+        lambda: Mesh((("a", 2),)),
+        lambda: Mesh.of(a=None),
+        lambda: Mesh(Mesh.of(a=2).axes, 1),
+    ],
+)
+def test_what_is_no_mesh_is_an_error(make) -> None:
+    """Axes that are none, and device ids that are no list, are refused where the mesh is made."""
+    with pytest.raises(VerificationError, match="a mesh has axes and device ids"):
+        make()
+
+
+def test_a_mesh_may_be_made_of_lists() -> None:
+    """It is the same as one of tuples, and has a hash."""
+    assert {Mesh([MeshAxis("a", 2)], [1, 0])} == {Mesh((MeshAxis("a", 2),), (1, 0))}
 
 
 def test_a_huge_mesh_costs_nothing() -> None:

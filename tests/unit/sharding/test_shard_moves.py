@@ -38,6 +38,12 @@ def test_what_a_part_has_does_not_move() -> None:
     assert sent_elements(plan_rounds(own_runs(16, 4, 4), [1, 5, 9, 13], 3)) == 0
 
 
+def test_parts_far_away_are_not_looked_at() -> None:
+    """Ten thousand parts shift their elements by one; all pairs of parts would be a hundred million."""
+    rounds = plan_rounds(own_runs(10_000, 10_000, 1), [part - 1 for part in range(10_000)], 1)
+    assert [len(item.moves) for item in rounds] == [9_999]
+
+
 def test_neighbors_send_in_one_round_where_they_can() -> None:
     """Two parts that need an element of each other swap them at once."""
     assert sent_elements(plan_rounds(own_runs(4, 2, 2), [-1, 1], 4)) == 1

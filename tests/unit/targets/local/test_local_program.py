@@ -115,6 +115,18 @@ def test_side_effects_are_refused() -> None:
         result.local()
 
 
+def test_too_many_devices_are_refused() -> None:
+    """Each device has an entry in tables and groups, so that a mesh of 10**18 devices would never end."""
+    text = """
+    sdy.mesh @mesh = <["a"=1000000000000000000]>
+    func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<8xf32> {
+      %0 = stablehlo.negate %x : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }"""
+    with pytest.raises(UnsupportedError, match="lists its devices, and there are 1000000000000000000"):
+        sdy.propagate(text, local=True).local()
+
+
 def test_the_number_of_the_only_replica_is_zero() -> None:
     """A program over partitions has one replica, although each device runs as a replica here."""
     text = TEXT.replace("-> tensor<6x4xf32> {", "-> (tensor<6x4xf32>, tensor<ui32>) {", 1)
