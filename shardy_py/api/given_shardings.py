@@ -17,6 +17,7 @@ from shardy_py.api.main_function import (
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
+from shardy_py.sharding.field_types import field_problem
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.sharding.verify import verify_tensor_sharding
@@ -140,6 +141,9 @@ def _checked(program: Program, value: Value, spec: Any, mesh_name: str) -> Tenso
     from shardy_py.api.specs import as_sharding
 
     sharding = as_sharding(spec, rank=value.type.rank, mesh_name=mesh_name, mesh=meshes.get(mesh_name, Mesh()))
+    problem = field_problem(sharding)
+    if problem is not None:
+        raise VerificationError(problem)
     mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
     problems = verify_tensor_sharding(sharding, mesh, value.type.shape)
     if problems:

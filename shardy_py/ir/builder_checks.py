@@ -12,6 +12,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.field_types import field_problem
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import TensorSharding, symbol
@@ -133,6 +134,9 @@ def check_sharding(value: Value, sharding: TensorSharding, program: Program) -> 
     if not isinstance(sharding, TensorSharding):
         hint = "give a TensorSharding, or its text"
         raise refuse("invalid-sharding", f"a {type(sharding).__name__} is not a sharding", hint=hint)
+    problem = field_problem(sharding)
+    if problem is not None:
+        raise VerificationError(problem)
     meshes = program.meshes
     mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
     if mesh is None:

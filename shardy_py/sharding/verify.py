@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.axes import AxisRef, quote
+from shardy_py.sharding.field_types import field_problem
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, TensorShardingPerValue, symbol
@@ -33,7 +34,8 @@ def verify_mesh(mesh: Mesh) -> list[Diagnostic]:
     >>> [item.code for item in verify_mesh(Mesh.of(x=0))]
     ['axis-size']
     """
-    return [*_axis_problems(mesh), *_device_problems(mesh)]
+    problem = field_problem(mesh)
+    return [*_axis_problems(mesh), *_device_problems(mesh)] if problem is None else [problem]
 
 
 def _axis_problems(mesh: Mesh) -> Iterator[Diagnostic]:
