@@ -10,7 +10,7 @@ from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.error_texts import describe_error, shown
-from shardy_py.ir.graph import Program, Value
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard, Unfit
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.types import OpaqueType, TensorType
@@ -127,6 +127,7 @@ class GuardedPass:
         """
         before, had_functions = _fingerprint(program), bool(program.functions)
         known = set(map(_message, _problems(program)))
+        names = [(op, op.name) for op in program.walk() if op.handle is not None]
         guard = Guard(self.item.run, f"the pass {self.name!r}", self.owner, code="pass-failed")
         try:
             guard.call(program, context, check=_nothing)
@@ -138,6 +139,7 @@ class GuardedPass:
         broken = [item for item in _problems(program) if _message(item) not in known]
         if not broken and had_functions and not program.functions:
             broken = [Diagnostic("broken-program", "it has no function any more")]
+        broken += [_renamed(op, name) for op, name in names if op.name != name and op.parent is not None]
         if broken:
             first = broken[0]
             message = f"left a program that is not well formed: {first.message}"
@@ -176,6 +178,11 @@ def _false_parts(program: Program) -> Iterator[Diagnostic]:
     for sharding in program.shardings.values():
         if not isinstance(sharding, TensorSharding):
             yield Diagnostic("broken-program", f"{shown(sharding)} is no sharding")
+
+
+def _renamed(op: Op, before: str) -> Diagnostic:
+    """Return the problem of an op that is in the native program under another name, which it keeps there."""
+    return Diagnostic("broken-program", f"{before} is called {op.name} now; make another op", op.location, before)
 
 
 def _message(item: Diagnostic) -> tuple[str, str, str]:

@@ -187,6 +187,23 @@ def test_what_a_pass_of_a_plugin_leaves_is_verified_by_mlir() -> None:
     assert sdy.propagate(TEXT, plugins=[plugin(FalseTypeOnDemandPass)]).text
 
 
+@frozen
+class RenamePass(ConstantsPass):
+    """Calls an op of the module by another name."""
+
+    def run(self, program, context):
+        """Rename in place."""
+        for op in program.walk():
+            if op.name == "toy.full":
+                op.name = "sdy.constant"
+
+
+def test_a_pass_that_renames_an_op_is_an_error() -> None:
+    """The op of the native module would keep its name, and the pass would have had no effect."""
+    with pytest.raises(PluginError, match=r"toy\.full is called sdy\.constant now; make another op"):
+        sdy.propagate(TEXT, plugins=[plugin(RenamePass)])
+
+
 def test_a_program_that_no_plugin_changes_is_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """MLIR's verifiers look at what comes in; passes of plugins that do not run are no reason to look again."""
     looks = []
