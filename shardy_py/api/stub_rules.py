@@ -211,7 +211,8 @@ def _body(op: Op, indent: str) -> list[str]:
 
 
 def _types(op: Op) -> str:
-    return ", ".join(str(value.type) for value in op.operands) + " -> " + ", ".join(str(v.type) for v in op.results)
+    operands, results = (", ".join(str(value.type) for value in side) or "()" for side in (op.operands, op.results))
+    return f"{operands} -> {results}"
 
 
 def _call(factor: _Factor) -> str:

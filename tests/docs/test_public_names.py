@@ -8,7 +8,7 @@ import re
 import pytest
 
 import shardy_py as sdy
-from shardy_py import rules
+from shardy_py import plugins, rules
 from tests.docs.pages import PAGES, ROOT, find_blocks
 
 REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").glob("*.md")))
@@ -39,6 +39,16 @@ def test_every_name_that_the_documentation_uses_exists():
     assert len({name for _, name in used}) > 30
     unknown = sorted((page, name) for page, name in used if name not in sdy.__all__ and name not in MODULES)
     assert unknown == []
+
+
+def test_names_for_plugins_are_where_the_page_says():
+    """The rows of the last table of the page about plugins are names of the package or of its module for plugins."""
+    page = (ROOT / "docs" / "reference" / "plugins.md").read_text(encoding="utf-8")
+    table = page[page.index("## Names for types") :]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    names = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert "Combiner" in names
+    assert [name for name in sorted(names) if not (hasattr(plugins, name) or name in sdy.__all__)] == []
 
 
 @pytest.mark.parametrize("name", sdy.__all__)

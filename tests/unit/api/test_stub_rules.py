@@ -169,3 +169,15 @@ def test_terminators_without_the_trait_are_refused_by_strict() -> None:
     registry = sdy.Registry.of([ab])
     with pytest.raises(sdy.ShardyError, match="the place of a terminator, but not the trait IsTerminator"):
         sdy.propagate(HEADER + PROGRAMS["a loop"] + FOOTER, registry=registry, strict=True)
+
+
+def test_a_guess_from_no_operands_says_so() -> None:
+    """The types in the comment are those of a function without arguments."""
+    text = f"""
+    %r = "ab.table"() ({{
+      %1 = stablehlo.constant dense<1.0> : {T}
+      "ab.end"(%1) : ({T}) -> ()
+    }}) : () -> {T}"""
+    result = sdy.propagate(HEADER + text + FOOTER)
+    stubs = "".join(item.stub for item in result.coverage.missing)
+    assert f"# Guessed from the types of () -> {T};" in stubs
