@@ -15,6 +15,7 @@ from typing import Any
 from shardy_py.cli.progress import ShowProgress, show_nothing
 from shardy_py.crashes import describe_crash
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.orphans import end_with_parent
 
 _REQUEST, _ANSWER, _STEPS = "request", "answer", "steps"
 _PAUSE = 0.1
@@ -80,6 +81,7 @@ def answer_parent(answer: Callable[[Any, ShowProgress], Any]) -> None:
     Args:
         answer: Takes the request and what shows progress, which the other process does.
     """
+    end_with_parent()
     path = Path(sys.argv[1])
     with path.with_name(_STEPS).open("w", encoding="utf-8") as steps:
 

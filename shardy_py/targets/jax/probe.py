@@ -12,6 +12,7 @@ import sys
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
+from shardy_py.orphans import end_with_parent
 
 _RISKY = ("stablehlo.convolution",)
 """Ops for which XLA's partitioner fails a check of its own where they are sharded along some dimensions."""
@@ -59,6 +60,7 @@ def _is_sharded(program: Program, op: Op) -> bool:
 
 def main() -> None:
     """Compile the bytecode of the standard input."""
+    end_with_parent()
     import jax
 
     from shardy_py.targets.jax.executable import compile_bytecode

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from shardy_py.orphans import end_with_parent
 from shardy_py.targets.jax.host import use_devices
 from shardy_py.targets.jax.kernels import register_kernels
 
@@ -53,6 +54,7 @@ def _placed(array: Any, devices: Sequence[Any]) -> Any:
 
 def main() -> None:
     """Answer the request in the file that is named first on the command line."""
+    end_with_parent()
     bytecode, count, shards = pickle.loads(Path(sys.argv[1]).read_bytes())
     use_devices(count)
     Path(sys.argv[2]).write_bytes(pickle.dumps(run(bytecode, count, shards)))

@@ -1,0 +1,34 @@
+"""Processes whose parent ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CHILD = "from shardy_py.orphans import end_with_parent; end_with_parent(); print('up', flush=True); {}"
+PARENT = """
+import os, signal, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {child!r}], stdout=subprocess.PIPE)
+print(child.stdout.readline().decode(), end="", flush=True)
+{end}
+"""
+SLEEP = "import time; time.sleep(300); print('late')"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a process does not learn of the end of its parent")
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)"])
+def test_a_child_ends_with_its_parent(end: str) -> None:
+    """Its standard error is closed, which it shares with the test, although it would go on for minutes."""
+    code = PARENT.format(child=CHILD.format(SLEEP), end=end)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("up\n", "")
+
+
+def test_a_child_of_a_living_parent_goes_on() -> None:
+    """It is looked at several times, and the child ends by itself."""
+    wait = "import shardy_py.orphans as orphans, time; time.sleep(2.5 * orphans._SECONDS); print('done')"
+    done = subprocess.run([sys.executable, "-c", CHILD.format(wait)], capture_output=True, text=True, check=True)
+    assert done.stdout == "up\ndone\n"
