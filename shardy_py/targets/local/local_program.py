@@ -7,8 +7,10 @@ from typing import Any, NoReturn
 
 from attrs import field
 
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, as_warnings, require_library
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
+from shardy_py.integers import as_integer
 from shardy_py.ir.graph import Program
 from shardy_py.ir.local import LocalOps
 from shardy_py.ir.local_collective import LocalCollective
@@ -76,8 +78,8 @@ class LocalProgram:
         Raises:
             OptionError: there is no such device.
         """
-        if not 0 <= device < self.device_count:
-            message = f"there is no device {device}; there are {self.device_count}, numbered from 0"
+        if as_integer(device) is None or not 0 <= device < self.device_count:
+            message = f"there is no device {shown(device)}; there are {self.device_count}, numbered from 0"
             raise OptionError(Diagnostic("unknown-device", message, hint="give the number of one of them"))
         program = self._copy()
         self.ops.fold_device(program, device)

@@ -16,6 +16,7 @@ from shardy_py.ir.local import LocalValue
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.program_copy import copy_program
 from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.types import static_shape
 from shardy_py.plugins import Registry
 from shardy_py.testing.numeric.bench import Arrays
 from shardy_py.testing.numeric.data import make_generator, make_operand
@@ -172,5 +173,11 @@ def _arguments(main: Op, arrays: Sequence[Any], seed: int) -> list[Array]:
     if arrays and len(arrays) != len(arguments):
         message = f"the program has {len(arguments)} arguments, given are {len(arrays)}"
         raise OptionError(Diagnostic("argument-count", message, hint="give one whole array per argument, or none"))
+    given = [np.asarray(item) for item in arrays]
+    for number, (array, value) in enumerate(zip(given, arguments, strict=False)):
+        shape = static_shape(value.type)
+        if shape is not None and array.shape != shape:
+            message = f"argument {number} is a {value.type}, given is an array of the shape {array.shape}"
+            raise OptionError(Diagnostic("argument-type", message, hint="give the whole array, not a shard"))
     generator = make_generator(seed)
-    return [np.asarray(item) for item in arrays] or [make_operand(value.type, generator) for value in arguments]
+    return given or [make_operand(value.type, generator) for value in arguments]

@@ -266,3 +266,15 @@ def test_a_function_that_fails() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         run_sharded(SUMS, {"my.cumsum": lambda x: 1 // 0}, {"a": 2}, plugins=[plugin()])
     assert caught.value.__notes__ == ["in the function of my.cumsum at -:2:8"]
+
+
+def test_arrays_are_whole_and_fit_the_arguments() -> None:
+    """An array of another shape would be computed with, as numpy repeats what is of size 1."""
+    text = f"""{MESH}func.func @main(%x: tensor<4x6xf32> {X}) -> tensor<4x6xf32> {{
+      %0 = "my.add"(%x, %x) : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+      return %0 : tensor<4x6xf32>
+    }}"""
+    assert run_sharded(text, FUNCTIONS, None, np.ones((4, 6)), plugins=[plugin()]).ok
+    for array in (np.ones((1, 6)), np.ones((2, 6)), 1.0):
+        with pytest.raises(OptionError, match=r"argument 0 is a tensor<4x6xf32>, given is an array of the shape"):
+            run_sharded(text, FUNCTIONS, None, array, plugins=[plugin()])

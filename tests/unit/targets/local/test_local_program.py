@@ -178,6 +178,8 @@ def test_devices_are_numbered_from_zero() -> None:
     local = sdy.propagate(COUNTED, local=True).local()
     with pytest.raises(OptionError, match="there are 4"):
         local.per_device(4)
+    with pytest.raises(OptionError, match="there is no device '3'"):
+        local.per_device("3")  # type: ignore[arg-type]
 
 
 def test_collectives_tell_their_groups() -> None:
