@@ -15,6 +15,7 @@ from shardy_py.ir.graph import Value
 from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.ir.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE, ALL_TO_ALL, COLLECTIVE_PERMUTE, REDUCE_SCATTER
 from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import permutation_pairs, replica_groups
@@ -102,9 +103,10 @@ class CollectiveConverter:
         """Return the part of the device of the combined partial results."""
         per_dim = self._axes_per_dim("reduce_scatter_axes")
         dims = [dim for dim, axes in enumerate(per_dim) if axes]
-        axes = self._incomplete([axis for dim in dims for axis in per_dim[dim]])
+        scattered_axes = [axis for dim in dims for axis in per_dim[dim]]
+        axes = self._incomplete(scattered_axes)
         is_one = len(dims) == 1 or self.options.combine_multi_dimension_reduce_scatter
-        is_complete = len(axes) < sum(len(per_dim[dim]) for dim in dims)
+        is_complete = axes != scattered_axes
         if not is_one or is_complete or not all(map(self._change.nests, dims)):
             return slice_shard(self.shard, self._reduce(value, axes) if axes else value, self._change, per_dim)
         ops, emit = self.shard.ops, self.shard.emit
@@ -165,10 +167,10 @@ class CollectiveConverter:
         return self.shard.ops.all_reduce(self.shard.emit, value, groups, self._combiner)
 
     def _incomplete(self, axes: Sequence[AxisRef]) -> list[AxisRef]:
-        left = [axis for axis in axes if not any(done.contains(axis) for done in self.complete)]
-        if any(axis.overlaps(done) for axis in left for done in self.complete):
+        """Return what is left of axes without those along which the operand is whole, in their order."""
+        if not all(axis.can_coexist(done) for axis in axes for done in self.complete):
             raise no_local_form("its operand holds the whole result along a part of an axis only")
-        return left
+        return list(axis_set_difference(axes, self.complete, self._mesh))
 
     def _axes_per_dim(self, name: str) -> AxesPerDim:
         axes: AxesPerDim = self.shard.op.attributes[name].axes_per_dim

@@ -94,7 +94,7 @@ def _padded_alone(op: Op, shard: Shard) -> Sequence[Value]:
         edges = _edges_of_parts(dim, parts, size, padded[dim], low[dim], interior[dim])
         low[dim], high[dim] = edges.low, edges.high
         if not edges.are_equal and sharding is not None:
-            padded[dim] = edges.low + edges.high + (size - 1) * (interior[dim] + 1) + 1
+            padded[dim] = edges.low + edges.high + _extent(size, interior[dim])
             tables[dim] = [edges.low - edges.lows[position] for position in shard.positions(sharding, dim)]
     changes = {"edge_padding_low": tuple(low), "edge_padding_high": tuple(high)}
     if not any(tables):
@@ -120,11 +120,18 @@ def _edges_of_parts(dim: int, parts: int, size: int, padded: int, low: int, inte
     """
     step = interior + 1
     lows = [low + part * (size * step - padded) for part in range(parts)]
-    highs = [padded - own - (size - 1) * step - 1 for own in lows]
+    highs = [padded - own - _extent(size, interior) for own in lows]
     # The last element of the part before, and the first one of the part behind, must lie outside of the result.
+    if size == 0:
+        return _Edges(lows, highs)
     if any(own - step >= 0 for own in lows[1:]) or any(own + size * step < padded for own in lows[:-1]):
         raise no_local_form(f"dimension {dim} is sharded, and its padding moves elements to other devices")
     return _Edges(lows, highs)
+
+
+def _extent(size: int, interior: int) -> int:
+    """Return the size of a dimension with gaps between its elements."""
+    return (size - 1) * (interior + 1) + 1 if size else 0
 
 
 FORMS = {"stablehlo.pad": localize_pad}

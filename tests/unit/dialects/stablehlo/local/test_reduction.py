@@ -14,7 +14,7 @@ from shardy_py.plugins import Registry
 from shardy_py.targets.local import make_local_program
 from shardy_py.transforms.local.options import LocalOptions
 from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN
-from tests.unit.transforms.local.host_devices import compare_padded, propagate_unevenly
+from tests.unit.transforms.local.host_devices import compare, compare_padded, propagate_unevenly
 
 ARGMAX = """%v, %w = stablehlo.reduce(%a init: %low), (%i init: %zero) across dimensions = [1]
       : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
@@ -98,6 +98,22 @@ def test_reductions_without_known_neutral_values_are_gathered() -> None:
         options=LocalOptions(),
     )
     assert [item.op for item in local.warnings] == ["stablehlo.reduce"]
+
+
+def test_gathered_reductions_along_parts_of_one_axis_are_not_combined_again() -> None:
+    """A result that is whole along the parts of an axis needs no collective along the axis."""
+    text = """sdy.mesh @mesh = <["y"=4]>
+    func.func @main(%a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y":(1)2}, {"y":(2)2}]>}) -> tensor<f32> {
+      %i = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.reduce(%a init: %i) across dimensions = [0, 1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<f32>
+         reducer(%x: tensor<f32>, %y: tensor<f32>) {
+          %p = stablehlo.abs %y : tensor<f32>
+          %q = stablehlo.add %x, %p : tensor<f32>
+          stablehlo.return %q : tensor<f32>
+        }
+      return %0 : tensor<f32>
+    }"""
+    assert compare(text, np.abs(NUMBERS)) == ["stablehlo.reduce"]
 
 
 def test_tensors_without_elements_are_not_sent() -> None:

@@ -68,6 +68,14 @@ def test_pads_move_elements_as_far_as_they_are_shifted(sharding: str) -> None:
     assert gathered == []
 
 
+def test_pads_of_no_elements_have_no_gaps() -> None:
+    """What is padded around no elements is as long as its edges, whatever stands between elements."""
+    pads = "low = [0, 1], high = [0, 1], interior = [0, 2]"
+    pad = Case(f"stablehlo.pad %a, %c, {pads} : ({type_of((8, 0))}, tensor<f32>) -> {type_of((8, 2))}", type_of((8, 2)))
+    _, gathered = run_cases([pad], (8, 0), '[{}, {"x"}]')
+    assert gathered == []
+
+
 def test_joined_slices_are_those_of_one_device() -> None:
     """Joining of halves that changed their order is a rotation."""
     half, whole = type_of((8, 8)), type_of((8, 16))
