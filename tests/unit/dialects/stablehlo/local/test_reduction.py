@@ -103,9 +103,11 @@ def test_reductions_without_known_neutral_values_are_gathered() -> None:
 def test_gathered_reductions_along_parts_of_one_axis_are_not_combined_again() -> None:
     """A result that is whole along the parts of an axis needs no collective along the axis."""
     text = """sdy.mesh @mesh = <["y"=4]>
-    func.func @main(%a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y":(1)2}, {"y":(2)2}]>}) -> tensor<f32> {
+    func.func @main(%a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y":(1)2}, {"y":(2)2}]>})
+        -> tensor<f32> {
       %i = stablehlo.constant dense<0.0> : tensor<f32>
-      %0 = stablehlo.reduce(%a init: %i) across dimensions = [0, 1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<f32>
+      %0 = stablehlo.reduce(%a init: %i) across dimensions = [0, 1]
+          : (tensor<4x8xf32>, tensor<f32>) -> tensor<f32>
          reducer(%x: tensor<f32>, %y: tensor<f32>) {
           %p = stablehlo.abs %y : tensor<f32>
           %q = stablehlo.add %x, %p : tensor<f32>
