@@ -140,16 +140,15 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
         moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
     else:
         if situation.mode in (Mode.PARTITIONER, Mode.JOINED):
-            from shardy_py.transforms.finish.reshards.result_axes import find_result_axes, move_to_other_dimension
+            from shardy_py.transforms.finish.reshards.partitioner.result_axes import find_result_axes
 
-            is_open = not any(situation.results)
-            sizes = situation.operand_sizes + situation.result_sizes
-            is_joined = situation.mode is Mode.JOINED
             axes = find_result_axes(
-                projection, len(situation.operands), is_result_open=is_open, is_joined=is_joined, sizes=sizes
+                projection,
+                len(situation.operands),
+                is_result_open=not any(situation.results),
+                is_joined=situation.mode is Mode.JOINED,
+                sizes=situation.operand_sizes + situation.result_sizes,
             )
-            if is_joined:
-                move_to_other_dimension(projection, axes)
         else:
             axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)
         for factor, common in enumerate(axes):
