@@ -445,6 +445,28 @@ class Program:
         call_sites: The ids of ops that came in the place of a call, to that call; until the program is written back.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "attribute_names",
+        "attributes",
+        "body",
+        "call_sites",
+        "facts",
+        "frontend",
+        "has_foreign_types",
+        "index",
+        "locate",
+        "next_id",
+        "op_names",
+        "origin",
+        "originals",
+        "plugin_problems",
+        "rules",
+        "scope_of",
+        "shardings",
+        "stand_ins",
+    )
+
     def __init__(self) -> None:
         self.next_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()

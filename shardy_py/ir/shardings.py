@@ -102,6 +102,8 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
 class _Holders(dict[str, str | None]):
     """Name of an op to the attribute that holds the shardings of its results, None where it is not that simple."""
 
+    __slots__ = ("_semantics",)
+
     def __init__(self, semantics: OpSemantics) -> None:
         self._semantics = semantics
 

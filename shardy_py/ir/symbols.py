@@ -25,6 +25,8 @@ class SymbolTable:
     must be kept for as long as the reference keeps one, which is a pass.
     """
 
+    __slots__ = ("_counter", "_ops", "_program")
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self._counter = 0

@@ -56,6 +56,8 @@ def plan_removal(ops: list[Op], removable: list[Op], step_of: Mapping[int, int])
 class Removal:
     """State of the erasure during one solve."""
 
+    __slots__ = ("_counts", "_erased_ops", "erased", "plan", "users")
+
     def __init__(self, plan: RemovalPlan) -> None:
         self.plan = plan
         self.users = {value: dict(counts) for value, counts in plan.users.items()}

@@ -30,6 +30,8 @@ class Dependents:
             none. `of` fills it.
     """
 
+    __slots__ = ("_edges_at", "_found", "_put_back", "_shared", "_steps_of_slots", "_values", "unnotified")
+
     def __init__(
         self,
         program: Program,
@@ -87,6 +89,8 @@ class Dependents:
 class _StepsOfSlots:
     """Per-slot steps with the slot among theirs, in one flat array: lists for all slots take ten times the memory."""
 
+    __slots__ = ("_pairs", "_step_slots")
+
     def __init__(self, step_slots: Sequence[tuple[int, ...]]) -> None:
         self._step_slots = step_slots
         # Pairs of slot and step as one number each; made when first asked for, as few programs need it.
@@ -112,6 +116,8 @@ class _PutBack:
     newest use first. A use by a terminator or by a data flow op stands for the edge that begins there, a use by a call
     for the uses of the callee's argument, a returned value for the uses of the callers' results.
     """
+
+    __slots__ = ("_callers", "_functions", "_semantics", "_slots", "_step_of")
 
     def __init__(self, program: Program, semantics: OpSemantics, slots: Slots, step_of: IdMap) -> None:
         self._semantics = semantics

@@ -105,6 +105,24 @@ class _Solver:
     step, as in the reference.
     """
 
+    __slots__ = (
+        "_active",
+        "_again",
+        "_alive",
+        "_coupled",
+        "_directions",
+        "_function_results",
+        "_memos",
+        "_returned",
+        "classes",
+        "current",
+        "problem",
+        "recorder",
+        "removal",
+        "settles",
+        "strategies",
+    )
+
     def __init__(
         self, problem: Problem, schedule: Schedule | None, strategies: Strategies, recorder: Recorder | None
     ) -> None:

@@ -26,6 +26,22 @@ class StepClasses:
         vectors: Profile to the vector of every level.
     """
 
+    __slots__ = (
+        "_class_ids",
+        "_directions",
+        "_entries",
+        "_is_predicated",
+        "_problem",
+        "_profile_ids",
+        "_profile_of",
+        "_schedule",
+        "by_profile",
+        "groups",
+        "members",
+        "of_step",
+        "vectors",
+    )
+
     def __init__(self, problem: Problem, schedule: Schedule | None) -> None:
         self.of_step: list[int] = problem.step_groups
         self.members: list[list[int]] = problem.group_steps

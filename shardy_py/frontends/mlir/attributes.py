@@ -139,6 +139,8 @@ class AttributeSets:
         changed: The attributes of ops that changed since the last `write_back`, by identity.
     """
 
+    __slots__ = ("_codec", "changed")
+
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self.changed: dict[int, NativeAttributes] = {}

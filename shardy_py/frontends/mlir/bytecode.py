@@ -53,6 +53,8 @@ class BytecodeReader:
     The numbers begin where those of the region around it end, or at zero where it sees none of its values.
     """
 
+    __slots__ = ("_at", "_data", "_short")
+
     def __init__(self, module: ir.Module) -> None:
         chunks: list[bytes] = []
         module.operation.write_bytecode(SimpleNamespace(write=chunks.append), _VERSION)

@@ -20,6 +20,8 @@ class CallSites:
         calls: Op id to the call that the op replaced; an entry is dropped once its op has a location.
     """
 
+    __slots__ = ("_calls", "_origin", "_places")
+
     def __init__(self, origin: NativeProgram, calls: dict[int, Op]) -> None:
         self._origin = origin
         self._calls = calls

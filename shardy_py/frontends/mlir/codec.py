@@ -32,6 +32,8 @@ class Codec:
         types: Native types to types of the graph.
     """
 
+    __slots__ = ("_decoded", "_dictionaries", "_parsed", "_shardy", "context", "types")
+
     def __init__(self, context: ir.Context) -> None:
         self.context = context
         self.types = TypeDecoder()

@@ -91,6 +91,18 @@ def _reader(module: ir.Module, natives: Sequence[ir.Operation]) -> BytecodeReade
 class _Known:
     """The meaning of the numbers in the bytecode, learnt where each of them comes first."""
 
+    __slots__ = (
+        "_all_sets",
+        "_attribute_names",
+        "_decoded_types",
+        "_function_results",
+        "_op_names",
+        "_types",
+        "names",
+        "result_types",
+        "sets",
+    )
+
     def __init__(self, program: Program) -> None:
         origin: NativeProgram = program.origin
         self.names: dict[int, str] = {}
@@ -140,6 +152,8 @@ class _Known:
 
 
 class _Importer:
+    __slots__ = ("_depth", "_forward", "_known", "_natives", "_program", "_reader", "_values")
+
     def __init__(self, program: Program, module: ir.Module) -> None:
         self._program = program
         natives = _all_ops(module)

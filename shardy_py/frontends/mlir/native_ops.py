@@ -21,6 +21,8 @@ Items = Sequence[tuple[str, ir.Attribute | None]]
 class NativeOpMaker:
     """Makes the native ops of one program, and encodes changes of attributes."""
 
+    __slots__ = ("_encoded", "_has_foreign", "_made", "_origin")
+
     def __init__(self, origin: NativeProgram) -> None:
         self._origin = origin
         self._has_foreign = origin.codec.types.has_foreign

@@ -17,6 +17,8 @@ _PLAIN_TENSOR = re.compile(r"tensor<((?:(?:\d+|\?)x)*)(\w+|complex<\w+>)>")
 class TypeDecoder(dict[ir.Type, Type]):
     """Native types to types; a missing one is decoded at once, so that look-ups need no call."""
 
+    __slots__ = ("by_text", "has_foreign")
+
     def __init__(self) -> None:
         self.by_text: dict[str, ir.Type] = {}
         self.has_foreign = False

@@ -30,6 +30,8 @@ def write(program: Program) -> ir.Module:
 
 
 class _Writer:
+    __slots__ = ("_call_sites", "_maker", "_origin", "_positions", "_removed", "_replaced", "_seen")
+
     def __init__(self, origin: NativeProgram, call_sites: dict[int, Op], num_ids: int) -> None:
         self._origin = origin
         self._maker = NativeOpMaker(origin)

@@ -89,6 +89,8 @@ class _Keys:
     The attribute that holds the sharding does not count: the program's table is newer.
     """
 
+    __slots__ = ("_known", "_numbers", "_table")
+
     def __init__(self, program: Program) -> None:
         self._table = program.shardings
         self._numbers: dict[Hashable, int] = {}

@@ -160,6 +160,8 @@ def _plan_of(situation: Situation, meshes: tuple[tuple[str, Mesh], ...]) -> Plan
 class _Planner:
     """Looks up every distinct plan once: programs repeat the same few hundred situations over and over."""
 
+    __slots__ = ("_by_identity", "_meshes", "_sizes")
+
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self._meshes = tuple(meshes.items())
         self._by_identity: dict[tuple[object, ...], tuple[object, Plan | None]] = {}
@@ -201,6 +203,18 @@ class _Planner:
 
 class _Run:
     """One run of the pass over a program."""
+
+    __slots__ = (
+        "_extended",
+        "_full",
+        "_full_mode",
+        "_planner",
+        "_quiet",
+        "_resharder",
+        "_rules",
+        "_semantics",
+        "_without_rule",
+    )
 
     def __init__(self, resharder: Resharder, semantics: OpSemantics, *, mode: Mode, without_rule: bool) -> None:
         self._resharder = resharder

@@ -62,6 +62,8 @@ def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Sequence[Value]:
 class _Even:
     """Makes shardings even; inputs and outputs have the same few types and shardings over and over."""
 
+    __slots__ = ("_known", "_meshes")
+
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self._meshes = meshes
         # The key is of identities, so the entry keeps the objects alive.

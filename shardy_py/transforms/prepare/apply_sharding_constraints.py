@@ -66,6 +66,8 @@ class ApplyShardingConstraintsPass:
 class _Constraints:
     """Applies constraints in one program."""
 
+    __slots__ = ("program", "recorder", "semantics")
+
     def __init__(self, program: Program, semantics: OpSemantics, recorder: DebugRecorder | None) -> None:
         self.program = program
         self.semantics = semantics

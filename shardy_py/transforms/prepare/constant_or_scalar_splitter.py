@@ -112,6 +112,8 @@ def _kind_of_traits(traits: frozenset[Trait]) -> _Kind:
 class _Splitter:
     """Splits one function after the other; remembers which calls and named computations do more than keep constants."""
 
+    __slots__ = ("_kinds", "_log", "_other_computations", "_other_functions", "_program", "_semantics", "_symbols")
+
     def __init__(self, program: Program, semantics: OpSemantics, log: CopyLog | None) -> None:
         self._program = program
         self._semantics = semantics

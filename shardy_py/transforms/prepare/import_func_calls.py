@@ -77,6 +77,8 @@ class _Imported:
 class _Importer:
     """Replaces calls; the first call of a function takes its body, the others get copies."""
 
+    __slots__ = ("_context", "_imported", "_meshes", "_program", "_symbols")
+
     def __init__(self, program: Program, context: PassContext) -> None:
         self._program = program
         self._context = context

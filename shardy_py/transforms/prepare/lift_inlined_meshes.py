@@ -50,6 +50,8 @@ class LiftInlinedMeshesPass(NoFields):
 class _Lifter:
     """The names of all meshes, with new symbols for inlined ones."""
 
+    __slots__ = ("_foreign_names", "_last", "_lifted", "_names", "_program", "_renamed", "_symbols")
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self._symbols = SymbolTable(program)
