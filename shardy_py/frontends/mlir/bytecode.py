@@ -86,46 +86,63 @@ class BytecodeReader:
 
     def ops(self, count: int) -> Iterator[OpRecord]:
         """Read some ops; the caller reads the regions of each before the next op."""
-        data, short, at = self._data, self._short, self._at
-        types: Hashable
-        operands: Sequence[int]
-        for _ in range(count):
-            name = short[at]
+        while count:
+            records, self._at = _read_ops(self._data, self._short, self._at, count)
+            count -= len(records)
+            yield from records
+
+
+def _read_ops(data: bytes, short: bytes, at: int, count: int) -> tuple[list[OpRecord], int]:
+    """Read ops up to the first one with regions, which is the last one read.
+
+    Args:
+        data: The bytes.
+        short: Each of them as a number of one byte, `_LONG` where it is none.
+        at: Where the first op begins.
+        count: How many to read at most.
+
+    Returns:
+        The ops, and where what follows them begins.
+    """
+    records: list[OpRecord] = []
+    types: Hashable
+    operands: Sequence[int]
+    for _ in range(count):
+        name = short[at]
+        at += 1
+        if name == _LONG:
+            name, at = read_number(data, at - 1)
+        mask = data[at]
+        at += 1 + _SIZE[data[at + 1]]  # The location is left out.
+        attributes, types, operands = NO_ATTRIBUTES, b"", b""
+        if mask & _HAS_ATTRIBUTES:
+            attributes = short[at]
             at += 1
-            if name == _LONG:
-                name, at = read_number(data, at - 1)
-            mask = data[at]
-            at += 1 + _SIZE[data[at + 1]]  # The location is left out.
-            attributes, types, operands, regions = NO_ATTRIBUTES, b"", b"", 0
-            if mask & _HAS_ATTRIBUTES:
-                attributes = short[at]
-                at += 1
-                if attributes == _LONG:
-                    attributes, at = read_number(data, at - 1)
-            if mask & _HAS_RESULTS:
-                end = at + 1 + short[at]
-                types = short[at + 1 : end]
-                if short[at] == _LONG or _LONG in types:
-                    numbers, at = _numbers(data, at)
-                    types = tuple(numbers)
-                else:
-                    at = end
-            if mask & _HAS_OPERANDS:
-                end = at + 1 + short[at]
-                operands = short[at + 1 : end]
-                if short[at] == _LONG or _LONG in operands:
-                    operands, at = _numbers(data, at)
-                else:
-                    at = end
-            if mask & _HAS_SUCCESSORS:
-                _, at = _numbers(data, at)
-            if mask & _HAS_REGIONS:
-                regions, self._at = read_number(data, at)
-                yield name, attributes, types, operands, regions
-                at = self._at
+            if attributes == _LONG:
+                attributes, at = read_number(data, at - 1)
+        if mask & _HAS_RESULTS:
+            end = at + 1 + short[at]
+            types = short[at + 1 : end]
+            if short[at] == _LONG or _LONG in types:
+                numbers, at = _numbers(data, at)
+                types = tuple(numbers)
             else:
-                yield name, attributes, types, operands, regions
-        self._at = at
+                at = end
+        if mask & _HAS_OPERANDS:
+            end = at + 1 + short[at]
+            operands = short[at + 1 : end]
+            if short[at] == _LONG or _LONG in operands:
+                operands, at = _numbers(data, at)
+            else:
+                at = end
+        if mask & _HAS_SUCCESSORS:
+            _, at = _numbers(data, at)
+        if mask & _HAS_REGIONS:
+            regions, at = read_number(data, at)
+            records.append((name, attributes, types, operands, regions))
+            break
+        records.append((name, attributes, types, operands, 0))
+    return records, at
 
 
 def _section(chunks: list[bytes], wanted: int) -> bytes:
@@ -171,9 +188,10 @@ def read_number(data: bytes, at: int) -> tuple[int, int]:
         return byte >> 1, at + 1
     size = _SIZE[byte]
     # The bytes of the value come with as many bits before it, or behind a byte of zeros.
-    begin, shift = (at, size) if size < 9 else (at + 1, 0)
     end = at + size
-    return int.from_bytes(data[begin:end], "little") >> shift, end
+    if size == 9:
+        return int.from_bytes(data[at + 1 : end], "little"), end
+    return int.from_bytes(data[at:end], "little") >> size, end
 
 
 def _numbers(data: bytes, at: int) -> tuple[list[int], int]:
