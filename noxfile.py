@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import nox
 
@@ -25,6 +26,7 @@ CHECKS = (
     "browser",
     "conformance",
     "fuzz",
+    "compiled",
     "torch",
 )
 nox.options.sessions = CHECKS
@@ -100,6 +102,17 @@ def conformance(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Compare random programs with the reference; SHARDY_FUZZ_PROGRAMS says how many."""
     _run_marked(session, "fuzz", *TWO_PROCESSES)
+
+
+@nox.session
+def compiled(session: nox.Session) -> None:
+    """Compile the hot modules in a copy of the checkout, and run the unit tests there."""
+    if not shutil.which("cc"):
+        session.skip("needs a C compiler")
+    copy = Path("build", "compiled").resolve()
+    session.run("python", "-m", "compiled", str(copy))
+    session.chdir(copy)
+    session.run("python", "-m", "pytest", SEED, *TWO_PROCESSES, "tests/unit", "tests/compiled", *session.posargs)
 
 
 @nox.session(venv_backend="venv")

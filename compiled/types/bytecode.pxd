@@ -7,5 +7,5 @@ cpdef tuple _read_ops(bytes data, bytes short, Py_ssize_t at, Py_ssize_t count)
 @cython.locals(byte=int, size=Py_ssize_t, end=Py_ssize_t)
 cpdef tuple read_number(bytes data, Py_ssize_t at)
 
-@cython.locals(count=Py_ssize_t, byte=int, number=Py_ssize_t, numbers=list)
+@cython.locals(count=Py_ssize_t, byte=int, numbers=list)
 cpdef tuple _numbers(bytes data, Py_ssize_t at)
