@@ -27,6 +27,8 @@ _MAX_HEAD = 256
 """More bytes than there are before the first section, or before what is in one."""
 _SMALL = 1_000_000
 """The size of bytecode that is joined, as finding places in chunks takes longer."""
+_AT_ONCE = 500
+"""How many ops are read before the first of them is used; more take memory."""
 _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS = 1, 2, 4, 8, 16
 _LONG = 255
 _SHORT = bytes([byte >> 1 if byte & 1 else _LONG for byte in range(256)])
@@ -87,7 +89,7 @@ class BytecodeReader:
     def ops(self, count: int) -> Iterator[OpRecord]:
         """Read some ops; the caller reads the regions of each before the next op."""
         while count:
-            records, self._at = _read_ops(self._data, self._short, self._at, count)
+            records, self._at = _read_ops(self._data, self._short, self._at, min(count, _AT_ONCE))
             count -= len(records)
             yield from records
 
