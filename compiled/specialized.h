@@ -135,16 +135,16 @@ static CYTHON_INLINE PyObject *shardy_call_method(
 
 /* What `shardy_py.identity.identity` is, and what it returns. */
 #if PY_VERSION_HEX < 0x030C0000
-#define SHARDY_IDENTITY PyDict_GetItemString(PyEval_GetBuiltins(), "id")
+#define SHARDY_IDENTITY() Py_XNewRef(PyDict_GetItemString(PyEval_GetBuiltins(), "id"))
 #define SHARDY_IDENTITY_OF(object) PyLong_FromVoidPtr(object)
 #else
-#define SHARDY_IDENTITY PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__hash__")
+#define SHARDY_IDENTITY() PyObject_GetAttrString((PyObject *)&PyBaseObject_Type, "__hash__")
 #define SHARDY_IDENTITY_OF(object) PyLong_FromSsize_t(PyBaseObject_Type.tp_hash(object))
 #endif
 
 static CYTHON_INLINE PyObject *shardy_call(PyObject *function, PyObject *const *args, size_t nargsf) {
     static PyObject *identity = NULL;
-    if (unlikely(!identity)) identity = Py_XNewRef(SHARDY_IDENTITY);
+    if (unlikely(!identity) && !(identity = SHARDY_IDENTITY())) return NULL;
     if (function == identity && PyVectorcall_NARGS(nargsf) == 1) return SHARDY_IDENTITY_OF(args[0]);
     if (unlikely(Py_EnterRecursiveCall(" while calling a Python object"))) return NULL;
     PyObject *result = PyObject_Vectorcall(function, args, nargsf, NULL);

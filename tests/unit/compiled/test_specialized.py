@@ -28,9 +28,14 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     from compiled.build import build
 
     root = tmp_path_factory.mktemp("compiled")
-    shutil.copy2(Path(source.__file__), root / "accesses.py")
-    (path,) = build(root, ["accesses.py"])
-    spec = importlib.util.spec_from_file_location("accesses", path)
+    # Under its name, which errors say.
+    path = f"{source.__name__.replace('.', '/')}.py"
+    (root / path).parent.mkdir(parents=True)
+    shutil.copy2(Path(source.__file__), root / path)
+    for package in (root / path).relative_to(root).parents[:-1]:
+        (root / package / "__init__.py").touch()
+    (made_file,) = build(root, [path])
+    spec = importlib.util.spec_from_file_location(source.__name__, made_file)
     assert spec is not None
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
