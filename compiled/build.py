@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from compiled.modules import MODULES
 HEADER = Path(__file__).with_name("specialized.h")
 TYPES = Path(__file__).with_name("types")
 """Types of C for some modules, in files of Cython named like them."""
+_EXTENSIONS = Path(__file__).with_name("extensions.py")
 NEEDS = ("cython>=3.3,<4", "setuptools>=77")
 """The packages that the build needs, besides a C compiler."""
 _DIRECTIVES = {"language_level": 3, "binding": True, "annotation_typing": False}
@@ -50,34 +52,16 @@ def build(root: Path, modules: Iterable[str] = MODULES) -> list[Path]:
         The extension modules of all of them, in order.
 
     Raises:
-        Exception: what Cython or the C compiler refuses, as either says it.
+        subprocess.CalledProcessError: Cython or the C compiler refuses a module; either says why on stderr.
     """
-    from setuptools import Distribution, Extension
-    from setuptools.command.build_ext import build_ext
-
     names = [path.removesuffix(".py").replace("/", ".") for path in modules]
-    command = build_ext(Distribution())
-    made = [root / command.get_ext_filename(name) for name in names]
+    made = [_source(root, name).with_suffix(sysconfig.get_config_var("EXT_SUFFIX")) for name in names]
     stale = [name for name, path in zip(names, made, strict=True) if not _is_current(path, _source(root, name))]
-    processes = os.cpu_count() or 1
-    with ThreadPoolExecutor(processes) as pool:
-        sources = list(pool.map(lambda name: _write_c(_source(root, name)), stale))
-    extensions = [
-        Extension(name, [str(source)], include_dirs=[str(HEADER.parent)], extra_compile_args=_flags())
-        for name, source in zip(stale, sources, strict=True)
-    ]
-    command = build_ext(Distribution({"ext_modules": extensions}))
-    command.build_lib, command.build_temp = str(root), str(root / "build" / "objects")
-    command.parallel = processes
-    command.force = True
-    command.ensure_finalized()
-    command.run()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda name: _write_c(_source(root, name)), stale))
+    if stale:
+        subprocess.run([sys.executable, str(_EXTENSIONS), str(root), *stale], check=True)
     return made
-
-
-def _flags() -> list[str]:
-    """Return what is asked of the C compiler beyond Python's own flags; more takes longer and brings nothing."""
-    return [] if sys.platform == "win32" else ["-O2", "-g0", "-Wno-array-bounds"]
 
 
 def _source(root: Path, name: str) -> Path:
@@ -90,7 +74,7 @@ def _is_current(made: Path, source: Path) -> bool:
     return made.exists() and made.stat().st_mtime > newest
 
 
-def _write_c(source: Path) -> Path:
+def _write_c(source: Path) -> None:
     """Translate a module to C, and let its own code use the specialized accesses.
 
     The header comes between what Cython needs and the code of the module, and is taken back behind it.
@@ -115,4 +99,3 @@ def _write_c(source: Path) -> Path:
         behind,
     )
     target.write_text("".join(parts), "utf-8")
-    return target

@@ -28,7 +28,7 @@ _MAX_HEAD = 256
 _SMALL = 1_000_000
 """The size of bytecode that is joined, as finding places in chunks takes longer."""
 _AT_ONCE = 500
-"""How many ops are read before the first of them is used; more take memory."""
+"""Number of ops that are read before the first of them is used; more take memory."""
 _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS = 1, 2, 4, 8, 16
 _LONG = 255
 _SHORT = bytes([byte >> 1 if byte & 1 else _LONG for byte in range(256)])
