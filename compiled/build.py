@@ -17,8 +17,6 @@ HEADER = Path(__file__).with_name("specialized.h")
 TYPES = Path(__file__).with_name("types")
 """Types of C for some modules, in files of Cython named like them."""
 _EXTENSIONS = Path(__file__).with_name("extensions.py")
-NEEDS = ("cython>=3.3,<4", "setuptools>=77")
-"""The packages that the build needs, besides a C compiler."""
 _DIRECTIVES = {"language_level": 3, "binding": True, "annotation_typing": False}
 _FOLDERS = ("benchmarks", "compiled", "dialects", "docs", "examples", "shardy_py", "tests")
 _OWN_CODE = "/* #### Code section: module_code ### */"
@@ -42,7 +40,7 @@ def copy_checkout(source: Path, target: Path) -> None:
 
 
 def build(root: Path, modules: Iterable[str] = MODULES) -> list[Path]:
-    """Compile modules in place, those whose extension module is not newer than their source and the header.
+    """Compile modules in place, those whose extension module is not newer than their source and what it is built with.
 
     Args:
         root: The folder of the sources; it has to be on its own, as Python takes an extension module before its source.
@@ -54,24 +52,27 @@ def build(root: Path, modules: Iterable[str] = MODULES) -> list[Path]:
     Raises:
         subprocess.CalledProcessError: Cython or the C compiler refuses a module; either says why on stderr.
     """
-    names = [path.removesuffix(".py").replace("/", ".") for path in modules]
-    made = [_source(root, name).with_suffix(sysconfig.get_config_var("EXT_SUFFIX")) for name in names]
-    stale = [name for name, path in zip(names, made, strict=True) if not _is_current(path, _source(root, name))]
+    sources = [root / path for path in modules]
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    made = [source.with_suffix(suffix) for source in sources]
+    stale = [source for source, path in zip(sources, made, strict=True) if not _is_current(path, source)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda name: _write_c(_source(root, name)), stale))
+        list(pool.map(_write_c, stale))
     if stale:
-        subprocess.run([sys.executable, str(_EXTENSIONS), str(root), *stale], check=True)
+        names = [".".join(source.relative_to(root).with_suffix("").parts) for source in stale]
+        subprocess.run([sys.executable, str(_EXTENSIONS), str(root), *names], check=True)
     return made
 
 
-def _source(root: Path, name: str) -> Path:
-    return root.joinpath(*name.split(".")).with_suffix(".py")
-
-
 def _is_current(made: Path, source: Path) -> bool:
-    inputs = (source, HEADER, Path(__file__), *TYPES.glob(f"{source.stem}.pxd"))
-    newest = max(path.stat().st_mtime for path in inputs)
-    return made.exists() and made.stat().st_mtime > newest
+    inputs = (source, HEADER, Path(__file__), _EXTENSIONS, *_types_of(source))
+    return made.exists() and made.stat().st_mtime > max(path.stat().st_mtime for path in inputs)
+
+
+def _types_of(source: Path) -> list[Path]:
+    """Return the file with types of C for a module, if there is one."""
+    path = TYPES / f"{source.stem}.pxd"
+    return [path] if path.exists() else []
 
 
 def _write_c(source: Path) -> None:
@@ -80,7 +81,7 @@ def _write_c(source: Path) -> None:
     The header comes between what Cython needs and the code of the module, and is taken back behind it.
     """
     target = source.with_suffix(".c")
-    for types in TYPES.glob(f"{source.stem}.pxd"):
+    for types in _types_of(source):
         shutil.copy2(types, source.parent)
     options = [part for name, value in _DIRECTIVES.items() for part in ("-X", f"{name}={value}")]
     subprocess.run([sys.executable, "-m", "cython", "-3", *options, str(source), "-o", str(target)], check=True)

@@ -26,8 +26,8 @@ class CompiledModulesHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Return what the build needs besides hatchling."""
-        return list(compiled_build.NEEDS) if _is_wanted() else []
+        """Return what the build needs besides hatchling, which is the extra ``compiled``, and a C compiler."""
+        return list(self.metadata.core.optional_dependencies["compiled"]) if _is_wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile in a copy of the sources, and name what is made for the wheel."""

@@ -1,4 +1,4 @@
-# Types of C for `shardy_py.frontends.mlir.bytecode`: no number of bytecode has more bits than a machine word.
+# Types of C for `shardy_py.frontends.mlir.bytecode`: places, and numbers of names and attributes, fit a word.
 cimport cython
 
 @cython.locals(name=Py_ssize_t, mask=int, attributes=Py_ssize_t, regions=Py_ssize_t, end=Py_ssize_t, records=list)

@@ -12,6 +12,9 @@ pytest.importorskip("Cython")
 pytest.importorskip("setuptools")
 pytest.importorskip("hatchling")
 
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
+
 ROOT = Path(__file__).resolve().parents[3]
 TYPES = "shardy_py/ir/types.py"
 
@@ -34,7 +37,8 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     build = hatch_hook.compiled_build.build
     monkeypatch.setattr(hatch_hook.compiled_build, "build", lambda root: build(root, [TYPES]))
-    return hatch_hook.CompiledModulesHook(str(ROOT), {}, None, None, "", "wheel", App())  # type: ignore[arg-type]
+    metadata = ProjectMetadata(str(ROOT), PluginManager())
+    return hatch_hook.CompiledModulesHook(str(ROOT), {}, None, metadata, "", "wheel", App())  # type: ignore[arg-type]
 
 
 def _initialize(hook: Any, version: str = "standard") -> dict[str, Any]:
