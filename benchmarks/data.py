@@ -60,6 +60,7 @@ def _program(item: Measurement) -> dict[str, Any]:
         "reference_seconds": item.reference_seconds,
         "ratio": item.ratio,
         "cpu_ratio": item.cpu_ratio,
+        "our_unverified_seconds": item.our_unverified_seconds,
         "unverified_seconds": item.unverified_seconds,
         "unverified_ratio": item.unverified_ratio,
         "stages": item.stages,

@@ -59,7 +59,7 @@ class Measurement:
         first: Our first run, which is not among the others: nothing is remembered of a program like it.
         ours: Our runs, in order.
         reference: Those of the C++ passes.
-        unverified: Those of the C++ passes without MLIR's verifier between them.
+        unverified: Ours without MLIR's verifier, and those of the C++ passes without it between them, in pairs.
         difference: Where both results first differ, or "" for equal ones.
         memory: The additional memory of either side.
         again: The times of solving, and of solving again.
@@ -71,7 +71,7 @@ class Measurement:
     first: Run
     ours: tuple[Run, ...]
     reference: tuple[Run, ...]
-    unverified: tuple[Run, ...]
+    unverified: tuple[tuple[Run, Run], ...]
     difference: str = ""
     memory: Memory | None = None
     again: SolvedAgain | None = None
@@ -102,13 +102,17 @@ class Measurement:
     @property
     def unverified_seconds(self) -> float:
         """The median of the C++ passes without the verifier."""
-        return median(run.seconds for run in self.unverified)
+        return median(reference.seconds for _, reference in self.unverified)
+
+    @property
+    def our_unverified_seconds(self) -> float:
+        """Our median without the verifier."""
+        return median(ours.seconds for ours, _ in self.unverified)
 
     @property
     def unverified_ratio(self) -> float:
-        """The median over all alternations of ours by the C++ passes without the verifier, by processor time."""
-        pairs = zip(self.ours, self.unverified, strict=True)
-        return median(ours.cpu_seconds / other.cpu_seconds for ours, other in pairs)
+        """The median over all alternations of ours by theirs, both without the verifier, by processor time."""
+        return median(ours.cpu_seconds / reference.cpu_seconds for ours, reference in self.unverified)
 
     @property
     def our_cpu_seconds(self) -> float:
@@ -200,10 +204,11 @@ def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
     return run, "" if comparison.equal else str(comparison)
 
 
-def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run, Run]]:
+def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run, tuple[Run, Run]]]:
     """Return the runs of both sides in turn; of short ones there are more, as they are disturbed more easily."""
-    rounds: list[tuple[Run, Run, Run]] = []
+    rounds: list[tuple[Run, Run, tuple[Run, Run]]] = []
     begin = perf_counter()
     while len(rounds) < settings.alternations or (len(rounds) < MANY and perf_counter() - begin < settings.seconds):
-        rounds.append((run_ours(fresh()), run_reference(fresh()), run_reference(fresh(), verify=False)))
+        unverified = run_ours(fresh(), verify=False), run_reference(fresh(), verify=False)
+        rounds.append((run_ours(fresh()), run_reference(fresh()), unverified))
     return rounds

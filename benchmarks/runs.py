@@ -63,11 +63,16 @@ def copy_module(bytecode: bytes, context: Any) -> Any:
     return ir.Module.parse(bytecode, context)
 
 
-def run_ours(module: Any) -> Run:
-    """Propagate in a module and return the times."""
-    registry = reference_registry()
+def run_ours(module: Any, *, verify: bool = True) -> Run:
+    """Propagate in a module and return the times.
+
+    Args:
+        module: The module.
+        verify: Whether MLIR's verifier runs over the module as it comes in, as it does unless one says otherwise.
+    """
     clock = _Clock()
-    return _timed(lambda: sdy.propagate(module, registry=registry, on_stage=clock.stage, on_pass=clock.end_pass), clock)
+    options: dict[str, Any] = {"registry": reference_registry(), "on_stage": clock.stage, "on_pass": clock.end_pass, "verify": verify}
+    return _timed(lambda: sdy.propagate(module, **options), clock)
 
 
 def run_reference(module: Any, *, verify: bool = True) -> Run:

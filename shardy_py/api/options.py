@@ -95,6 +95,10 @@ class Options(ProgramOptions):
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
         local: Make the program that each device runs, too, for `Result.local`; all communication becomes explicit.
+        verify: Let MLIR verify an ``ir.Module`` as it comes in, and a module that passes of plugins changed or that has
+            collectives as it goes out. A compiler that has just verified its module can do without, as with
+            ``PassManager.enable_verifier(False)``, and saves a twentieth of a run; text and bytecode are verified as
+            they are parsed in any case.
         record_copies: Record which copies of constants are made, for `Result.copies`.
         trace: Record what propagates and what does not, for `Result.trace` and `Result.explain`.
         dump_directory: The folder for the module after every pass, as ``NN.pass-name.mlir``. An ``ir.Module`` that
@@ -112,6 +116,7 @@ class Options(ProgramOptions):
     strict: bool = False
     explicit_collectives: bool = False
     local: bool = False
+    verify: bool = True
     record_copies: bool = False
     trace: bool = False
     dump_directory: str | Path | None = None

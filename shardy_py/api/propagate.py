@@ -14,7 +14,7 @@ from shardy_py.api.progress import RunProgress
 from shardy_py.api.result import Result
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input
 from shardy_py.api.schedule_names import unknown_op_names
-from shardy_py.api.written import write_verified
+from shardy_py.api.written import write, write_verified
 from shardy_py.ir.gc_pause import no_garbage_collection
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.nesting import refuse_deep_nesting
@@ -58,7 +58,7 @@ def propagate(given: PropagateArguments) -> Result:
         progress.total = _step_count(_passes(given, PropagatePass(engine), registry))
     progress.stage("import")
     again = _keep_given(given, registry) if given.trace else None
-    read = read_input(given, registry)
+    read = read_input(given, registry, verify=given.verify)
     program, main, registry = read.program, read.main, read.registry
     progress.finish_step()
     progress.stage("prepare")
@@ -87,7 +87,7 @@ def propagate(given: PropagateArguments) -> Result:
         verify_shardings(program)
         store_shardings(program, registry)
         progress.stage("write")
-        native = write_verified(program, passes, read.source_name)
+        native = write_verified(program, passes, read.source_name) if given.verify else write(program)
     progress.finish_step()
     result = Result(
         module=native,

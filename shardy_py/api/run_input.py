@@ -89,8 +89,13 @@ class RunInput:
     attribute_names: Collection[str] | None
 
 
-def read_input(given: ProgramInput, registry: Registry) -> RunInput:
+def read_input(given: ProgramInput, registry: Registry, *, verify: bool = True) -> RunInput:
     """Return the program that a caller gives.
+
+    Args:
+        given: The program and what it starts from.
+        registry: The definitions of ops.
+        verify: Whether a native library verifies its module.
 
     Raises:
         ShardyError: the module is not valid.
@@ -102,7 +107,7 @@ def read_input(given: ProgramInput, registry: Registry) -> RunInput:
         module = lower_function(module, given.args or (), given.kwargs or {})
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
-    program = read_through(frontend, module)
+    program = read_through(frontend, module, verify=verify)
     # They hold until the first pass, and for nobody else who has the program.
     attribute_names, program.attribute_names = program.attribute_names, None
     main = find_main(program, source=source_name)

@@ -42,13 +42,18 @@ def read_program(module: Any, registry: Registry | None = None) -> Program:
     return read_through(find_frontend(module, _known(registry)), module)
 
 
-def read_through(frontend: Frontend, module: Any) -> Program:
+def read_through(frontend: Frontend, module: Any, *, verify: bool = True) -> Program:
     """Return the op graph of a module that a frontend accepts; see `read_program`.
+
+    Args:
+        frontend: The frontend.
+        module: The module.
+        verify: Whether the native library verifies the module.
 
     Raises:
         ShardyError: the input is not valid.
     """
-    program = frontend.import_program(module)
+    program = frontend.import_program(module) if verify else frontend.import_verified(module)
     if program.frontend is None or (program.frontend.name == frontend.name and frontend is not program.frontend):
         # It comes from a plugin; the native libraries have verified theirs.
         program.frontend = frontend

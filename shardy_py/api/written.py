@@ -30,6 +30,11 @@ _WITHOUT_VERIFIER = frozenset(
 """Ops of Shardy that ask for no more than what `verify_shardings` checks, and those that are taken out again."""
 
 
+def write(program: Program) -> Any:
+    """Bring the native module of a program up to date and return it."""
+    return frontend_of(program).write_back(program)
+
+
 def write_verified(program: Program, passes: Iterable[Pass], name: str) -> Any:
     """Bring the native module of a program up to date, let it verify itself, and return it.
 
@@ -44,8 +49,7 @@ def write_verified(program: Program, passes: Iterable[Pass], name: str) -> Any:
     Raises:
         VerificationError: the module breaks an invariant of one of its ops.
     """
-    frontend = frontend_of(program)
-    module = frontend.write_back(program)
+    frontend, module = frontend_of(program), write(program)
     if any(isinstance(item, GuardedPass) for item in passes) or program.rules or _has_verifiers(program):
         frontend.verify_native(module, name=name or "-")
     return module

@@ -52,6 +52,14 @@ class Frontend(Protocol):
         """
         ...
 
+    def import_verified(self, source: Any) -> Program:
+        """Return the op graph of a program that the caller knows to be valid. Default: as `import_program`.
+
+        Raises:
+            ShardyError: the source cannot be read.
+        """
+        return self.import_program(source)
+
     def source_name(self, source: Any) -> str:
         """Return the name of the file that a source was read from, or "". Default: a path's own name."""
         return str(source) if isinstance(source, Path) else ""

@@ -110,7 +110,9 @@ def test_everything_else_is_measured(report: dict[str, Any]) -> None:
 
 def _measurement(name: str, seconds: float, *, ops: int = 1000, is_file: bool = False) -> Measurement:
     """Return a program for which the C++ passes take a second."""
-    return Measurement(name, is_file, ops, Run(9, 9), (Run(seconds, seconds),), (Run(1, 1),), (Run(1, 0.5),))
+    return Measurement(
+        name, is_file, ops, Run(9, 9), (Run(seconds, seconds),), (Run(1, 1),), ((Run(seconds, seconds), Run(1, 0.5)),)
+    )
 
 
 def _verdict(items: list[Measurement], what: str, starts: Starts | None = None) -> tuple[str, float | None]:

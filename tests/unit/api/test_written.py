@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import shardy_py as sdy
-from shardy_py.errors import VerificationError
+from shardy_py.errors import ParseError, UnsupportedError, VerificationError
+from shardy_py.frontends.mlir import parse_module
 
 pytest.importorskip("jaxlib", reason="the programs are written in MLIR")
 
@@ -145,3 +146,59 @@ def test_explicit_collectives_surround_ops_without_a_rule() -> None:
 }}"""
     names = [op.name for op in sdy.propagate(text, explicit_collectives=True).program.walk()]
     assert names[2:] == ["sdy.all_gather", "other.op", "sdy.all_slice", "func.return"]
+
+
+ODD = f"""{MESH}func.func @main(%x: {T} {{sdy.sharding = #sdy.sharding<@mesh, [{{"a"}}, {{}}]>}}) -> {T} {{
+  %0 = stablehlo.negate %x : {T}
+  return %0 : {T}
+}}"""
+
+
+def broken_module() -> Any:
+    """Return a module in memory with a sharding that has more dimensions than its tensor."""
+    from jaxlib.mlir import ir
+
+    module = parse_module(ODD)
+    function = module.body.operations[1]
+    with module.context:
+        function.attributes["arg_attrs"] = ir.Attribute.parse('[{sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}]')
+        function.attributes["function_type"] = ir.Attribute.parse("(tensor<8xf32>) -> tensor<8x8xf32>")
+    return module
+
+
+def test_modules_in_memory_are_verified_unless_told_otherwise() -> None:
+    """MLIR says what is wrong with a module that was made in memory; without its verifier nobody asks it."""
+    with pytest.raises(VerificationError, match="type of entry block argument #0"):
+        sdy.propagate(broken_module())
+    with pytest.raises(UnsupportedError, match=r"has rank 1, the value has type tensor<8x8xf32>"):
+        sdy.propagate(broken_module(), verify=False)
+
+
+@pytest.mark.parametrize(("verify", "times"), [(True, 2), (False, 0)])
+def test_collectives_are_verified_unless_told_otherwise(
+    verify: bool, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module of jaxlib with collectives is verified as it comes in and as it goes out, or not at all."""
+    from shardy_py.frontends.mlir import load
+
+    calls = []
+    monkeypatch.setattr(load, "verify", lambda module, name="-": calls.append(name))
+    shardings = {"in_shardings": ['<@mesh, [{"a"}, {}]>'], "out_shardings": ['<@mesh, [{}, {"a"}]>']}
+    result = sdy.propagate(parse_module(ODD), verify=verify, explicit_collectives=True, **shardings)
+    assert "sdy.all_to_all" in result.text
+    assert len(calls) == times
+
+
+@pytest.mark.parametrize("given", [ODD, parse_module])
+def test_results_are_the_same_without_the_verifier(given: Any) -> None:
+    """The verifier only looks."""
+    module = given if isinstance(given, str) else given(ODD)
+    result = sdy.propagate(module, verify=False)
+    assert result.text == sdy.propagate(ODD).text
+    assert str(result.sharding("%0")) == '<@mesh, [{"a"}, {}]>'
+
+
+def test_texts_are_verified_as_they_are_parsed() -> None:
+    """A text that is not valid is refused whatever the option says."""
+    with pytest.raises(ParseError):
+        sdy.propagate(ODD.replace("negate %x", "negate %y"), verify=False)
