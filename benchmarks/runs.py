@@ -71,7 +71,12 @@ def run_ours(module: Any, *, verify: bool = True) -> Run:
         verify: Whether MLIR's verifier runs over the module as it comes in, as it does unless one says otherwise.
     """
     clock = _Clock()
-    options: dict[str, Any] = {"registry": reference_registry(), "on_stage": clock.stage, "on_pass": clock.end_pass, "verify": verify}
+    options: dict[str, Any] = {
+        "registry": reference_registry(),
+        "on_stage": clock.stage,
+        "on_pass": clock.end_pass,
+        "verify": verify,
+    }
     return _timed(lambda: sdy.propagate(module, **options), clock)
 
 
