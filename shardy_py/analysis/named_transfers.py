@@ -57,11 +57,14 @@ def _without_number(transfer: Transfer, op: Op, session: Session, labels: Labels
 def _communication(
     op: Op, kind: str, by_slot: Mapping[int, Sequence[Communication]], session: Session
 ) -> Communication | None:
-    """Return the communication that a transfer comes from: of the same tensor, for the same uses."""
+    """Return the communication that a transfer comes from: of the same tensor, for the same uses.
+
+    Of a chain of reshards the earlier ones serve the uses of the later ones, too: the most alike uses count.
+    """
     if not op.operands or not op.results:
         return None
     slot, uses = moved_slot(session.problem, op.operands[0]), set(final_uses(op.results[0]))
     found = [one for one in by_slot.get(slot, ()) if uses.intersection(one.final_uses)]
     is_reducing = kind in _REDUCING
     alike = [one for one in found if one.kind.removeprefix("sdy.").startswith("all_reduce") == is_reducing]
-    return next(iter([*alike, *found]), None)
+    return min(alike or found, key=lambda one: len(uses.symmetric_difference(one.final_uses)), default=None)

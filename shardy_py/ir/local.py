@@ -42,7 +42,7 @@ class CannotLocalize(UnsupportedError):
 
 def no_local_form(reason: str) -> CannotLocalize:
     """Return the error for an op that has no local form under its shardings."""
-    hint = "reshard its operands first, or convert with gathering of such ops"
+    hint = "reshard its operands first, or give the op a local form, local=..., in its dialect"
     return CannotLocalize(Diagnostic("no-local-form", reason, hint=hint))
 
 

@@ -58,8 +58,8 @@ def find_step(labels: Labels, key: str) -> int:
     Args:
         labels: The names.
         key: The name of a result; the op's name, where it is the only one of that name, or with its number among
-            those, from 0, behind a hash (``stablehlo.dot_general#2``); or a part of the op's location, where no other
-            op has it (``model.py:12``).
+            those, from 0, behind a hash (``stablehlo.dot_general#2``); the op's name with its results, as answers name
+            it (``stablehlo.add %3``); or a part of the op's location, where no other op has it (``model.py:12``).
 
     Raises:
         OptionError: there is no such op, or several.
@@ -79,6 +79,9 @@ def _find_step(labels: Labels, key: str) -> int | None:
     numbered = _NUMBERED.match(key)
     name = numbered[1] if numbered else key
     ops = {step: label for step, label in labels.of_step.items() if step >= 0}
+    shown_alike = [step for step, label in ops.items() if str(label) == key]
+    if len(shown_alike) == 1:
+        return shown_alike[0]
     named = [step for step, label in ops.items() if label.name.removesuffix(EDGE_SUFFIX) == name]
     if numbered and named:
         number = parse_integer(numbered[2])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from types import ModuleType
 
 import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
+import shardy_py as sdy
 from shardy_py.analysis.explain_reshard import ReshardExplainer
 from shardy_py.analysis.named_transfers import name_transfers
 from shardy_py.analysis.session import Session
@@ -58,3 +60,32 @@ def test_numbers_are_data_too() -> None:
     session = Session.open(SCATTERED, keep_names=True)
     data = name_transfers(session, session.evaluate()).to_json(transfers=True)["transfers"]
     assert all(item["number"] >= 0 and item["value"] for item in data)
+
+
+CHAIN = """sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>},
+                %w: tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"b"}]>})
+    -> (tensor<8x32xf32>, tensor<8x64xf32>) {
+  %0 = "k.fft"(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %1 = "k.mm"(%0, %w) : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+  %2 = stablehlo.tanh %0 : tensor<8x64xf32>
+  return %1, %2 : tensor<8x32xf32>, tensor<8x64xf32>
+}
+"""
+"""A result that is resharded for all of its users, and once more for one of them."""
+
+
+def test_each_link_of_a_chain_has_its_own_number() -> None:
+    """The second reshard of a tensor is for its one user, though the first one serves that, too."""
+    dialect = sdy.Dialect("k")
+    dialect.op("k.fft", rule="i n -> i n", need_replication="n", traits=[sdy.Pure])
+    dialect.op("k.mm", rule="i k, k j -> i j", reduction="k", traits=[sdy.Pure])
+    plugin = ModuleType("k")
+    plugin.__dict__["shardy_register_dialects"] = sdy.hookimpl(specname="shardy_register_dialects")(lambda: [dialect])
+    registry = sdy.Registry.from_entry_points(plugins=[plugin])
+    session = Session.open(CHAIN, registry=registry, keep_names=True)
+    transfers = name_transfers(session, session.evaluate()).transfers
+    gathered = {item.where for item in transfers if item.kind == "all_gather"}
+    exchanged = {item.where for item in transfers if item.kind == "all_to_all" and item.value == "%0"}
+    assert gathered == {"operand 0 of k.mm %1"}
+    assert exchanged == {"result of k.fft %0"}

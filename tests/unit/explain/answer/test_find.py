@@ -64,6 +64,15 @@ def test_what_is_not_there_is_an_error_with_a_hint(result: Result, key: str, dim
     assert diagnostic.hint
 
 
+def test_hints_name_ops_as_they_can_be_asked_for(result: Result) -> None:
+    """Every name in the hint of an ambiguous name is taken, and finds another op."""
+    with pytest.raises(OptionError) as error:
+        result.explain("stablehlo.negate")
+    names = error.value.diagnostics[0].hint.removeprefix("take one of ").split(", ")
+    assert len(names) == 2
+    assert [result.explain(name).value for name in names] == [name.split(" ")[1] for name in names]
+
+
 def test_only_a_traced_run_can_be_explained() -> None:
     """The error says how to trace."""
     result = propagate(MESH + NAMED)
