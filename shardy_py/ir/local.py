@@ -238,6 +238,10 @@ class LocalOps(Protocol):
         """Return the collective that an op of a local program is, or None."""
         return None
 
+    def list_groups(self, op: Op) -> None:
+        """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
+        return None
+
     def fold_device(self, program: Program, device: int) -> None:
         """Put the number of a device into a local program, and fold what follows from it."""
         return None

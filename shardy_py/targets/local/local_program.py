@@ -118,7 +118,10 @@ class LocalProgram:
 
     @cached_property
     def _replicas(self) -> bytes:
-        return as_replicas(self.module)
+        program = self._copy()
+        for op in program.walk():
+            self.ops.list_groups(op)
+        return as_replicas(write_back(program))
 
     def __reduce__(self) -> NoReturn:
         message = "a local program cannot be pickled or copied: it holds a module of a library"

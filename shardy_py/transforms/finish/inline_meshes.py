@@ -11,6 +11,7 @@ from typing import ClassVar
 from attrs import evolve
 
 from shardy_py.ir.graph import Program
+from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import ops_among
 from shardy_py.ir.op_names import MESH
 from shardy_py.ir.passes import PassContext
@@ -37,11 +38,17 @@ class InlineMeshesPass(NoFields):
             return inline(sharding) is not sharding
 
         transform_shardings(program, context.semantics, inline, concerns=concerns)
-        for op in ops_among(program, context.semantics.names_with_mesh_reference(program.op_names)):
-            reference = context.semantics.get_mesh_reference(op)
-            name = reference.get_mesh(op) if reference is not None else None
-            if reference is not None and isinstance(name, str) and name in meshes:
-                reference.set_mesh(op, meshes[name])
+        inline_mesh_references(program, context.semantics)
         for op in program.body.ops:
             if op.name == MESH:
                 op.erase()
+
+
+def inline_mesh_references(program: Program, semantics: OpSemantics) -> None:
+    """Replace the names of meshes by the meshes in what ops of other dialects refer to."""
+    meshes = program.meshes
+    for op in ops_among(program, semantics.names_with_mesh_reference(program.op_names)):
+        reference = semantics.get_mesh_reference(op)
+        name = reference.get_mesh(op) if reference is not None else None
+        if reference is not None and isinstance(name, str) and name in meshes:
+            reference.set_mesh(op, meshes[name])

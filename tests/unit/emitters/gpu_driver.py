@@ -13,6 +13,7 @@ class Driver:
     """A driver whose device is this process: it runs kernels by a function over their buffers."""
 
     CUresult = SimpleNamespace(CUDA_SUCCESS=OK)
+    CUstreamCaptureMode = int
 
     def __init__(self, run: Any, *, init: int = OK, launch: int = OK) -> None:
         self.calls: list[str] = []

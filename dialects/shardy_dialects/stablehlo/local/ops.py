@@ -256,6 +256,12 @@ class StablehloLocalOps(LocalOps):
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 
+    def list_groups(self, op: Op) -> None:
+        """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
+        groups = read_mesh_groups(op) if op.name.removeprefix("stablehlo.") in _GROUPS else None
+        if groups is not None:
+            op.attributes["replica_groups"] = dense(groups)
+
     def fold_device(self, program: Program, device: int) -> None:
         """Put the number of a device into a local program, and fold what follows from it."""
         from shardy_dialects.stablehlo.local.device import fold_device

@@ -47,6 +47,23 @@ def test_devices_in_another_order_are_listed() -> None:
     assert "{devices=[2,2]0,1,2,3 last_tile_dim_replicate}" in text
 
 
+def test_replica_groups_along_axes_hold_their_mesh() -> None:
+    """Where replica groups name a mesh, they hold it afterwards, as its symbol goes."""
+    text, _ = written("""
+    func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = "stablehlo.all_reduce"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+          replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>,
+          use_global_device_ids}> ({
+        ^bb0(%b: tensor<f32>, %c: tensor<f32>):
+          %1 = stablehlo.add %b, %c : tensor<f32>
+          stablehlo.return %1 : tensor<f32>
+      }) : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }""")
+    assert "@mesh" not in text
+    assert '<mesh = #stablehlo.mesh<axes=[<name = "x", size = 4>, <name = "y", size = 2>]>' in text
+
+
 def test_one_device() -> None:
     """A value on a mesh of one device is maximal."""
     text, _ = written(

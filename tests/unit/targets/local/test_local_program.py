@@ -216,6 +216,32 @@ def test_a_program_runs_as_one_device_does() -> None:
     assert [int(value) for value in local.run(np.zeros((4, 6), np.float32))[1:]] == [0, 6]
 
 
+def test_groups_along_axes_run() -> None:
+    """A collective whose groups are axes of a mesh runs, with the groups in the order of the mesh's devices."""
+    text = """
+    sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[2, 0, 3, 1]>
+    func.func @main(%a: tensor<4x6xf32>) -> tensor<2x6xf32> {
+      %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {"y"}]>] out_shardings=[<@mesh, [{}, {"y"}]>]
+          manual_axes={"x", "y"} (%b: tensor<2x3xf32>) {
+        %1 = "stablehlo.all_reduce"(%b) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+            replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh,
+            axes = [#stablehlo.axis_ref<name = "x">]>, use_global_device_ids}> ({
+          ^bb0(%c: tensor<f32>, %d: tensor<f32>):
+            %2 = stablehlo.add %c, %d : tensor<f32>
+            stablehlo.return %2 : tensor<f32>
+        }) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+        sdy.return %1 : tensor<2x3xf32>
+      } : (tensor<4x6xf32>) -> tensor<2x6xf32>
+      return %0 : tensor<2x6xf32>
+    }
+    """
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)
+    local = sdy.propagate(text, local=True).local()
+    (found,) = local.run(array)
+    np.testing.assert_array_equal(found, array[:2] + array[2:])
+    assert "replica_group_mesh_axes" in local.text
+
+
 def test_a_fourier_transform_stays_row_major_before_a_gather() -> None:
     """XLA:CPU gathers along the first dimension of a layout, and transforms row-major tensors only: both run."""
     text = """
