@@ -99,7 +99,7 @@ class LocalProgram:
 
         Raises:
             OptionError: an array is missing, or has another shape or dtype.
-            UnsupportedError: an op calls into Python, or two devices have different values of the same part of a result.
+            UnsupportedError: an op calls into Python, or devices have different values of the same part of a result.
             WorkerError: XLA refuses the program, or ends its process.
         """
         require_library("jax", purpose="running a local program needs", extra="jax")
