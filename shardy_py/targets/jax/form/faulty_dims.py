@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain
 
 from shardy_py.ir.attributes import DenseElements
 from shardy_py.ir.graph import Op, Program
@@ -15,6 +14,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
 _REDUCE_WINDOW = "stablehlo.reduce_window"
+_BRACKETS = re.compile(r"\[([^\]]*)\]").findall
 _LIST = re.compile(r"(\w+) = \[([^\]]*)\]").findall
 
 
@@ -29,8 +29,8 @@ def overlapping_windows(op: Op) -> list[int]:
 def ending_dims(op: Op) -> list[int]:
     """Return the dimensions of a ``pad`` or ``reduce_window`` that may end the process wherever they are sharded.
 
-    Mirrors spmd_partitioner.cc::ReshardAsWindowedInput: what is cut off in front must be whole steps of the dilation,
-    and no more than there is. Windows over dilated elements fail other checks.
+    As in XLA's spmd_partitioner.cc::ReshardAsWindowedInput: what is cut off in front must be whole steps of the
+    dilation, and no more than there is. Windows over dilated elements fail other checks.
     """
     found = enumerate(_dilations(op))
     if op.name == _REDUCE_WINDOW:
@@ -77,34 +77,42 @@ def _shard_counts(program: Program, op: Op) -> Sequence[int]:
 
 
 def scattered_sum_dims(program: Program, op: Op) -> list[int]:
-    """Return the dimensions of a ``dot_general`` along which XLA adds up parts of different elements.
+    """Return the dimensions of a product or convolution along which XLA adds up parts of different elements.
 
     The result has some of the axes that the contracting dimensions are sharded along, and all others along one
-    dimension, in another order than an operand: its axes, then the missing ones in the order of the mesh. Mirrors
-    dot_handler.cc::PartitionDotGroupOnContractingImpl.
+    dimension, in another order than an operand: its axes, then the missing ones in the order of the mesh. The sum is
+    that of XLA's dot_handler.cc::PartitionDotGroupOnContractingImpl.
     """
     left, right, result = (program.shardings.get(value.id) for value in (*op.operands, *op.results))
     if left is None or right is None or result is None or not left.mesh == right.mesh == result.mesh:
         return []
     mesh = mesh_of(result, program.meshes)
-    summed = _summed_axes(op, left, 0)
-    if not summed or set(summed) != set(_summed_axes(op, right, 1)):
+    summed, others = map(_axes_along, (left, right), _summed_dims(op))
+    if not summed or set(summed) != set(others):
         return []
     found = [_large_axes(dim.axes, mesh) for dim in result.dim_shardings]
     scattered = [dim for dim, axes in enumerate(found) if axes and set(axes) <= set(summed)]
-    others = [axes for dim, axes in enumerate(found) if axes and dim not in scattered]
-    if not scattered or len(others) != 1 or len(others[0]) < 2:
+    rest = [axes for dim, axes in enumerate(found) if axes and dim not in scattered]
+    if not scattered or len(rest) != 1 or len(rest[0]) < 2:
         return []
-    if axes_size((*summed, *others[0]), mesh) != mesh.total_size:
+    if axes_size((*summed, *rest[0]), mesh) != mesh.total_size:
         return []
-    agrees = all(_order(operand, summed, others[0], mesh) == others[0] for operand in (left, right))
+    agrees = all(_order(operand, summed, rest[0], mesh) == rest[0] for operand in (left, right))
     return [] if agrees else scattered
 
 
-def _summed_axes(op: Op, sharding: TensorSharding, side: int) -> AxisList:
+def _summed_dims(op: Op) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the dimensions of both operands that are summed over, without those of windows."""
+    if op.name == "stablehlo.convolution":
+        left, right, *_ = (re.split(r",\s*", dims) for dims in _BRACKETS(str(op.attributes.get("dimension_numbers"))))
+        return [left.index("f")], [right.index("i")]
     lists = dict(_LIST(str(op.attributes.get("dot_dimension_numbers") or "")))
-    named = lists.get(("lhs", "rhs")[side] + "_contracting_dimensions", "")
-    return tuple(chain.from_iterable(sharding.dim_shardings[int(dim)].axes for dim in named.split(",") if dim.strip()))
+    left, right = (lists.get(f"{side}_contracting_dimensions", "").split(",") for side in ("lhs", "rhs"))
+    return [int(dim) for dim in left if dim.strip()], [int(dim) for dim in right if dim.strip()]
+
+
+def _axes_along(sharding: TensorSharding, dims: Iterable[int]) -> AxisList:
+    return tuple(axis for dim in dims for axis in sharding.dim_shardings[dim].axes)
 
 
 def _large_axes(axes: Iterable[AxisRef], mesh: Mesh) -> AxisList:

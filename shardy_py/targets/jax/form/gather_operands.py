@@ -16,7 +16,7 @@ from shardy_py.targets.jax.form.faulty_dims import dilated_dims, overlapping_win
 from shardy_py.values import frozen
 
 _FFT = "stablehlo.fft"
-_DOT = "stablehlo.dot_general"
+_PRODUCTS = ("stablehlo.dot_general", "stablehlo.convolution")
 _SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
 _DILATED = ("stablehlo.pad", "stablehlo.reduce_window")
 
@@ -31,16 +31,17 @@ class GatherOperandsPass:
     ``stablehlo.select_and_scatter``, ``pad``, ``reduce_window``: along some dimensions XLA's partitioner gives wrong
     numbers, or ends the process.
 
-    ``stablehlo.dot_general``: where XLA's partitioner scatters a sum wrongly, the result is summed up first.
+    ``stablehlo.dot_general``, ``convolution``: where XLA's partitioner scatters a sum wrongly, all of it is summed up
+    first.
     """
 
     name: ClassVar[str] = "xla-gather-operands"
 
     def run(self, program: Program, context: PassContext) -> None:
         """Look at the ops of all functions."""
-        for op in ops_named(program, _FFT, _SELECT_AND_SCATTER, *_DILATED, _DOT):
+        for op in ops_named(program, _FFT, _SELECT_AND_SCATTER, *_DILATED, *_PRODUCTS):
             dims, is_fft = _dims_to_gather(program, op), op.name == _FFT
-            for number, operand in enumerate(op.operands if op.name != _DOT else ()):
+            for number, operand in enumerate(op.operands if op.name not in _PRODUCTS else ()):
                 if has_dimensions(operand):
                     _gather_operand(program, op, number, dims, fix_layout=is_fft)
             for result in op.results:
@@ -50,7 +51,7 @@ class GatherOperandsPass:
 def _dims_to_gather(program: Program, op: Op) -> Collection[int]:
     if op.name == _FFT:
         return range(len(op.operands[0].shape))
-    if op.name == _DOT:
+    if op.name in _PRODUCTS:
         return scattered_sum_dims(program, op)
     return overlapping_windows(op) if op.name == _SELECT_AND_SCATTER else dilated_dims(program, op)
 

@@ -358,6 +358,23 @@ def test_sums_scattered_in_another_order(left: str, right: str, sum_: str) -> No
     np.testing.assert_allclose(product, Y[0] @ Y[1], rtol=1e-4, atol=1e-5)
 
 
+def test_convolutions_scattered_in_another_order() -> None:
+    """A sum over features, too, is the same in whatever order its result has the axes."""
+    text = """
+sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<8x4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"c"}]>},
+                %y: tensor<1x8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"c"}, {}]>})
+    -> (tensor<8x4x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"c"}, {}, {"b", "a"}]>}) {
+  %0 = stablehlo.convolution(%x, %y) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+       sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"c"}, {}, {"b", "a"}]>]>}
+      : (tensor<8x4x8xf32>, tensor<1x8x16xf32>) -> tensor<8x4x16xf32>
+  return %0 : tensor<8x4x16xf32>
+}"""
+    left, right = (np.random.default_rng(0).standard_normal(shape).astype("f4") for shape in ((8, 4, 8), (1, 8, 16)))
+    np.testing.assert_allclose(sdy.propagate(text).to_jax()(left, right)[0], left @ right[0], rtol=1e-4, atol=1e-5)
+
+
 def test_xla_still_scatters_sums_wrongly() -> None:
     """`jax.jit` alone gets the first of these products wrong; once it does not, the pass may leave products alone."""
     mesh = jax.make_mesh((2, 2, 2), ("a", "b", "c"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
