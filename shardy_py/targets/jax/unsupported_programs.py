@@ -26,12 +26,13 @@ def refuse_what_cannot_run(program: Program) -> None:
     Raises:
         UnsupportedError: an op would wait for ever, or call into a Python process that is gone.
     """
-    found = [problem for op in program.walk() if (problem := _problem(op)) is not None]
+    found = [problem for op in program.walk() if (problem := why_it_cannot_run(op)) is not None]
     if found:
         raise UnsupportedError(*found)
 
 
-def _problem(op: Op) -> Diagnostic | None:
+def why_it_cannot_run(op: Op) -> Diagnostic | None:
+    """Return the error about an op that no device can run; None for any other."""
     if op.name in _ENDLESS:
         message = f"it {_ENDLESS[op.name]}: JAX has no call for that any more"
         return Diagnostic("waits-for-ever", message, op.location, op.name)

@@ -15,6 +15,7 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.local import LocalOps
 from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.targets.jax.unsupported_programs import refuse_what_cannot_run
 from shardy_py.targets.local.child import run_in_child
 from shardy_py.targets.local.port import Port
 from shardy_py.targets.local.replicas import as_replicas
@@ -98,10 +99,11 @@ class LocalProgram:
 
         Raises:
             OptionError: an array is missing, or has another shape or dtype.
-            UnsupportedError: two devices have different values of the same part of a result.
+            UnsupportedError: an op calls into Python, or devices have different values of the same part of a result.
             WorkerError: XLA refuses the program, or ends its process.
         """
         require_library("jax", purpose="running a local program needs", extra="jax")
+        refuse_what_cannot_run(self.program)
         if len(arrays) != len(self.arguments):
             message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
             raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))

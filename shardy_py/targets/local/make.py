@@ -16,6 +16,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.jax.arguments import array_types
 from shardy_py.targets.jax.devices import device_count, extend_mesh
 from shardy_py.targets.jax.form.number_global_devices import NumberGlobalDevicesPass
+from shardy_py.targets.jax.unsupported_programs import why_it_cannot_run
 from shardy_py.targets.local.local_program import LocalProgram
 from shardy_py.targets.local.port import make_ports
 from shardy_py.transforms.local.local_ops import find_local_ops
@@ -76,7 +77,8 @@ def _refuse_side_effects(program: Program) -> None:
     for op in program.walk():
         if op.name in _ACTING or (op.name == "stablehlo.custom_call" and op.attributes.get("has_side_effect") is True):
             message = "the op acts outside of the program, and each device would do it once more"
-            hint = "take it out of the program, or run it with Result.to_jax()"
+            runs_on_jax = why_it_cannot_run(op) is None
+            hint = "take it out of the program" + ", or run it with Result.to_jax()" * runs_on_jax
             raise UnsupportedError(Diagnostic("side-effects", message, op.location, op.name, hint))
 
 

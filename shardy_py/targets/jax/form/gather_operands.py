@@ -12,42 +12,48 @@ from shardy_py.ir.op_names import CONSTRAINT
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.jax.form.constrain_values import closed, has_dimensions
+from shardy_py.targets.jax.form.faulty_dims import dilated_dims, overlapping_windows, scattered_sum_dims
 from shardy_py.values import frozen
 
 _FFT = "stablehlo.fft"
+_PRODUCTS = ("stablehlo.dot_general", "stablehlo.convolution")
 _SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
+_DILATED = ("stablehlo.pad", "stablehlo.reduce_window")
 
 
 @frozen
 class GatherOperandsPass:
-    """Replicate some dimensions of the operands and results of two ops, between constraints.
+    """Replicate some dimensions of the operands and results of a few ops, between constraints.
 
     ``stablehlo.fft``: XLA gathers all of it anyway, but on host devices it then may choose a layout that its kernel
     refuses when it runs; layouts are fixed along with the shardings.
 
-    ``stablehlo.select_and_scatter``: along a dimension that is sharded, and has windows of at least two strides, XLA's
-    partitioner gives wrong numbers.
+    ``stablehlo.select_and_scatter``, ``pad``, ``reduce_window``: along some dimensions XLA's partitioner gives wrong
+    numbers, or ends the process.
+
+    ``stablehlo.dot_general``, ``convolution``: where XLA's partitioner scatters a sum wrongly, all of it is summed up
+    first.
     """
 
     name: ClassVar[str] = "xla-gather-operands"
 
     def run(self, program: Program, context: PassContext) -> None:
         """Look at the ops of all functions."""
-        for op in ops_named(program, _FFT, _SELECT_AND_SCATTER):
-            values = [value for value in (*op.operands, *op.results) if has_dimensions(value)]
-            is_fft = op.name == _FFT
-            dims = range(len(values[0].shape)) if is_fft else _overlapping(op, len(values[0].shape))
-            for number, operand in enumerate(op.operands):
+        for op in ops_named(program, _FFT, _SELECT_AND_SCATTER, *_DILATED, *_PRODUCTS):
+            dims, is_fft = _dims_to_gather(program, op), op.name == _FFT
+            for number, operand in enumerate(op.operands if op.name not in _PRODUCTS else ()):
                 if has_dimensions(operand):
                     _gather_operand(program, op, number, dims, fix_layout=is_fft)
-            _gather_result(program, op, dims, fix_layout=is_fft)
+            for result in op.results:
+                _gather_result(program, op, result, dims, fix_layout=is_fft)
 
 
-def _overlapping(op: Op, rank: int) -> list[int]:
-    """Return the dimensions with windows of at least two strides."""
-    windows = op.attributes.get("window_dimensions") or (1,) * rank
-    strides = op.attributes.get("window_strides") or (1,) * rank
-    return [dim for dim in range(rank) if windows[dim] > 1 and windows[dim] >= 2 * strides[dim]]
+def _dims_to_gather(program: Program, op: Op) -> Collection[int]:
+    if op.name == _FFT:
+        return range(len(op.operands[0].shape))
+    if op.name in _PRODUCTS:
+        return scattered_sum_dims(program, op)
+    return overlapping_windows(op) if op.name == _SELECT_AND_SCATTER else dilated_dims(program, op)
 
 
 def _without(sharding: TensorSharding | None, dims: Collection[int]) -> TensorSharding | None:
@@ -70,8 +76,7 @@ def _gather_operand(program: Program, op: Op, number: int, dims: Collection[int]
         op.set_operand(number, added[-1].results[0])
 
 
-def _gather_result(program: Program, op: Op, dims: Collection[int], *, fix_layout: bool) -> None:
-    result = op.results[0]
+def _gather_result(program: Program, op: Op, result: Value, dims: Collection[int], *, fix_layout: bool) -> None:
     decided = program.shardings.get(result.id)
     sharding = _without(decided, dims)
     if sharding is not None:

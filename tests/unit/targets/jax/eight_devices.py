@@ -27,6 +27,16 @@ def module(body: str, arguments: str = "%x: tensor<8x8xf32> {A}", results: str =
     return text
 
 
+PRODUCT = """
+sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {0}>}},
+                %y: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {1}>}})
+    -> (tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {3}>}}) {{
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+      {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, {2}>]>}}
+      : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}}"""
 DONATED = "main(%x: tensor<8x8xf32> {tf.aliasing_output = 0 : i32, "
 NEGATE = module("%0 = stablehlo.negate %x : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>")
 
@@ -280,6 +290,97 @@ def test_select_and_scatter_along_a_sharded_dimension(window: int, stride: int) 
         chosen = row * stride + values[row * stride : row * stride + window].argmax(0)
         wanted[chosen, np.arange(8)] += source[row]
     np.testing.assert_allclose(sdy.propagate(text).to_jax()(values, source)[0], wanted, rtol=1e-6)
+
+
+def padded(low: int, high: int, interior: int, size: int = 8) -> str:
+    """Return a program that pads a tensor, which is sharded where its size divides."""
+    count = low + high + size + (size - 1) * interior
+    return module(
+        f"""%z = stablehlo.constant dense<7.0> : tensor<f32>
+    %v = stablehlo.negate %x : tensor<{size}x8xf32>
+    %0 = stablehlo.pad %v, %z, low = [{low}, 0], high = [{high}, 0], interior = [{interior}, 0]
+        : (tensor<{size}x8xf32>, tensor<f32>) -> tensor<{count}x8xf32>
+    return %0 : tensor<{count}x8xf32>""",
+        f"%x: tensor<{size}x8xf32>" + " {A}" * (size % 4 == 0),
+        f"tensor<{count}x8xf32>" + " {A}" * (count % 4 == 0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "interior", "size"),
+    [(-1, 2, 1, 8), (-2, -2, 2, 8), (-5, 2, 3, 8), (-1, 0, 3, 4), (-2, 2, 1, 8), (0, -1, 3, 7)],
+)
+def test_pads_along_a_sharded_dimension(low: int, high: int, interior: int, size: int) -> None:
+    """Elements are cut off and spread as on one device; XLA's partitioner ends the process, or refuses it."""
+    wanted = jax.lax.pad(-X[:size], jnp.float32(7), ((low, high, interior), (0, 0, 0)))
+    (result,) = sdy.propagate(padded(low, high, interior, size)).to_jax()(X[:size])
+    np.testing.assert_array_equal(result, wanted)
+
+
+def test_windows_over_spread_elements() -> None:
+    """A reduction over windows of a dilated tensor is that of one device; XLA's partitioner ends the process."""
+    text = module(
+        """%z = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = "stablehlo.reduce_window"(%x, %z) <{base_dilations = array<i64: 3, 1>,
+        padding = dense<[[-1, -1], [0, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 3, 1>}> ({
+    ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+      %1 = stablehlo.add %l, %r : tensor<f32>
+      stablehlo.return %1 : tensor<f32>
+    }) : (tensor<8x8xf32>, tensor<f32>) -> tensor<18x8xf32>
+    return %0 : tensor<18x8xf32>""",
+        results="tensor<18x8xf32>",
+    )
+    wanted = jax.lax.reduce_window(X, 0.0, jax.lax.add, (3, 1), (1, 1), ((-1, -1), (0, 0)), base_dilation=(3, 1))
+    np.testing.assert_array_equal(sdy.propagate(text).to_jax()(X)[0], wanted)
+
+
+def test_what_xla_shards_itself_is_tried_first() -> None:
+    """A pad that XLA may shard, and would end the process for, is an error with its op and what helps."""
+    with pytest.raises(UnsupportedError, match="ends-xla") as caught:
+        sdy.propagate(padded(-1, 2, 1)).to_jax(leave_open=True)
+    assert caught.value.diagnostics[0].op == "stablehlo.pad"
+    assert "operands of the stablehlo.pad" in caught.value.diagnostics[0].hint
+
+
+SCATTERED_SUMS = [
+    ('[{}, {"c"}]', '[{"c"}, {}]', '[{"c"}, {"b", "a"}]'),
+    ('[{"b"}, {"c"}]', '[{"c"}, {"a"}]', '[{"c"}, {"b", "a"}]'),
+    ('[{"b"}, {"a"}]', '[{"a"}, {}]', '[{"c", "b"}, {"a"}]'),
+    ('[{"b"}, {"c"}]', '[{"c"}, {"b"}]', '[{"c"}, {"a", "b"}]'),
+]
+Y = np.random.default_rng(0).standard_normal((2, 8, 8)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("left", "right", "sum_"), SCATTERED_SUMS)
+def test_sums_scattered_in_another_order(left: str, right: str, sum_: str) -> None:
+    """A product is the same in whatever order its result has the axes; XLA's partitioner alone gets some wrong."""
+    product = sdy.propagate(PRODUCT.format(left, right, sum_, sum_)).to_jax()(*Y)[0]
+    np.testing.assert_allclose(product, Y[0] @ Y[1], rtol=1e-4, atol=1e-5)
+
+
+def test_convolutions_scattered_in_another_order() -> None:
+    """A sum over features, too, is the same in whatever order its result has the axes."""
+    text = """
+sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<8x4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"c"}]>},
+                %y: tensor<1x8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"c"}, {}]>})
+    -> (tensor<8x4x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"c"}, {}, {"b", "a"}]>}) {
+  %0 = stablehlo.convolution(%x, %y) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+       sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"c"}, {}, {"b", "a"}]>]>}
+      : (tensor<8x4x8xf32>, tensor<1x8x16xf32>) -> tensor<8x4x16xf32>
+  return %0 : tensor<8x4x16xf32>
+}"""
+    left, right = (np.random.default_rng(0).standard_normal(shape).astype("f4") for shape in ((8, 4, 8), (1, 8, 16)))
+    np.testing.assert_allclose(sdy.propagate(text).to_jax()(left, right)[0], left @ right[0], rtol=1e-4, atol=1e-5)
+
+
+def test_xla_still_scatters_sums_wrongly() -> None:
+    """`jax.jit` alone gets the first of these products wrong; once it does not, the pass may leave products alone."""
+    mesh = jax.make_mesh((2, 2, 2), ("a", "b", "c"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
+    left, right, sum_ = (NamedSharding(mesh, spec) for spec in (P(None, "c"), P("c", None), P("c", ("b", "a"))))
+    product = jax.jit(jnp.matmul, in_shardings=(left, right), out_shardings=sum_)(*Y)
+    assert np.abs(np.asarray(product) - Y[0] @ Y[1]).max() > 1
 
 
 # Behind a barrier nothing is sharded, unless XLA propagates on its own.

@@ -171,3 +171,36 @@ func.func @main(%x: tensor<SIZEx8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{},
     even, uneven = ("\n".join(form(MESH + text.replace("SIZE", size))) for size in ("8", "7"))
     assert 'unreduced={"a"}' in even
     assert "unreduced" not in uneven
+
+
+ROWS, SUMMED, COLUMNS = '[{"a"}, {}]', '[{}, {"a"}]', '[{}, {"b"}]'
+
+
+@pytest.mark.parametrize(
+    ("op", "left", "right", "result", "is_gathered"),
+    [
+        ("stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]", SUMMED, ROWS, '[{"a"}, {"c", "b"}]', True),
+        ("stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]", SUMMED, ROWS, '[{"a"}, {"b", "c"}]', False),
+        ("stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]", SUMMED, ROWS, '[{"a"}, {"c"}]', False),
+        ("stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]", SUMMED, ROWS, '[{}, {"c", "b"}]', False),
+        ("stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]", SUMMED, COLUMNS, '[{"a"}, {"c", "b"}]', False),
+        ("stablehlo.pad %x, %z, low = [-1, 0], high = [-6, 0], interior = [1, 0]", ROWS, COLUMNS, ROWS, True),
+        ("stablehlo.pad %x, %z, low = [-1, 0], high = [-6, 0], interior = [1, 0]", COLUMNS, ROWS, COLUMNS, False),
+        ("stablehlo.pad %x, %z, low = [-2, 0], high = [-5, 0], interior = [1, 0]", ROWS, COLUMNS, ROWS, False),
+        ("stablehlo.pad %x, %z, low = [-3, 0], high = [3, 0], interior = [0, 0]", ROWS, COLUMNS, ROWS, False),
+    ],
+)
+def test_only_what_xla_gets_wrong_is_gathered(
+    op: str, left: str, right: str, result: str, *, is_gathered: bool
+) -> None:
+    """A product or a pad gets another sharding between constraints where XLA's partitioner fails, and nowhere else."""
+    scalar = op.startswith("stablehlo.pad")
+    lines = form(f"""sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {left}>}},
+    %y: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {right}>}}, %z: tensor<f32>) -> tensor<8x8xf32> {{
+  %0 = {op} {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, {result}>]>}}
+      : (tensor<8x8xf32>, tensor<{"" if scalar else "8x8x"}f32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}}""")
+    (name,) = [line.split(" ")[0] for line in lines if op.split(" ")[0] in line]
+    assert (constrained(lines, name)[0] != f"<@mesh, {result}> : tensor<8x8xf32>") == is_gathered

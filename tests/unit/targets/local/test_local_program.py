@@ -115,6 +115,30 @@ def test_side_effects_are_refused() -> None:
         result.local()
 
 
+@pytest.mark.parametrize(("target", "has_hint"), [("print", True), ("xla_ffi_python_cpu_callback", False)])
+def test_only_what_runs_through_xla_is_sent_there(target: str, has_hint: bool) -> None:
+    """The hint names `to_jax` for a call that it may run, not for one that it refuses, too."""
+    call = f"stablehlo.custom_call @{target}(%a) {{has_side_effect = true}} : (tensor<4x6xf32>) -> tensor<4x6xf32>"
+    result = sdy.propagate(TEXT.replace("  %0 =", f"  %1 = {call}\n  %0 ="), explicit_collectives=True)
+    with pytest.raises(UnsupportedError, match="side-effects") as caught:
+        result.local()
+    assert ("to_jax" in caught.value.diagnostics[0].hint) == has_hint
+
+
+def test_calls_into_python_are_refused_before_a_run(tmp_path) -> None:
+    """A callback is a function of another process: the run names its op and place, and the text stays at hand."""
+    path = tmp_path / "callback.mlir"
+    call = "stablehlo.custom_call @xla_ffi_python_cpu_callback(%a) : (tensor<4x6xf32>) -> tensor<4x6xf32>"
+    path.write_text(TEXT.replace("%0 = stablehlo.transpose %a", f"%1 = {call}\n  %0 = stablehlo.transpose %1"))
+    local = sdy.propagate(path, explicit_collectives=True).local()
+    assert "xla_ffi_python_cpu_callback" in local.text
+    with pytest.raises(UnsupportedError, match="python-callback") as caught:
+        local.run(np.zeros((4, 6), np.float32))
+    (problem,) = caught.value.diagnostics
+    assert (problem.op, problem.location) == ("stablehlo.custom_call", f"{path}:4:8")
+    assert "jax.pure_callback" in problem.hint
+
+
 def test_too_many_devices_are_refused() -> None:
     """Each device has an entry in tables and groups, so that a mesh of 10**18 devices would never end."""
     text = """
