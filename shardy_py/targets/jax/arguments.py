@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from shardy_py.element_types import xla_element_type
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.values import frozen
+
+_NO_INDEX = "XLA has no index: make it a tensor of i64"
 
 
 @frozen
@@ -36,12 +39,35 @@ def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
     return tuple(_array_type(value, f"{kind} {value.index}") for value in values)
 
 
+def refuse_index(values: Sequence[Value], kind: str) -> None:
+    """Check that XLA takes the elements of the arguments or results of a function: it has no type index.
+
+    Args:
+        values: The values.
+        kind: What messages call one of them.
+
+    Raises:
+        UnsupportedError: one has such elements.
+    """
+    for value in values:
+        if isinstance(value.type, TensorType) and value.type.element_type == "index":
+            raise _no_array(value, f"{kind} {value.index}", _NO_INDEX)
+
+
 def _array_type(value: Value, name: str) -> ArrayType:
-    if not isinstance(value.type, TensorType) or not value.type.is_static or value.type.text != _plain(value.type):
-        message = f"{name} of the main function has the type {value.type}, which no array of JAX has"
-        hint = "only tensors of static shapes go in and out"
-        raise UnsupportedError(Diagnostic("no-array-type", message, hint=hint))
-    return ArrayType(value.shape, numpy_dtype(value.type.element_type))
+    type_ = value.type
+    if not isinstance(type_, TensorType) or not type_.is_static or type_.text != _plain(type_):
+        hint = _NO_INDEX if str(type_) == "index" else "only tensors of static shapes go in and out"
+        raise _no_array(value, name, hint)
+    if xla_element_type(type_.element_type) is None:
+        raise _no_array(value, name, "give its elements a type that numpy has, such as i32 or f32")
+    return ArrayType(value.shape, numpy_dtype(type_.element_type))
+
+
+def _no_array(value: Value, name: str, hint: str) -> UnsupportedError:
+    message = f"{name} of the main function has the type {value.type}, which no array of JAX has"
+    function = value.owning_op
+    return UnsupportedError(Diagnostic("no-array-type", message, function.location, function.name, hint))
 
 
 def _plain(type_: TensorType) -> str:
