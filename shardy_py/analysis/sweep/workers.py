@@ -164,7 +164,7 @@ def _is_configured() -> bool:
 
 @frozen
 class _Sent:
-    """What a worker gets with each schedule.
+    """Parts of a task that are the same for all schedules.
 
     Args:
         key: The key of the source.
