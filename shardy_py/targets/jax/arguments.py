@@ -7,6 +7,7 @@ from typing import Any
 
 from shardy_py.element_types import xla_element_type
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
 from shardy_py.layout.dtypes import numpy_dtype
@@ -74,6 +75,25 @@ def _plain(type_: TensorType) -> str:
     return TensorType(type_.shape, type_.element_type).text
 
 
+def as_numpy(value: Any, number: int) -> Any:
+    """Return an argument as an array of numpy.
+
+    Args:
+        value: What a caller gives.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: numpy makes no array of it.
+    """
+    import numpy
+
+    try:
+        return numpy.asarray(value)
+    except Exception as error:
+        message = f"argument {number} is no array: {describe_error(error)}"
+        raise OptionError(Diagnostic("argument-type", message, hint="give an array of numpy")) from error
+
+
 def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donated: bool = False) -> Any:
     """Return an argument as a JAX array that is distributed as the module wants it.
 
@@ -90,7 +110,7 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     import jax
     import numpy
 
-    array = _as_array(value, type_)
+    array = _as_array(value, type_, number)
     found = ArrayType(tuple(array.shape), array.dtype)
     if found != type_:
         message = f"argument {number} is {type_}, given is {found}"
@@ -104,7 +124,7 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     return jax.device_put(array, sharding)
 
 
-def _as_array(value: Any, type_: ArrayType) -> Any:
+def _as_array(value: Any, type_: ArrayType, number: int) -> Any:
     """Return an argument as an array with a shape and a dtype of numpy."""
     import jax
     import numpy
@@ -112,7 +132,7 @@ def _as_array(value: Any, type_: ArrayType) -> Any:
     if isinstance(value, jax.Array):
         return jax.random.key_data(value) if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key) else value
     if not isinstance(value, (bool, int, float, complex)) or type_.shape:
-        return numpy.asarray(value)
+        return as_numpy(value, number)
     return numpy.asarray(value).astype(type_.dtype) if _fits(value, type_.dtype) else numpy.asarray(value)
 
 

@@ -18,6 +18,7 @@ from shardy_py.ir.program_copy import copy_program
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.ir.types import TensorType, Type
 from shardy_py.plugins import Registry
+from shardy_py.targets.jax.arguments import as_numpy
 from shardy_py.testing.numeric.bench import Arrays
 from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.numeric.pieces import Array
@@ -173,7 +174,7 @@ def _arguments(main: Op, arrays: Sequence[Any], seed: int) -> list[Array]:
     if arrays and len(arrays) != len(arguments):
         message = f"the program has {len(arguments)} arguments, given are {len(arrays)}"
         raise OptionError(Diagnostic("argument-count", message, hint="give one whole array per argument, or none"))
-    given = [np.asarray(item) for item in arrays]
+    given = [as_numpy(item, number) for number, item in enumerate(arrays)]
     for number, (array, value) in enumerate(zip(given, arguments, strict=False)):
         if not _has_shape(array, value.type):
             message = f"argument {number} has the type {value.type}, given is an array of the shape {array.shape}"

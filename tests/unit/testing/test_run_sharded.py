@@ -275,6 +275,8 @@ def test_arrays_are_whole_and_fit_the_arguments() -> None:
       return %0 : tensor<4x6xf32>
     }}"""
     assert run_sharded(text, FUNCTIONS, None, np.ones((4, 6)), plugins=[plugin()]).ok
+    with pytest.raises(OptionError, match=r"argument 0 is no array: ValueError: .*inhomogeneous"):
+        run_sharded(text, FUNCTIONS, None, [[1.0], [2.0, 3.0]], plugins=[plugin()])
     for array in (np.ones((1, 6)), np.ones((2, 6)), 1.0):
         with pytest.raises(
             OptionError, match=r"argument 0 has the type tensor<4x6xf32>, given is an array of the shape"

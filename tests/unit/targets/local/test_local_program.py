@@ -360,3 +360,11 @@ def test_xla_takes_no_index(tmp_path: Path) -> None:
         (found,) = caught.value.diagnostics
         assert found.location == f"{path}:3:1"
         assert "tensor of i64" in found.hint
+
+
+def test_what_is_no_array_is_named() -> None:
+    """Lists of different lengths are no array; the error has the number of the argument, for a compiled module, too."""
+    result = sdy.propagate(TEXT.replace('"x"=2, "y"=2], device_ids=[2, 0, 3, 1]', '"x"=1, "y"=1]'), local=True)
+    for run in (result.local().run, result.to_jax()):
+        with pytest.raises(OptionError, match=r"argument 0 is no array: ValueError: .*inhomogeneous"):
+            run([[1.0], [2.0, 3.0]])
