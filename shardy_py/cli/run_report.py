@@ -22,8 +22,8 @@ def inputs_path(inputs: str) -> Path | None:
     if inputs == RANDOM_INPUTS:
         return None
     path = Path(inputs)
-    if not path.exists() or path.is_dir():
-        message = f"--inputs {inputs}: {'this is a directory' if path.is_dir() else 'there is no such file'}"
+    if not path.is_file():
+        message = f"--inputs {inputs}: {'this is no file' if path.exists() else 'there is no such file'}"
         raise OptionError(Diagnostic("no-inputs", message, hint="give --inputs random, or a file of numpy.savez"))
     return path
 
