@@ -38,7 +38,7 @@ def test_other_files_are_refused(write: object, tmp_path: Path) -> None:
     """One array, a pickle, text and nothing are no arrays with names; nobody is told to load a pickle."""
     path = tmp_path / "in.npz"
     write(path)  # type: ignore[operator]
-    with pytest.raises(OptionError, match="in.npz holds no arrays of numpy: it is no .npz file") as caught:
+    with pytest.raises(OptionError, match=r"in\.npz holds no arrays of numpy: it is no \.npz file") as caught:
         read_inputs(path, TYPES)
     assert "numpy.savez" in caught.value.diagnostics[0].hint
     assert "pickle" not in str(caught.value)
