@@ -24,34 +24,38 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         content: Its content; text is written as UTF-8.
 
     Raises:
-        OSError: the place cannot be written; the old file is as it was.
+        OSError: the place cannot be written; the old file is as it was. It has the given name.
         UnicodeEncodeError: the text is no valid Unicode; the old file is as it was.
     """
     data = content.encode() if isinstance(content, str) else content
-    descriptor = _descriptor(os.fspath(path))
+    try:
+        _write(os.fspath(path), data)
+    except OSError as error:
+        # A full disk has no name, and that of a temporary file would tell the user nothing.
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _write(path: str, data: bytes) -> None:
+    descriptor = _descriptor(path)
     if descriptor is not None:
         _append(descriptor, data)
         return
     target = Path(os.path.realpath(path))
     if target.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if target.exists() and not target.is_file():
         target.write_bytes(data)
     else:
-        _replace(target, data, str(path))
+        _replace(target, data)
 
 
-def _replace(target: Path, data: bytes, name: str) -> None:
+def _replace(target: Path, data: bytes) -> None:
     """Replace a regular file, or make a new one."""
     mode = target.stat().st_mode & 0o7777 if target.exists() else None
     if mode is not None and not os.access(target, os.W_OK):
-        raise PermissionError(13, "the file is write-protected", name)
+        raise PermissionError(13, "the file is write-protected")
     partial = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.part")
-    try:
-        handle = os.open(partial, _NEW, 0o666)
-    except OSError as error:
-        # The name of the temporary file would tell the user nothing.
-        raise OSError(error.errno, error.strerror, name) from None
+    handle = os.open(partial, _NEW, 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)

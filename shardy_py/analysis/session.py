@@ -100,7 +100,7 @@ class Session:
         """
         registry = make_semantics(given, given.registry)
         engine_options(given, registry)
-        read = read_input(given, registry)
+        read = read_input(given, registry, verify=given.verify)
         program, main, registry = read.program, read.main, read.registry
         left_out = give_shardings(read, given)
         verify_manual_axes(program)

@@ -8,12 +8,12 @@ from typing import Any
 
 from shardy_py.api.main_function import (
     argument_name,
-    find_argument,
-    find_result,
-    match_arguments,
-    match_results,
+    main_arguments,
+    main_results,
     result_name,
 )
+from shardy_py.api.main_values import MainValues
+from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
@@ -35,7 +35,8 @@ def mesh_of_shardings(in_shardings: InShardings | None, out_shardings: OutShardi
     Raises:
         OptionError: they bring different ones.
     """
-    specs = [spec for _, spec in chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT))]
+    entries = chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT))
+    specs = [spec for _, spec in entries if spec is not None]
     if not specs:
         return None
     from shardy_py.api.specs import mesh_of_spec
@@ -81,34 +82,30 @@ class _Kind:
         option: The name of the option.
         noun: What one of them is called.
         name: Its name by its number.
-        find: Finds one by number or name.
-        match: Finds those whose names match a glob.
+        values: Those of a function.
     """
 
     option: str
     noun: str
     name: Callable[[int], str]
-    find: Callable[[Op, int | str], Value]
-    match: Callable[[Op, str], list[Value]]
-
-    def find_all(self, function: Op, key: int | str) -> list[Value]:
-        """Return what a key stands for: those that match a glob, or the one of a number or name."""
-        matching = self.match(function, key) if isinstance(key, str) else []
-        return matching or [self.find(function, key)]
+    values: Callable[[Op], MainValues]
 
 
-_ARGUMENT = _Kind("in_shardings", "argument", argument_name, find_argument, match_arguments)
-_RESULT = _Kind("out_shardings", "result", result_name, find_result, match_results)
+_ARGUMENT = _Kind("in_shardings", "argument", argument_name, main_arguments)
+_RESULT = _Kind("out_shardings", "result", result_name, main_results)
 
 
 def _apply(
     program: Program, function: Op, entries: Iterable[tuple[int | str, Any]], mesh_name: str, kind: _Kind
 ) -> None:
     problems: list[Diagnostic] = []
+    values = kind.values(function)
     for key, spec in entries:
         try:
-            for value in kind.find_all(function, key):
-                program.shardings[value.id] = _checked(program, value, spec, mesh_name)
+            found = values.find_all(key)
+            # None changes nothing, but has to be given for something.
+            given = {} if spec is None else {value.id: _checked(program, value, spec, mesh_name) for value in found}
+            program.shardings.update(given)
         except ShardyError as error:
             problems += (_located(item, function, key, kind) for item in error.diagnostics)
     if problems:
@@ -126,8 +123,27 @@ def _entries(given: InShardings | OutShardings | None, kind: _Kind) -> Iterator[
                 hint=f"give a mapping from {kind.noun} to sharding, or a flat list in the order of the {kind.noun}s",
             )
         )
-    items = given.items() if isinstance(given, Mapping) else enumerate(given)
-    yield from ((key, spec) for key, spec in items if spec is not None)
+    if isinstance(given, Mapping):
+        yield from given.items()
+        return
+    _refuse_axes(given, kind)
+    yield from enumerate(given)
+
+
+def _refuse_axes(given: Sequence[Any], kind: _Kind) -> None:
+    """Check that a list is one of shardings, and not the sharding of one argument or result.
+
+    Raises:
+        OptionError: it has the name of an axis.
+    """
+    from shardy_py.api.specs import is_text
+
+    axis = next((spec for spec in given if isinstance(spec, str) and not is_text(spec)), None)
+    if axis is None:
+        return
+    message = f"{kind.option} is {shown(given)}, in which {axis!r} is not a sharding"
+    hint = f"for {kind.noun} 0 alone, give {{0: {shown(tuple(given))}}}; in a list, one sharding per {kind.noun}"
+    raise OptionError(Diagnostic(f"invalid-{kind.option.replace('_', '-')}", message, hint=hint))
 
 
 def _checked(program: Program, value: Value, spec: Any, mesh_name: str) -> TensorSharding:

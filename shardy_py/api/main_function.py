@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 
+from shardy_py.api.main_values import MainValues
 from shardy_py.arguments import shown
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.select import frontend_of
-from shardy_py.integers import as_integer, parse_integer
 from shardy_py.ir.callgraph import main_function
 from shardy_py.ir.check_single_block import refuse_branches
 from shardy_py.ir.graph import Op, Program, Value
@@ -52,53 +51,17 @@ def result_name(index: int) -> str:
     return f"result{shown(index)}"
 
 
-def find_argument(function: Op, key: int | str) -> Value:
-    """Return an argument of a function by number or by name.
+def main_arguments(function: Op) -> MainValues:
+    """Return the arguments of a function, to find by number or name.
 
-    Args:
-        function: The function.
-        key: 0, or ``"arg0"``, ``"%arg0"``, ``"0"``; or what the argument is called where it comes from, which for a
-            program of JAX is the name of the parameter with the path in it: ``"params['w']"``.
-
-    Raises:
-        OptionError: there is no such argument, or several of that name.
+    An own name of a program of JAX is that of the parameter with the path in it: ``params['w']``.
     """
-    return _find(function, key, arguments_of(function), _own_argument_names(function), "argument", argument_name)
+    return MainValues(function, arguments_of(function), _own_argument_names(function), "argument", argument_name)
 
 
-def find_result(function: Op, key: int | str) -> Value:
-    """Return a result of a function by number or by name.
-
-    Args:
-        function: The function.
-        key: 0, or ``"result0"``, ``"0"``; or what JAX calls the result: ``"result['loss']"``.
-
-    Raises:
-        OptionError: there is no such result, or several of that name.
-    """
-    return _find(function, key, function.function_results, _own_result_names(function), "result", result_name)
-
-
-def match_arguments(function: Op, pattern: str) -> list[Value]:
-    """Return the arguments of a function whose names match a glob: ``*.q_proj.weight``, ``arg*`` without own names."""
-    return _match(pattern, arguments_of(function), _own_argument_names(function), argument_name)
-
-
-def match_results(function: Op, pattern: str) -> list[Value]:
-    """Return the results of a function whose names match a glob."""
-    return _match(pattern, function.function_results, _own_result_names(function), result_name)
-
-
-def _match(pattern: str, values: Sequence[Value], own: Sequence[str], name_of: Callable[[int], str]) -> list[Value]:
-    names = [name or name_of(index) for index, name in enumerate((*own, *[""] * (len(values) - len(own))))]
-    if pattern in names or not any(character in pattern for character in "*?["):
-        return []
-    # JAX's names have brackets; in a glob that matches nothing they are plain characters.
-    for glob in (pattern, pattern.replace("[", "[[]")):
-        found = [value for value, name in zip(values, names, strict=False) if fnmatchcase(name, glob)]
-        if found:
-            return found
-    return []
+def main_results(function: Op) -> MainValues:
+    """Return the results of a function, to find by number or name; JAX calls one ``result['loss']``."""
+    return MainValues(function, function.function_results, _own_result_names(function), "result", result_name)
 
 
 def argument_names(function: Op) -> list[str]:
@@ -124,41 +87,3 @@ def _unique_names(own: Sequence[str], count: int, name_of: Callable[[int], str])
     """Return own names where only one value has them, and numbered names for the others."""
     padded = [*own, *([""] * (count - len(own)))][:count]
     return [name if name and padded.count(name) == 1 else name_of(index) for index, name in enumerate(padded)]
-
-
-def _find(
-    function: Op,
-    key: int | str,
-    values: Sequence[Value],
-    names: Sequence[str],
-    kind: str,
-    name_of: Callable[[int], str],
-) -> Value:
-    index = _index(key, name_of(0)[:-1])
-    named = [
-        index for index, name in enumerate(names) if name and isinstance(key, str) and name == key.removeprefix("%")
-    ]
-    if index is not None and 0 <= index < len(values):
-        if any(other != index for other in named):
-            message = f"{shown(key)} is the name of {kind} {named[0]}, but the number of {kind} {index}"
-            hint = f"give the number alone: {named[0]} or {index}"
-            raise OptionError(Diagnostic(f"unknown-{kind}", message, function.location, function.name, hint))
-        return values[index]
-    if len(named) == 1:
-        return values[named[0]]
-    known = f"{name_of(0)} to {name_of(len(values) - 1)}" if values else "none"
-    called = ", ".join(name for name in names if name)
-    what = f"several {kind}s" if named else f"no {kind}"
-    raise OptionError(
-        Diagnostic(
-            f"unknown-{kind}",
-            f"@{function.attributes.get('sym_name')} has {what} {shown(key)}",
-            location=function.location,
-            op=function.name,
-            hint=f"its {kind}s are {known}{f', called {called}' if called else ''}",
-        )
-    )
-
-
-def _index(key: int | str, prefix: str) -> int | None:
-    return parse_integer(key.removeprefix("%").removeprefix(prefix)) if isinstance(key, str) else as_integer(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from shardy_py.api.main_function import find_argument
+from shardy_py.api.main_function import main_arguments
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
@@ -53,7 +53,7 @@ class ValueNames:
         """
         number = as_integer(key)
         if number is not None:
-            return find_argument(self.main, number)
+            return main_arguments(self.main).find(number)
         if isinstance(key, str):
             found = self.by_name.get(key.strip().removeprefix("%"))
         else:

@@ -136,11 +136,13 @@ class SessionArguments(ProgramOptions, ProgramInput):
     """Arguments of `Session.open`.
 
     Args:
+        verify: Let MLIR verify an ``ir.Module`` as it comes in; text and bytecode are verified as they are parsed.
         registry: The definitions of ops; by default those of the installed plugins.
         on_given: Called with the program and its main function before any pass, once all shardings are given.
         keep_names: Keep the names of values for reports, which takes as long again as a third of all the rest.
     """
 
+    verify: bool = field(default=True, kw_only=True)
     registry: Registry | None = field(default=None, kw_only=True)
     on_given: Callable[[Program, Op], None] | None = field(default=None, kw_only=True)
     keep_names: bool = field(default=False, kw_only=True)

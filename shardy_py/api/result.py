@@ -134,7 +134,8 @@ class Result:
         """
         from shardy_py.targets.jax import to_jax
 
-        return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open)
+        name = self.source_name or "-"
+        return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open, name=name)
 
     @method_takes(LocalOptions)
     def local(self, options: LocalOptions) -> LocalProgram:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,10 @@ _HINT = (
     "give a PartitionSpec or a tuple of axis names, None and tuples of axis names; a NamedSharding; placements of "
     'DTensor; a TensorSharding; or text such as [{"data"}, {?}]'
 )
+
+
+_AXES = re.compile(r"\w+(\s*,\s*\w+)*")
+"""Names of axes and None without the parentheses of a tuple."""
 
 
 def mesh_of_spec(spec: Any) -> Mesh | None:
@@ -64,7 +69,7 @@ def parse_spec(text: str) -> Any:
         ParseError: the parentheses are not balanced.
     """
     text = text.strip()
-    if text.startswith(("[", "<", "#")):
+    if is_text(text):
         return text
     entries: list[Any] = []
     group: list[str] | None = None
@@ -88,6 +93,11 @@ def parse_spec(text: str) -> Any:
     return tuple(entries)
 
 
+def is_text(spec: str) -> bool:
+    """Return whether a text is in Shardy's notation, not the name of an axis."""
+    return spec.strip().startswith(("[", "<", "#"))
+
+
 def _is_named_sharding(spec: Any) -> bool:
     return hasattr(spec, "spec") and hasattr(spec, "mesh")
 
@@ -102,6 +112,9 @@ def _entries(spec: Any) -> Any:
 
 def _from_text(text: str, mesh_name: str) -> TensorSharding:
     text = text.strip()
+    if not is_text(text):
+        hint = f"give {parse_spec(text)!r}, with one entry per dimension" if _AXES.fullmatch(text) else _HINT
+        raise OptionError(Diagnostic("invalid-sharding", f"{shown(text)} is not a sharding", hint=hint))
     if text.startswith("#"):
         value = parse_attribute(text)
         if isinstance(value, TensorSharding):

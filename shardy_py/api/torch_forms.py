@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from shardy_py.api.main_function import find_argument
+from shardy_py.api.main_function import arguments_of
 from shardy_py.api.summary import sharding_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
@@ -57,8 +57,9 @@ class TorchForms:
     def distribute(self, module: Any, device_mesh: Any) -> dict[str, Any]:
         """Return the parameters and buffers of a module as DTensors, by fully qualified name."""
         self._require_torch()
+        arguments = arguments_of(self.main)
         placements = {
-            item.name: self.placements(find_argument(self.main, number), str(number))
+            item.name: self.placements(arguments[number], str(number))
             for number, item in enumerate(self.program.origin.arguments)
             if item.kind in ("parameter", "buffer")
         }

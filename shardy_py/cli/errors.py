@@ -18,6 +18,16 @@ _PACKAGE = Path(__file__).parents[1]
 class ErrorsAsMessages(click.Group):
     """A group of commands whose errors end the run with a message."""
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the options before a command; ``--help`` and ``--version`` write already."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except OSError as error:
+            _report_file(error)
+            sys.exit(2)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
         try:
@@ -25,16 +35,8 @@ class ErrorsAsMessages(click.Group):
         except ShardyError as error:
             for diagnostic in error.diagnostics:
                 _report(str(diagnostic))
-        except BrokenPipeError:
-            # The reader of our output went away, for example `| head`; the interpreter must not flush into it again.
-            sys.stdout = None
         except OSError as error:
-            reason = error.strerror or error
-            _report(
-                f"{error.filename}: error: {reason} [file]"
-                if error.filename
-                else f"error: input or output: {reason} [file]"
-            )
+            _report_file(error)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
@@ -44,6 +46,15 @@ class ErrorsAsMessages(click.Group):
             # A defect of this program: the user gets one line that can be reported, not a traceback.
             _report(f"error: internal error at {_place(error)}: {type(error).__name__}: {error} [internal]")
         ctx.exit(2)
+
+
+def _report_file(error: OSError) -> None:
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output went away, for example `| head`; the interpreter must not flush into it again.
+        sys.stdout = None
+        return
+    place = f"{error.filename}: error:" if error.filename else "error: input or output:"
+    _report(f"{place} {error.strerror or error} [file]")
 
 
 def _report(message: str) -> None:

@@ -23,7 +23,7 @@ def inputs_path(inputs: str) -> Path | None:
         return None
     path = Path(inputs)
     if not path.is_file():
-        message = f"--inputs {inputs}: there is no such file"
+        message = f"--inputs {inputs}: {'this is no file' if path.exists() else 'there is no such file'}"
         raise OptionError(Diagnostic("no-inputs", message, hint="give --inputs random, or a file of numpy.savez"))
     return path
 

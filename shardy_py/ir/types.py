@@ -9,6 +9,7 @@ from attrs import field
 from shardy_py.arguments import shown
 from shardy_py.element_types import ARRAY_ELEMENT_TYPES
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.integers import as_integer
 from shardy_py.values import frozen
 
 
@@ -89,11 +90,23 @@ def tensor(*shape: int | None, dtype: str = "f32") -> TensorType:
     >>> str(tensor(8, 16))
     'tensor<8x16xf32>'
 
+    Args:
+        shape: The size of each dimension; None for one that is not known.
+        dtype: The element type.
+
     Raises:
-        VerificationError: the element type is not in MLIR's notation.
+        VerificationError: a size is none, or the element type is not in MLIR's notation.
     """
     if type(dtype) is not str or dtype in ARRAY_ELEMENT_TYPES:
         raise _no_element_type(dtype)
+    for size in shape:
+        number = as_integer(size)
+        if size is not None and (number is None or number < 0):
+            message, hint = (
+                f"{shown(size)} is not the size of a dimension",
+                "give one number per dimension: tensor(8, 16)",
+            )
+            raise VerificationError(Diagnostic("invalid-type", message, hint=hint))
     return TensorType(shape, dtype)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from shardy_py.errors import Diagnostic, UnsupportedError
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, PluginError, UnsupportedError
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import OpaqueType, TensorType, Type
 from shardy_py.plugins.registry import Registry
@@ -36,7 +38,7 @@ def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:
         found_foreign = found_foreign or type_.is_foreign
         if not type_.is_foreign or not isinstance(type_, OpaqueType):
             continue
-        found = known.get(type_.text) or registry.give_shape(type_)
+        found = known.get(type_.text) or _give_shape(type_, op, registry)
         if found is None:
             unknown.setdefault(type_.name, []).append((op, value))
             continue
@@ -59,6 +61,17 @@ def require_shapes(warnings: Iterable[Diagnostic]) -> None:
     opaque = [item for item in warnings if item.code == OPAQUE_TYPE]
     if opaque:
         raise UnsupportedError(*opaque)
+
+
+def _give_shape(type_: OpaqueType, op: Op, registry: Registry) -> Type | None:
+    """Return a type with its shape; errors of the plugin name the op that has it first."""
+    try:
+        return registry.give_shape(type_)
+    except PluginError as error:
+        items = (
+            evolve(item, op=item.op or op.name, location=item.location or op.location) for item in error.diagnostics
+        )
+        raise PluginError(*items) from error.__cause__
 
 
 def _values(program: Program) -> Iterator[tuple[Op, Value]]:

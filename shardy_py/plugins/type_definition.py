@@ -8,9 +8,10 @@ from typing import Any
 
 from attrs import evolve, field
 
+from shardy_py.integers import as_integer
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard, Unfit
+from shardy_py.ir.guard import Guard, Unfit, few
 from shardy_py.ir.plugin_places import calling_place
 from shardy_py.ir.types import OpaqueType, TensorType, Type
 from shardy_py.plugins.argument_checks import refuse
@@ -107,12 +108,15 @@ def _shape(answer: Any, op: Op) -> tuple[tuple[int | None, ...], str] | None:
     """Return the sizes and the element type of an answer."""
     if answer is None:
         return None
-    if isinstance(answer, TensorType):
-        return answer.shape, answer.element_type
+    sizes, element_type = (answer.shape, answer.element_type) if isinstance(answer, TensorType) else (answer, "")
     hint = "return the sizes, such as (2, 3) or (None, 3), a TensorType, or None for what is no tensor"
-    if isinstance(answer, (str, bytes)) or not isinstance(answer, Sequence):
+    if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence):
         raise Unfit(f"returned {shown(answer)}, which is no shape", hint)
-    for size in answer:
-        if size is not None and (type(size) is not int or size < 0):
-            raise Unfit(f"returned {shown(answer)}, where {shown(size)} is no size", hint)
-    return tuple(answer), ""
+    return tuple(_size(size, answer, hint) for size in few(sizes)), element_type
+
+
+def _size(size: Any, answer: Any, hint: str) -> int | None:
+    number = as_integer(size)
+    if size is not None and (number is None or number < 0):
+        raise Unfit(f"returned {shown(answer)}, where {shown(size)} is no size", hint)
+    return number

@@ -83,7 +83,7 @@ def plugins_json(registry: Registry) -> str:
                 "passes": list(plugin.passes),
                 "frontends": list(plugin.frontends),
                 "priorities": [str(item) for item in plugin.priorities],
-                "problems": [str(item) for item in plugin.problems],
+                "problems": [item.show("warning") for item in plugin.problems],
             }
             for plugin in registry.plugins
         ]

@@ -6,7 +6,7 @@ from typing import IO
 
 from shardy_py.api.coverage import Coverage
 from shardy_py.plugins import Registry
-from shardy_py.report.terminal import BAD, NOTE, open_console, print_lines, print_table
+from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 
 
 def print_missing(coverage: Coverage, *, file: IO[str] | None = None) -> None:
@@ -19,7 +19,7 @@ def print_missing(coverage: Coverage, *, file: IO[str] | None = None) -> None:
 
 
 def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
-    """Print the plugins of a registry, and what is wrong with the broken ones."""
+    """Print the plugins of a registry, and their problems: warnings, as in a run."""
     console = open_console(file)
     headings = ("plugin", "from", "status", "dialects", "ops")
     rows = [
@@ -39,6 +39,4 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
             if items:
                 print_lines(console, [f"{plugin.name} {what}: {', '.join(map(str, items))}"])
     for problem in registry.problems:
-        is_notice = problem in registry.notices
-        text = problem.show("warning" if is_notice else "error")
-        print_lines(console, text.split("\n"), NOTE if is_notice else BAD)
+        print_lines(console, problem.show("warning").split("\n"), NOTE)

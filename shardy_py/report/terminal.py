@@ -25,14 +25,23 @@ _GAP = 2
 """The space between the columns of a narrow table, and of both its edges."""
 
 
+class _PipeConsole(Console):
+    """Console that leaves a reader that went away to its caller; Rich would end the process with the code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the `BrokenPipeError` that is being handled."""
+        self.quiet = True
+        raise
+
+
 def open_console(file: IO[str] | None = None) -> Console:
     """Return a console that prints to a file, by default stdout.
 
     A terminal has colours unless ``NO_COLOR`` is set; a file that is none is 80 columns wide, or as ``COLUMNS`` says.
     """
-    console = Console(file=file, highlight=False)
+    console = _PipeConsole(file=file, highlight=False)
     if os.environ.get("NO_COLOR"):
-        console = Console(file=file, highlight=False, color_system=None)
+        console = _PipeConsole(file=file, highlight=False, color_system=None)
     if not console.is_terminal:
         console.width = text_width()
     return console

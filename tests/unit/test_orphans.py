@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from shardy_py import orphans
+
 CHILD = "from shardy_py.orphans import end_with_parent; end_with_parent(); print('up', flush=True); {}"
 PARENT = """
 import os, signal, subprocess, sys
@@ -32,3 +34,17 @@ def test_a_child_of_a_living_parent_goes_on() -> None:
     wait = "import shardy_py.orphans as orphans, time; time.sleep(2.5 * orphans._SECONDS); print('done')"
     done = subprocess.run([sys.executable, "-c", CHILD.format(wait)], capture_output=True, text=True, check=True)
     assert done.stdout == "up\ndone\n"
+
+
+@pytest.mark.parametrize(("is_parent", "expected"), [(True, 1), (False, 0)])
+def test_a_process_ends_with_its_own_parent_only(
+    is_parent: bool, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One watch serves any number of requests; a process that somebody else started has none."""
+    watches: list[int] = []
+    monkeypatch.setattr(orphans, "_watch", watches.append)
+    orphans.end_with.cache_clear()
+    for _ in range(3):
+        orphans.end_with(os.getppid() if is_parent else os.getpid())
+    orphans.end_with.cache_clear()
+    assert len(watches) == expected

@@ -54,14 +54,18 @@ def select_and_scatter_rule(op: Op, options: RuleOptions) -> OpShardingRule:
 
 
 def _window_predicate(op: Op) -> Callable[[int], bool]:
-    """Return whether windows along a dimension are single elements in their order: size 1, stride 1, no padding."""
+    """Return whether windows along a dimension are single elements in their order.
+
+    They are with size 1, stride 1, no padding and no base dilation, which the reference does not look at.
+    """
     sizes: Sequence[int] = attribute(op, "window_dimensions") or ()
+    dilations: Sequence[int] = attribute(op, "base_dilations") or ()
     strides: Sequence[int] = attribute(op, "window_strides") or ()
     padding = padding_of(op)
 
     def is_pass_through(dim: int) -> bool:
         unpadded = not padding or (padding[2 * dim] == 0 and padding[2 * dim + 1] == 0)
-        return unpadded and (not strides or strides[dim] == 1) and (not sizes or sizes[dim] == 1)
+        return unpadded and all(not of or of[dim] == 1 for of in (sizes, strides, dilations))
 
     return is_pass_through
 

@@ -59,8 +59,10 @@ def choose_schedules(
         drop_entries: Whether to add each one that is given without each of its entries, one at a time.
 
     Raises:
-        OptionError: there is none, or one is not valid.
+        OptionError: there is none, one is not valid, or the number of random ones is negative.
     """
+    if random < 0:
+        raise OptionError(Diagnostic("invalid-random", f"random is {random}", hint="give a number from 0 on"))
     given = list(named_schedules(BUILTIN if schedules is None else schedules, session.registry))
     if drop_entries:
         prefixes = [f"{item.name} " if len(given) > 1 else "" for item in given]

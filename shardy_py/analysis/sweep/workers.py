@@ -5,6 +5,7 @@ A process opens a program once and keeps it for the schedules that follow.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +20,8 @@ from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
 from shardy_py.ir.error_texts import describe_error
+from shardy_py.orphans import end_with
+from shardy_py.values import frozen
 
 _ROUND = 32
 """The number of schedules per process whose keys are found before what is new among them is evaluated."""
@@ -96,14 +99,14 @@ def _run_in_rounds(
     """
     from joblib import delayed
 
-    key = source.key
+    sent = _Sent(source.key, source, os.getpid())
     known: dict[str, Outcome] = {}
     waiting: dict[str, list[int]] = {}
     new: list[int] = []
     for start in range(0, len(schedules) + size, size):
-        tasks = [delayed(_evaluate)(key, source, number, schedules[number]) for number in new]
+        tasks = [delayed(_evaluate)(sent, number, schedules[number]) for number in new]
         more = enumerate(schedules[start : start + size], start)
-        tasks += [delayed(_find_key)(key, source, number, schedule) for number, schedule in more]
+        tasks += [delayed(_find_key)(sent, number, schedule) for number, schedule in more]
         new = []
         for number, found, outcome in run(tasks):
             if outcome is not None:
@@ -159,6 +162,21 @@ def _is_configured() -> bool:
     return bool(effective_n_jobs(None) != 1)
 
 
+@frozen
+class _Sent:
+    """Parts of a task that are the same for all schedules.
+
+    Args:
+        key: The key of the source.
+        source: Where the evaluator comes from.
+        sender: The id of the process that waits for the outcomes.
+    """
+
+    key: str
+    source: Source
+    sender: int
+
+
 class _Opened:
     """The evaluator that this process used last; several threads of a worker take turns."""
 
@@ -168,24 +186,28 @@ class _Opened:
         self._evaluator: Evaluator | None = None
 
     @contextmanager
-    def open(self, key: str, source: Source) -> Iterator[Evaluator]:
-        """Provide the evaluator of a source; open it where it is another one than before."""
+    def open(self, sent: _Sent) -> Iterator[Evaluator]:
+        """Provide the evaluator of a source; open it where it is another one than before.
+
+        From the first one on this process ends with its sender, where that is its parent.
+        """
+        end_with(sent.sender)
         with self._lock:
-            if self._evaluator is None or self._key != key:
-                self._evaluator, self._key = source.open(), key
+            if self._evaluator is None or self._key != sent.key:
+                self._evaluator, self._key = sent.source.open(), sent.key
             yield self._evaluator
 
 
 _OPENED = _Opened()
 
 
-def _evaluate(key: str, source: Source, number: int, schedule: NamedSchedule) -> tuple[int, str, Outcome]:
+def _evaluate(sent: _Sent, number: int, schedule: NamedSchedule) -> tuple[int, str, Outcome]:
     """Evaluate a schedule in a worker; return its number, its key and its outcome."""
-    with _OPENED.open(key, source) as evaluator:
+    with _OPENED.open(sent) as evaluator:
         return number, evaluator.key(schedule), evaluator(schedule)
 
 
-def _find_key(key: str, source: Source, number: int, schedule: NamedSchedule) -> tuple[int, str, None]:
+def _find_key(sent: _Sent, number: int, schedule: NamedSchedule) -> tuple[int, str, None]:
     """Find the key of a schedule in a worker; return its number and the key."""
-    with _OPENED.open(key, source) as evaluator:
+    with _OPENED.open(sent) as evaluator:
         return number, evaluator.key(schedule), None

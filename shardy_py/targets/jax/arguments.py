@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from shardy_py.element_types import xla_element_type
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.graph import Value
 from shardy_py.ir.types import TensorType
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.values import frozen
+
+_NO_INDEX = "XLA has no index: make it a tensor of i64"
 
 
 @frozen
@@ -36,16 +40,58 @@ def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
     return tuple(_array_type(value, f"{kind} {value.index}") for value in values)
 
 
+def refuse_index(values: Sequence[Value], kind: str) -> None:
+    """Check that XLA takes the elements of the arguments or results of a function: it has no type index.
+
+    Args:
+        values: The values.
+        kind: What messages call one of them.
+
+    Raises:
+        UnsupportedError: one has such elements.
+    """
+    for value in values:
+        if isinstance(value.type, TensorType) and value.type.element_type == "index":
+            raise _no_array(value, f"{kind} {value.index}", _NO_INDEX)
+
+
 def _array_type(value: Value, name: str) -> ArrayType:
-    if not isinstance(value.type, TensorType) or not value.type.is_static or value.type.text != _plain(value.type):
-        message = f"{name} of the main function has the type {value.type}, which no array of JAX has"
-        hint = "only tensors of static shapes go in and out"
-        raise UnsupportedError(Diagnostic("no-array-type", message, hint=hint))
-    return ArrayType(value.shape, numpy_dtype(value.type.element_type))
+    type_ = value.type
+    if not isinstance(type_, TensorType) or not type_.is_static or type_.text != _plain(type_):
+        hint = _NO_INDEX if str(type_) == "index" else "only tensors of static shapes go in and out"
+        raise _no_array(value, name, hint)
+    if xla_element_type(type_.element_type) is None:
+        raise _no_array(value, name, "give its elements a type that numpy has, such as i32 or f32")
+    return ArrayType(value.shape, numpy_dtype(type_.element_type))
+
+
+def _no_array(value: Value, name: str, hint: str) -> UnsupportedError:
+    message = f"{name} of the main function has the type {value.type}, which no array of JAX has"
+    function = value.owning_op
+    return UnsupportedError(Diagnostic("no-array-type", message, function.location, function.name, hint))
 
 
 def _plain(type_: TensorType) -> str:
     return TensorType(type_.shape, type_.element_type).text
+
+
+def as_numpy(value: Any, number: int) -> Any:
+    """Return an argument as an array of numpy.
+
+    Args:
+        value: What a caller gives.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: numpy makes no array of it.
+    """
+    import numpy
+
+    try:
+        return numpy.asarray(value)
+    except Exception as error:
+        message = f"argument {number} is no array: {describe_error(error)}"
+        raise OptionError(Diagnostic("argument-type", message, hint="give an array of numpy")) from error
 
 
 def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donated: bool = False) -> Any:
@@ -64,7 +110,7 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     import jax
     import numpy
 
-    array = _as_array(value, type_)
+    array = _as_array(value, type_, number)
     found = ArrayType(tuple(array.shape), array.dtype)
     if found != type_:
         message = f"argument {number} is {type_}, given is {found}"
@@ -78,7 +124,7 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     return jax.device_put(array, sharding)
 
 
-def _as_array(value: Any, type_: ArrayType) -> Any:
+def _as_array(value: Any, type_: ArrayType, number: int) -> Any:
     """Return an argument as an array with a shape and a dtype of numpy."""
     import jax
     import numpy
@@ -86,7 +132,7 @@ def _as_array(value: Any, type_: ArrayType) -> Any:
     if isinstance(value, jax.Array):
         return jax.random.key_data(value) if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key) else value
     if not isinstance(value, (bool, int, float, complex)) or type_.shape:
-        return numpy.asarray(value)
+        return as_numpy(value, number)
     return numpy.asarray(value).astype(type_.dtype) if _fits(value, type_.dtype) else numpy.asarray(value)
 
 

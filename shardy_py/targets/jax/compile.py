@@ -9,7 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError, require_library
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.targets.jax.arguments import array_types
+from shardy_py.targets.jax.arguments import array_types, refuse_index
 from shardy_py.targets.jax.compiled import CompiledModule
 from shardy_py.targets.jax.devices import choose_devices, device_count
 from shardy_py.targets.jax.executable import compile_bytecode
@@ -22,7 +22,12 @@ from shardy_py.targets.jax.unsupported_programs import refuse_what_cannot_run
 
 
 def to_jax(
-    module: Any, *, semantics: OpSemantics, devices: Sequence[Any] | None = None, leave_open: bool = False
+    module: Any,
+    *,
+    semantics: OpSemantics,
+    devices: Sequence[Any] | None = None,
+    leave_open: bool = False,
+    name: str = "-",
 ) -> CompiledModule:
     """Compile a propagated module through XLA, for the devices of JAX.
 
@@ -32,6 +37,7 @@ def to_jax(
         semantics: What the dialects say about the ops (a `Registry`).
         devices: The devices, at least as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
         leave_open: Whether values without a sharding are left to XLA's own propagation.
+        name: What locations call a source without a name of its own.
 
     Raises:
         UnsupportedError: no function named main, meshes over different devices, an argument or result that no array
@@ -40,10 +46,12 @@ def to_jax(
     """
     require_library("jax", purpose="running a module needs", extra="jax")
     register_kernels()
-    program = for_xla(module, semantics=semantics, leave_open=leave_open)
+    program = for_xla(module, semantics=semantics, leave_open=leave_open, name=name)
     main = _main(program)
     refuse_what_cannot_run(program)
     arguments, results = main.regions[0].blocks[0].arguments, main.function_results
+    refuse_index(arguments, "argument")
+    refuse_index(results, "result")
     types = array_types(arguments, "argument"), array_types(results, "result")
     meshes = program.meshes
     chosen = choose_devices(device_count(meshes.values()), devices, meshes)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.targets.jax.arguments import ArrayType
@@ -27,14 +27,14 @@ def read_inputs(path: Path, types: Sequence[ArrayType]) -> list[Any]:
     """
     import numpy
 
+    with path.open("rb") as stream:
+        if not is_zipfile(stream):
+            raise _no_arrays(path, "it is no .npz file")
     try:
         with numpy.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, BadZipFile, EOFError, AttributeError) as error:
-        message = f"{path} holds no arrays of numpy: {error}"
-        raise OptionError(
-            Diagnostic("no-npz", message, hint="write it with numpy.savez(path, arg0=..., arg1=...)")
-        ) from None
+        raise _no_arrays(path, str(error)) from None
     names = [f"arg{number}" for number in range(len(types))]
     if not any(name in arrays for name in names) and len(arrays) == len(types):
         names = list(arrays)
@@ -43,6 +43,11 @@ def read_inputs(path: Path, types: Sequence[ArrayType]) -> list[Any]:
         hint = f"the program has {len(types)} arguments; the file has {', '.join(arrays) or 'no array'}"
         raise OptionError(Diagnostic("missing-input", f"{path} has no array {missing[0]}", hint=hint))
     return [_typed(arrays[name], type_) for name, type_ in zip(names, types, strict=True)]
+
+
+def _no_arrays(path: Path, reason: str) -> OptionError:
+    hint = "write it with numpy.savez(path, arg0=..., arg1=...)"
+    return OptionError(Diagnostic("no-npz", f"{path} holds no arrays of numpy: {reason}", hint=hint))
 
 
 def outputs_file(results: Sequence[Any]) -> bytes:

@@ -14,7 +14,9 @@ from shardy_py.integers import as_integer
 from shardy_py.ir.graph import Program
 from shardy_py.ir.local import LocalOps
 from shardy_py.ir.local_collective import LocalCollective
+from shardy_py.ir.shardings import entry_arguments
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.targets.jax.arguments import refuse_index
 from shardy_py.targets.jax.unsupported_programs import refuse_what_cannot_run
 from shardy_py.targets.local.child import run_in_child
 from shardy_py.targets.local.port import Port
@@ -99,7 +101,8 @@ class LocalProgram:
 
         Raises:
             OptionError: an array is missing, or has another shape or dtype.
-            UnsupportedError: an op calls into Python, or devices have different values of the same part of a result.
+            UnsupportedError: an op calls into Python, two devices have different values of the same part of a result,
+                or XLA has no arrays of the type of an argument or result.
             WorkerError: XLA refuses the program, or ends its process.
         """
         require_library("jax", purpose="running a local program needs", extra="jax")
@@ -107,6 +110,9 @@ class LocalProgram:
         if len(arrays) != len(self.arguments):
             message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
             raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))
+        main = self.program.functions["main"]
+        refuse_index(entry_arguments(main), "argument")
+        refuse_index(main.function_results, "result")
         pairs = enumerate(zip(self.arguments, arrays, strict=True))
         shards = [port.split(array, self.device_count, number) for number, (port, array) in pairs]
         found = run_in_child(self._replicas, self.device_count, shards)

@@ -10,7 +10,7 @@ from shardy_py.ir.graph import Program, Value
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.targets.jax.arguments import ArrayType
+from shardy_py.targets.jax.arguments import ArrayType, as_numpy
 from shardy_py.values import frozen
 
 
@@ -54,7 +54,7 @@ class Port:
         """
         import numpy
 
-        given = numpy.asarray(array)
+        given = as_numpy(array, number)
         found = ArrayType(tuple(given.shape), given.dtype)
         if found != self.type:
             message = f"argument {number} is {self.type}, given is {found}"

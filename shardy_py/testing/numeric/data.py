@@ -54,7 +54,7 @@ def _numbers(shape: Any, element_type: str, generator: np.random.Generator) -> A
         # Neither evenly spaced nor centred, so that no sums agree by chance.
         values = np.linspace(-1.9, 2.3, count) + generator.uniform(-0.4, 0.4, count) / max(count, 1)
         return generator.permutation(values).reshape(shape)
-    match = _INTEGER.fullmatch(element_type)
+    match = _INTEGER.fullmatch("i64" if element_type == "index" else element_type)
     if match is None or int(match[2]) not in (8, 16, 32, 64):
         raise OptionError(_unfit(element_type))
     lowest = 0 if match[1] else -(count // 3) - 1

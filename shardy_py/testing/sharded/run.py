@@ -11,13 +11,14 @@ from attrs import evolve
 from shardy_py.api.propagate import propagate
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.local import LocalValue
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.program_copy import copy_program
 from shardy_py.ir.shardings import entry_arguments
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.types import TensorType, Type
 from shardy_py.plugins import Registry
+from shardy_py.targets.jax.arguments import as_numpy
 from shardy_py.testing.numeric.bench import Arrays
 from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.numeric.pieces import Array
@@ -173,11 +174,33 @@ def _arguments(main: Op, arrays: Sequence[Any], seed: int) -> list[Array]:
     if arrays and len(arrays) != len(arguments):
         message = f"the program has {len(arguments)} arguments, given are {len(arrays)}"
         raise OptionError(Diagnostic("argument-count", message, hint="give one whole array per argument, or none"))
-    given = [np.asarray(item) for item in arrays]
+    given = [as_numpy(item, number) for number, item in enumerate(arrays)]
     for number, (array, value) in enumerate(zip(given, arguments, strict=False)):
-        shape = static_shape(value.type)
-        if shape is not None and array.shape != shape:
-            message = f"argument {number} is a {value.type}, given is an array of the shape {array.shape}"
+        if not _has_shape(array, value.type):
+            message = f"argument {number} has the type {value.type}, given is an array of the shape {array.shape}"
             raise OptionError(Diagnostic("argument-type", message, hint="give the whole array, not a shard"))
     generator = make_generator(seed)
-    return given or [make_operand(value.type, generator) for value in arguments]
+    return given or [_random_argument(value, generator) for value in arguments]
+
+
+def _has_shape(array: Array, type_: Type) -> bool:
+    """Return whether an array has the sizes that a type knows; one without a shape is a scalar."""
+    shape = type_.shape if isinstance(type_, TensorType) else ()
+    return array.ndim == len(shape) and all(size in (None, real) for size, real in zip(shape, array.shape, strict=True))
+
+
+def _random_argument(value: Value, generator: np.random.Generator) -> Array:
+    """Return random numbers for an argument; the error that there are none says for which."""
+    try:
+        return make_operand(value.type, generator)
+    except OptionError as error:
+        items = (_of_argument(item, value) for item in error.diagnostics)
+        raise OptionError(*items) from None
+
+
+def _of_argument(item: Diagnostic, value: Value) -> Diagnostic:
+    function = value.owning_op
+    message = f"argument {value.index}: {item.message}"
+    return evolve(
+        item, message=message, location=function.location, op=function.name, hint="give an array per argument"
+    )

@@ -137,6 +137,27 @@ def test_types_that_nobody_defines_are_reported() -> None:
     assert sdy.propagate(token, {"a": 2}).warnings == ()
 
 
+@pytest.mark.parametrize(("answer", "problem"), [(None, "raised KeyError: 'rows'"), ((-1,), "returned (-1,)")])
+def test_a_function_that_fails_is_reported_with_the_op(answer: tuple[int] | None, problem: str) -> None:
+    """The error names the op that has the type first, where it stands, the plugin and the line, and its cause."""
+    dialect = sdy.Dialect("t")
+
+    @dialect.type("!t.rows")
+    def rows(type_: OpaqueType) -> tuple[int, ...]:
+        return answer or ({}["rows"],)
+
+    text = 'func.func @main(%x: tensor<2xf32>) {\n  %0 = "t.make"(%x) : (tensor<2xf32>) -> !t.rows<2>\n  return\n}\n'
+    with pytest.raises(sdy.PluginError) as caught:
+        sdy.propagate(text, {"a": 2}, registry=sdy.Registry.of([dialect]))
+    (found,) = caught.value.diagnostics
+    assert (found.op, found.location.rpartition(":")[0]) == ("t.make", "-:2")
+    assert f"shape_of for !t.rows<2> {problem}" in found.message
+    assert "defined by dialect 't' at" in found.hint
+    assert "attributes" not in found.hint
+    assert isinstance(caught.value.__cause__, Exception)
+    assert not isinstance(caught.value.__cause__, sdy.PluginError)
+
+
 def test_rules_are_made_for_such_types() -> None:
     """A rule has the sizes that the plugin gives."""
     (mm,) = [item.rule for item in list_rules(TEXT, registry=REGISTRY) if item.op == "torch.aten.mm"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import shardy_py as sdy
+from shardy_py.analysis.session import Session
 from shardy_py.errors import ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.mlir import parse_module
 
@@ -172,6 +173,10 @@ def test_modules_in_memory_are_verified_unless_told_otherwise() -> None:
         sdy.propagate(broken_module())
     with pytest.raises(UnsupportedError, match=r"has rank 1, the value has type tensor<8x8xf32>"):
         sdy.propagate(broken_module(), verify=False)
+    with pytest.raises(VerificationError, match="type of entry block argument #0"):
+        Session.open(broken_module())
+    with pytest.raises(UnsupportedError, match=r"has rank 1, the value has type tensor<8x8xf32>"):
+        Session.open(broken_module(), verify=False)
 
 
 @pytest.mark.parametrize(("verify", "times"), [(True, 2), (False, 0)])

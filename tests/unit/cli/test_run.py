@@ -144,6 +144,8 @@ def test_missing_inputs_are_an_error(program: str, shardy: Any) -> None:
     done = shardy("run", program, "--inputs", "nothing.npz")
     assert done.exit_code == 2
     assert "--inputs nothing.npz: there is no such file [no-inputs]" in done.stderr
+    done = shardy("run", program, "--inputs", ".")
+    assert (done.exit_code, "--inputs .: this is no file [no-inputs]" in done.stderr) == (2, True)
 
 
 def test_a_generator_without_a_key_is_noted(tmp_path: Path, shardy: Any) -> None:

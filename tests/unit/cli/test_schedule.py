@@ -85,4 +85,17 @@ def test_a_clash_is_a_warning_unless_plugins_are_strict(module: str, shardy: Any
     assert "need_replication" in done.stdout
     assert "warning: 'toy.window' op: the op is defined by plugin 'one', dialect 'toy' and by" in done.stderr
     assert shardy("rules", module, *both, "--strict-plugins").exit_code == 2
-    assert "op-clash" in shardy("plugins", *both).stdout
+    listed = shardy("plugins", *both)
+    assert (listed.exit_code, "op-clash" in listed.stdout, "error:" in listed.stdout) == (0, True, False)
+    assert shardy("plugins", *both, "--strict-plugins").exit_code == 2
+
+
+def test_what_a_run_warns_of_is_a_warning_in_the_list(module: str, shardy: Any) -> None:
+    """An op outside of its dialect stops nothing, and so the list of plugins calls it no error, in both forms."""
+    Path("q.py").write_text(PLUGIN.replace("toy.window", "z.window"))
+    for more in ((), ("--json",)):
+        done = shardy("plugins", "--plugin", "q.py", *more)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert "q.py:" in done.stdout
+        assert "warning: 'z.window' op: plugin 'q' defines the op in the dialect 'toy'" in done.stdout
+        assert "error:" not in done.stdout

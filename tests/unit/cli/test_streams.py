@@ -20,10 +20,10 @@ SHARDY = "from shardy_py.cli.main import main; main()"
 OPT = "import sys; from shardy_py.cli.opt import main; sys.exit(main())"
 
 
-def run(entry: str, arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(entry: str, arguments: str, folder: Path, *, before: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command by the shell, in a folder that has the module as m.mlir."""
     (folder / "m.mlir").write_text(MODULE)
-    command = f'"{sys.executable}" -c "{entry}" {arguments}'
+    command = f'{before}"{sys.executable}" -c "{entry}" {arguments}'
     return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=False, timeout=100)
 
 
@@ -37,7 +37,10 @@ def test_closed_input_is_an_error(entry: str, arguments: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
-@pytest.mark.parametrize(("entry", "arguments"), [(SHARDY, "propagate -q m.mlir"), (OPT, "m.mlir")])
+@pytest.mark.parametrize(
+    ("entry", "arguments"),
+    [(SHARDY, "propagate -q m.mlir"), (SHARDY, "--help"), (SHARDY, "--version"), (OPT, "m.mlir")],
+)
 def test_output_that_is_lost_is_an_error(entry: str, arguments: str, redirection: str, tmp_path: Path) -> None:
     """A command whose output goes nowhere ends with a message of one line and exit code 2."""
     if "full" in redirection and not Path("/dev/full").exists():
@@ -56,12 +59,26 @@ def test_closed_error_stream_leaves_the_output_alone(tmp_path: Path) -> None:
     assert (tmp_path / "out.mlir").read_text().startswith("module {\n  sdy.mesh")
 
 
-@pytest.mark.parametrize("entry", [SHARDY, OPT])
-def test_a_reader_that_leaves_is_no_traceback(entry: str, tmp_path: Path) -> None:
-    """A closed pipe ends a command quietly."""
-    done = run(entry, ("propagate m.mlir" if entry is SHARDY else "m.mlir") + " | true", tmp_path)
-    assert "Traceback" not in done.stderr
-    assert "Exception ignored" not in done.stderr
+@pytest.mark.parametrize(
+    ("entry", "arguments"),
+    [(SHARDY, "propagate m.mlir"), (SHARDY, "plugins"), (SHARDY, "machines"), (SHARDY, "--help"), (OPT, "m.mlir")],
+)
+def test_a_reader_that_leaves_is_no_traceback(entry: str, arguments: str, tmp_path: Path) -> None:
+    """A closed pipe ends a command quietly, with exit code 2: 1 would say that something differs."""
+    done = run(entry, f"{arguments} 2> err | true; cat err", tmp_path)
+    assert "Traceback" not in done.stdout
+    assert "Exception ignored" not in done.stdout
+    code = run(entry, f"{arguments}; echo $? > code) | true", tmp_path, before="(")
+    assert code.returncode == 0
+    assert (tmp_path / "code").read_text() == "2\n"
+
+
+def test_a_full_output_file_is_named(tmp_path: Path) -> None:
+    """The error of a place without room has the name that was given."""
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no full device")
+    done = run(SHARDY, "propagate -q m.mlir -o /dev/full", tmp_path)
+    assert (done.returncode, done.stderr) == (2, "/dev/full: error: No space left on device [file]\n")
 
 
 def test_standard_output_by_its_name(tmp_path: Path) -> None:

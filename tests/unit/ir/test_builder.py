@@ -6,7 +6,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.errors import VerificationError
-from shardy_py.ir import Builder, RawAttribute, SymbolRef, Value, tensor, verify
+from shardy_py.ir import Builder, RawAttribute, SymbolRef, TensorType, Value, tensor, verify
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -158,7 +158,7 @@ def test_types_and_attributes_are_checked(open_function):
     with pytest.raises(VerificationError, match="not a list of types"):
         b.op("toy.neg", [x], T)
     with pytest.raises(VerificationError, match=r"has the sizes \(-1,\)"):
-        b.op("toy.neg", [x], [tensor(-1)])
+        b.op("toy.neg", [x], [TensorType((-1,), "f32")])
     with pytest.raises(VerificationError, match="the attribute 'axis' holds a complex"):
         b.op("toy.neg", [x], [T], axis=(1, 2j))
     with pytest.raises(VerificationError, match="the attribute 'axis' holds a NoneType"):
@@ -286,6 +286,16 @@ def test_element_types_of_arrays(given: Any, hint: str) -> None:
     with pytest.raises(VerificationError, match="is no element type") as caught:
         tensor(8, dtype=given)
     assert f'dtype="{hint}"' in caught.value.diagnostics[0].hint
+
+
+@pytest.mark.parametrize("size", [-1, 2.0, True, "8", (8, 16), [8]])
+def test_sizes_are_numbers(size: Any) -> None:
+    """Anything else is an error where it is given; numbers of numpy and unknown sizes are taken."""
+    with pytest.raises(VerificationError, match="is not the size of a dimension") as caught:
+        tensor(8, size)
+    assert "tensor(8, 16)" in caught.value.diagnostics[0].hint
+    np = pytest.importorskip("numpy")
+    assert tensor(np.int32(8), None, 0) == tensor(8, None, 0)
 
 
 def test_names_that_have_to_be_quoted() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.errors import PluginError
-from shardy_py.ir.types import OpaqueType, tensor
+from shardy_py.ir.types import OpaqueType, TensorType, tensor
 from shardy_py.plugins import Registry
 
 
@@ -17,9 +17,22 @@ def registry(answer):
     return Registry.of([dialect])
 
 
+class Two:
+    """A number, as numpy has them."""
+
+    def __index__(self):
+        return 2
+
+
 @pytest.mark.parametrize(
     ("answer", "shape", "element"),
-    [((2, 3), (2, 3), ""), ([None], (None,), ""), ((), (), ""), (tensor(2, dtype="i8"), (2,), "i8")],
+    [
+        ((2, 3), (2, 3), ""),
+        ([None], (None,), ""),
+        ((Two(), 3), (2, 3), ""),
+        ((), (), ""),
+        (tensor(2, dtype="i8"), (2,), "i8"),
+    ],
 )
 def test_a_function_gives_sizes_or_a_tensor_type(answer, shape, element):
     """The text of the type stays, whatever the function returns."""
@@ -37,12 +50,18 @@ def test_no_shape_is_an_answer_too():
     assert registry(None).give_shape(OpaqueType("!t.x")) == OpaqueType("!t.x")
 
 
-@pytest.mark.parametrize("answer", ["2x3", 3, (2, -1), (2.0,), (True,), {2: 3}])
+@pytest.mark.parametrize("answer", ["2x3", 3, (2, -1), (2.0,), (True,), {2: 3}, TensorType((-1,), "f32")])
 def test_what_is_no_shape_is_refused(answer):
     """The error names the plugin, the type and the line."""
     with pytest.raises(PluginError, match=r"shape_of for !t\.x<2> returned .*") as caught:
         registry(answer).give_shape(OpaqueType("!t.x<2>"))
     assert "defined by dialect 't', at" in str(caught.value) or "defined by dialect 't' at" in str(caught.value)
+
+
+def test_an_endless_shape_is_refused():
+    """Nobody waits for a thousand million sizes."""
+    with pytest.raises(PluginError, match=r"shape_of for !t\.x<2> gives more than"):
+        registry(range(10**9)).give_shape(OpaqueType("!t.x<2>"))
 
 
 def test_a_function_that_raises_is_named():

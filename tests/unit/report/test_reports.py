@@ -60,7 +60,7 @@ def test_table_of_plugins() -> None:
     out = io.StringIO()
     tables.print_plugins(known, file=out)
     assert "broken" in out.getvalue()
-    assert "cannot import [red]it[/red]" in out.getvalue()
+    assert "warning: cannot import [red]it[/red]" in out.getvalue()
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1 << 41, "2.0 TiB")])

@@ -275,6 +275,39 @@ def test_arrays_are_whole_and_fit_the_arguments() -> None:
       return %0 : tensor<4x6xf32>
     }}"""
     assert run_sharded(text, FUNCTIONS, None, np.ones((4, 6)), plugins=[plugin()]).ok
+    with pytest.raises(OptionError, match=r"argument 0 is no array: ValueError: .*inhomogeneous"):
+        run_sharded(text, FUNCTIONS, None, [[1.0], [2.0, 3.0]], plugins=[plugin()])
     for array in (np.ones((1, 6)), np.ones((2, 6)), 1.0):
-        with pytest.raises(OptionError, match=r"argument 0 is a tensor<4x6xf32>, given is an array of the shape"):
+        with pytest.raises(
+            OptionError, match=r"argument 0 has the type tensor<4x6xf32>, given is an array of the shape"
+        ):
             run_sharded(text, FUNCTIONS, None, array, plugins=[plugin()])
+
+
+INDEX = (
+    MESH
+    + """func.func @main(%x: tensor<8xindex> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %n: ARGUMENT)
+    -> tensor<8xindex> {
+  %0 = "my.add"(%x, %x) : (tensor<8xindex>, tensor<8xindex>) -> tensor<8xindex>
+  return %0 : tensor<8xindex>
+}
+"""
+)
+
+
+def test_index_has_random_numbers() -> None:
+    """They are those of 64 bits."""
+    done = assert_runs_sharded(INDEX.replace("ARGUMENT", "tensor<index>"), FUNCTIONS, plugins=[plugin()])
+    assert done.results[0].dtype == np.int64
+
+
+def test_an_argument_without_random_numbers_is_named() -> None:
+    """The error has its number, the place of the function and the fix; an array with dimensions is none."""
+    text = INDEX.replace("ARGUMENT", "index")
+    with pytest.raises(OptionError, match=r"argument 1: there are no random numbers of type index") as caught:
+        run_sharded(text, FUNCTIONS, plugins=[plugin()])
+    (found,) = caught.value.diagnostics
+    assert (found.location, found.op, found.hint) == ("-:2:1", "func.func", "give an array per argument")
+    assert run_sharded(text, FUNCTIONS, None, np.arange(8), np.int64(3), plugins=[plugin()]).ok
+    with pytest.raises(OptionError, match="argument 1 has the type index, given is an array of the shape"):
+        run_sharded(text, FUNCTIONS, None, np.arange(8), np.arange(8), plugins=[plugin()])

@@ -50,18 +50,19 @@ ONE_DEVICE: tuple[Pass, ...] = (
 """The passes for a program whose meshes have one device."""
 
 
-def for_xla(module: Any, *, semantics: OpSemantics, leave_open: bool = False) -> Program:
+def for_xla(module: Any, *, semantics: OpSemantics, leave_open: bool = False, name: str = "-") -> Program:
     """Return a propagated module in the form for XLA.
 
     Args:
         module: What `to_module` takes; it stays as it is.
         semantics: What the dialects say about the ops (a `Registry`).
         leave_open: Whether values without a sharding are left to XLA's own propagation.
+        name: What locations call a source without a name of its own.
 
     Returns:
         A program whose `origin` holds the module, written back.
     """
-    program = import_module(_copy(to_module(module)))
+    program = import_module(_copy(to_module(module)), name=name)
     load_shardings(program, semantics)
     passes = form_passes(leave_open=leave_open) if device_count(program.meshes.values()) > 1 else ONE_DEVICE
     run(program, passes, PassContext(semantics))

@@ -231,6 +231,7 @@ def test_a_machine_that_does_not_fit_is_an_error() -> None:
         ({"sorted_by": "beauty"}, "no measure 'beauty'"),
         ({"options": SessionOptions(strategy="basic")}, "has no levels"),
         ({"jobs": 0}, "jobs is 0"),
+        ({"random": -1}, "random is -1"),
     ],
 )
 def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:

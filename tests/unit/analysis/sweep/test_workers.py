@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -172,3 +174,41 @@ def test_a_killed_worker_is_an_error() -> None:
     with pytest.raises(WorkerError, match="ended from outside") as error:
         list(run_schedules(SCHEDULES, evaluator=Evaluator(), source=KilledSource, jobs=2))
     assert "store" in error.value.diagnostics[0].hint
+
+
+class KillsSender:
+    """Ends the process that waits for the outcome, and would go on for minutes."""
+
+    def key(self, schedule: NamedSchedule) -> str:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(300)
+        raise AssertionError
+
+    def __call__(self, schedule: NamedSchedule) -> Outcome:
+        raise AssertionError
+
+
+@frozen
+class KillsSenderSource:
+    """The source of it."""
+
+    key: str = "kills-sender"
+
+    def open(self) -> KillsSender:
+        return KillsSender()
+
+
+SWEEP = """
+from tests.unit.analysis.sweep.test_workers import SCHEDULES, Evaluator, KillsSenderSource
+from shardy_py.analysis.sweep.workers import run_schedules
+
+list(run_schedules(SCHEDULES, evaluator=Evaluator(), source=KillsSenderSource, jobs=2))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a process does not learn of the end of its parent")
+def test_workers_end_with_a_killed_sweep() -> None:
+    """No process holds the output of a sweep that the system ended, so that who reads it gets to the end."""
+    pytest.importorskip("joblib")
+    done = subprocess.run([sys.executable, "-c", SWEEP], capture_output=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL

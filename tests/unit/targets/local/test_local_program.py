@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -375,3 +376,45 @@ def test_types_of_dialects_have_their_shapes() -> None:
     assert '"rows.pack"(%arg0) : (tensor<4xf32>) -> !rows.array<4>' in local.text
     with pytest.raises(ShardyError, match="are known to its dialect only, which cannot be gathered"):
         sdy.propagate(text, {"x": 2}, in_shardings={0: ("x",)}, local=True, plugins=[Rows()])
+
+
+INDEX = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %n: ARGUMENT) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "hint"),
+    [("index", "tensor of i64"), ("tensor<8xi7>", "i32 or f32"), ("!stablehlo.token", "static shapes")],
+)
+def test_an_argument_that_no_array_is_has_a_place(type_: str, hint: str) -> None:
+    """The error names the function, its line and the fix."""
+    with pytest.raises(UnsupportedError, match=f"argument 1 of the main function has the type {type_}") as caught:
+        sdy.propagate(INDEX.replace("ARGUMENT", type_), local=True)
+    (found,) = caught.value.diagnostics
+    assert (found.location, found.op) == ("-:3:1", "func.func")
+    assert hint in found.hint
+
+
+def test_xla_takes_no_index(tmp_path: Path) -> None:
+    """A local program may have tensors of index; running it, or the program, is an error with the place and the fix."""
+    path = tmp_path / "index.mlir"
+    path.write_text(INDEX.replace("ARGUMENT", "tensor<8xindex>"))
+    result = sdy.propagate(path, local=True)
+    for run in (lambda: result.local().run(np.ones(4, np.float32), np.arange(8)), result.to_jax):
+        with pytest.raises(UnsupportedError, match=r"type tensor<8xindex>, which no array") as caught:
+            run()
+        (found,) = caught.value.diagnostics
+        assert found.location == f"{path}:3:1"
+        assert "tensor of i64" in found.hint
+
+
+def test_what_is_no_array_is_named() -> None:
+    """Lists of different lengths are no array; the error has the number of the argument, for a compiled module, too."""
+    result = sdy.propagate(TEXT.replace('"x"=2, "y"=2], device_ids=[2, 0, 3, 1]', '"x"=1, "y"=1]'), local=True)
+    for run in (result.local().run, result.to_jax()):
+        with pytest.raises(OptionError, match=r"argument 0 is no array: ValueError: .*inhomogeneous"):
+            run([[1.0], [2.0, 3.0]])

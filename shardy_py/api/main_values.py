@@ -1,0 +1,107 @@
+"""Arguments or results of the main function, found by number, by name, or by a glob of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from shardy_py.arguments import shown
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.integers import as_integer, parse_integer
+from shardy_py.ir.graph import Op, Value
+from shardy_py.values import frozen
+
+
+@frozen(slots=False, eq=False)
+class MainValues:
+    """Arguments or results of a function.
+
+    Args:
+        function: The function.
+        values: The arguments, or the results.
+        own_names: What each is called where it comes from, or ""; the last ones may be left out.
+        noun: What one of them is called: ``argument``.
+        name_of: Its name by its number.
+    """
+
+    function: Op
+    values: Sequence[Value]
+    own_names: Sequence[str]
+    noun: str
+    name_of: Callable[[int], str]
+
+    def find_all(self, key: int | str) -> list[Value]:
+        """Return what a key stands for: those that match a glob, or the one of a number or name.
+
+        Raises:
+            OptionError: there is none, or several of that name.
+        """
+        matching = self._match(key) if isinstance(key, str) else []
+        return matching or [self.find(key)]
+
+    def find(self, key: int | str) -> Value:
+        """Return the one of a number or a name.
+
+        Args:
+            key: 0, or ``"arg0"``, ``"%arg0"``, ``"0"``; or an own name.
+
+        Raises:
+            OptionError: there is none, or several of that name.
+        """
+        index = _index(key, self.name_of(0)[:-1])
+        named = self._numbers.get(key.removeprefix("%"), []) if isinstance(key, str) else []
+        if index is not None and 0 <= index < len(self.values):
+            if any(other != index for other in named):
+                raise self._two_meanings(key, named[0], index)
+            return self.values[index]
+        if len(named) == 1:
+            return self.values[named[0]]
+        raise self._unknown(key, is_known=bool(named))
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, list[int]]:
+        """The numbers of those with an own name, by that name."""
+        found: dict[str, list[int]] = {}
+        for number, name in enumerate(self.own_names):
+            if name:
+                found.setdefault(name, []).append(number)
+        return found
+
+    @cached_property
+    def _names(self) -> list[str]:
+        padded = (*self.own_names, *[""] * (len(self.values) - len(self.own_names)))
+        return [name or self.name_of(number) for number, name in enumerate(padded)]
+
+    def _match(self, pattern: str) -> list[Value]:
+        if not any(character in pattern for character in "*?[") or pattern in self._names:
+            return []
+        # JAX's names have brackets; in a glob that matches nothing they are plain characters.
+        for glob in (pattern, pattern.replace("[", "[[]")):
+            found = [value for value, name in zip(self.values, self._names, strict=False) if fnmatchcase(name, glob)]
+            if found:
+                return found
+        return []
+
+    def _two_meanings(self, key: int | str, named: int, index: int) -> OptionError:
+        message = f"{shown(key)} is the name of {self.noun} {named}, but the number of {self.noun} {index}"
+        return self._refuse(message, f"give the number alone: {named} or {index}")
+
+    def _unknown(self, key: int | str, *, is_known: bool) -> OptionError:
+        count = len(self.values)
+        known = f"{self.name_of(0)} to {self.name_of(count - 1)}" if count else "none"
+        called = ", ".join(name for name in self.own_names if name)
+        what = f"several {self.noun}s" if is_known else f"no {self.noun}"
+        return self._refuse(
+            f"@{self.function.attributes.get('sym_name')} has {what} {shown(key)}",
+            f"its {self.noun}s are {known}{f', called {called}' if called else ''}",
+        )
+
+    def _refuse(self, message: str, hint: str) -> OptionError:
+        return OptionError(
+            Diagnostic(f"unknown-{self.noun}", message, self.function.location, self.function.name, hint)
+        )
+
+
+def _index(key: int | str, prefix: str) -> int | None:
+    return parse_integer(key.removeprefix("%").removeprefix(prefix)) if isinstance(key, str) else as_integer(key)
