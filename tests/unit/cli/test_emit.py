@@ -170,7 +170,7 @@ def test_times_on_a_gpu(shardy, add: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("shardy_py.emitters.run.device.nvidia_driver", lambda: driver)
     shardy("emit", add, "--target", "ptx", "-o", "add.ptx")
     lines = shardy("emit", add, "--time", "--against", "add.ptx").output.splitlines()
-    assert lines == ["on Stand-in:", "  main: 250.0 us", "  add.ptx: 250.0 us, 1.00 times as long"]
+    assert lines == ["on Stand-in:", "  main: 12.5 us", "  add.ptx: 12.5 us, 1.00 times as long"]
     assert "add --time" in shardy("emit", add, "--against", "add.ptx").output
     assert "exclude each other" in shardy("emit", add, "--time", "--run").output
     Path("none.ptx").write_text("nothing", encoding="utf-8")
