@@ -317,6 +317,28 @@ def test_pads_along_a_sharded_dimension(low: int, high: int, interior: int, size
     np.testing.assert_array_equal(result, wanted)
 
 
+@pytest.mark.parametrize("start", [-100, -1, 0, 3, 5, 7, 8, 100])
+@pytest.mark.parametrize("size", [1, 4, 8])
+def test_slices_that_start_outside_of_a_sharded_dimension(start: int, size: int) -> None:
+    """Starts of slices and updates are clamped as on one device, also where the slice is sharded."""
+    body = f"""
+    %i = stablehlo.constant dense<0> : tensor<i32>
+    %u = stablehlo.constant dense<7.0> : tensor<{size}x8xf32>
+    %0 = stablehlo.dynamic_update_slice %x, %u, %n, %i
+        : (tensor<8x8xf32>, tensor<{size}x8xf32>, tensor<i32>, tensor<i32>) -> tensor<8x8xf32>
+    %1 = stablehlo.dynamic_slice %x, %n, %i, sizes = [{size}, 8]
+        {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{"a"}}, {{}}]>]>}}
+        : (tensor<8x8xf32>, tensor<i32>, tensor<i32>) -> tensor<{size}x8xf32>
+    return %0, %1 : tensor<8x8xf32>, tensor<{size}x8xf32>"""
+    text = module(body, "%x: tensor<8x8xf32> {A}, %n: tensor<i32>", f"tensor<8x8xf32>, tensor<{size}x8xf32>")
+    updated, sliced = sdy.propagate(text).to_jax()(X, np.int32(start))
+    first = min(max(start, 0), 8 - size)
+    wanted = X.copy()
+    wanted[first : first + size] = 7
+    np.testing.assert_array_equal(updated, wanted)
+    np.testing.assert_array_equal(sliced, X[first : first + size])
+
+
 def test_windows_over_spread_elements() -> None:
     """A reduction over windows of a dilated tensor is that of one device; XLA's partitioner ends the process."""
     text = module(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("jaxlib")
@@ -204,3 +206,34 @@ func.func @main(%x: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {left}
 }}""")
     (name,) = [line.split(" ")[0] for line in lines if op.split(" ")[0] in line]
     assert (constrained(lines, name)[0] != f"<@mesh, {result}> : tensor<8x8xf32>") == is_gathered
+
+
+@pytest.mark.parametrize(
+    ("start", "sharding", "sliced", "bounds"),
+    [
+        ("%i", ROWS, ROWS, ["0", "4"]),
+        ("%j", ROWS, ROWS, ["0", "1"]),
+        ("%i", ROWS, "[{}, {}]", ["0", "4"]),
+        ("%i", "[{}, {}]", ROWS, ["0", "4"]),
+        ("%i", COLUMNS, COLUMNS, []),
+        ("%inside", ROWS, ROWS, []),
+        ("%outside", ROWS, ROWS, ["0", "4"]),
+    ],
+)
+def test_starts_along_sharded_dimensions_are_clamped(start: str, sharding: str, sliced: str, bounds: list[str]) -> None:
+    """A start is clamped where the tensor or the slice is sharded along the dimension, unless it is known to fit."""
+    kind = "i2" if start == "%j" else "i32"
+    lines = form(f"""sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}},
+    %i: tensor<i32>, %j: tensor<i2>) -> tensor<4x8xf32> {{
+  %inside = stablehlo.constant dense<4> : tensor<i32>
+  %outside = stablehlo.constant dense<5> : tensor<i32>
+  %zero = stablehlo.constant dense<0> : tensor<{kind}>
+  %0 = stablehlo.dynamic_slice %x, {start}, %zero, sizes = [4, 8]
+      {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, {sliced}>]>}}
+      : (tensor<8x8xf32>, tensor<{kind}>, tensor<{kind}>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}}""")
+    clamps = [re.findall(r"%\w+", line)[1:] for line in lines if "stablehlo.clamp" in line]
+    known = {line.split(" ")[0]: line.split("<")[1].split(">")[0] for line in lines if "stablehlo.constant" in line}
+    assert [known[name] for first, _, last in clamps for name in (first, last)] == bounds
