@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from pathlib import Path
 
 from shardy_py.errors import Diagnostic, ParseError
@@ -36,7 +37,7 @@ def source_text(source: str | Path, name: str) -> tuple[str, str]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return path.read_bytes().removeprefix(BOM_UTF8)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None

@@ -71,6 +71,9 @@ def get_machine(given: MachineLike) -> Machine:
     if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".toml")):
         return read_machine(given)
     known = machine_names()
+    if given not in known and isinstance(given, str) and Path(given).is_file():
+        hint = f"rename it to {Path(given).name}.toml"
+        raise OptionError(Diagnostic("unknown-machine", f"the file {given} does not end in .toml", hint=hint))
     if given not in known:
         problem = unknown_name("unknown-machine", f"there is no machine {given!r}", str(given), known)
         raise OptionError(problem)

@@ -134,6 +134,15 @@ def test_a_file_is_read_by_its_name(tmp_path):
     assert get_machine(path) == get_machine(str(path)) == parse_machine(TEXT)
 
 
+def test_a_file_with_another_ending_is_named(tmp_path):
+    """A file whose name is taken for that of a machine gets a hint how to call it."""
+    path = tmp_path / "mine"
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"does not end in \.toml") as caught:
+        get_machine(str(path))
+    assert caught.value.diagnostics[0].hint == "rename it to mine.toml"
+
+
 def test_an_unknown_name_gives_the_closest_ones():
     """The hint names machines that are called alike."""
     with pytest.raises(OptionError) as caught:
