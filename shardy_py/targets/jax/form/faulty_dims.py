@@ -101,10 +101,33 @@ def scattered_sum_dims(program: Program, op: Op) -> list[int]:
     return [] if agrees else scattered
 
 
+def sharded_kernel_dims(program: Program, op: Op) -> list[int]:
+    """Return the dimensions along which the kernel of a convolution is sharded, where XLA then adds up too much.
+
+    That is where the input is sharded along a spatial dimension and several devices have the same part of it: parts of
+    the sum count as often. As in XLA's convolution_handler.cc.
+    """
+    left, right = (program.shardings.get(value.id) for value in op.operands)
+    if left is None or right is None:
+        return []
+    mesh = mesh_of(left, program.meshes)
+    axes = [axis for dim in left.dim_shardings for axis in _large_axes(dim.axes, mesh)]
+    names, *_ = _convolution_dims(op)
+    is_spatial = any(name.isdigit() and dim.axes for name, dim in zip(names, left.dim_shardings, strict=True))
+    if not is_spatial or axes_size(axes, mesh) == mesh.total_size:
+        return []
+    return [dim for dim, sharding in enumerate(right.dim_shardings) if sharding.axes]
+
+
+def _convolution_dims(op: Op) -> list[list[str]]:
+    """Return the names of the dimensions of input, kernel and result: ``b``, ``f``, ``i``, ``o``, and numbers."""
+    return [re.split(r",\s*", dims) for dims in _BRACKETS(str(op.attributes.get("dimension_numbers")))]
+
+
 def _summed_dims(op: Op) -> tuple[Sequence[int], Sequence[int]]:
     """Return the dimensions of both operands that are summed over, without those of windows."""
     if op.name == "stablehlo.convolution":
-        left, right, *_ = (re.split(r",\s*", dims) for dims in _BRACKETS(str(op.attributes.get("dimension_numbers"))))
+        left, right, _ = _convolution_dims(op)
         return [left.index("f")], [right.index("i")]
     lists = dict(_LIST(str(op.attributes.get("dot_dimension_numbers") or "")))
     left, right = (lists.get(f"{side}_contracting_dimensions", "").split(",") for side in ("lhs", "rhs"))

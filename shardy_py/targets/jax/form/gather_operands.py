@@ -12,13 +12,20 @@ from shardy_py.ir.op_names import CONSTRAINT
 from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.jax.form.constrain_values import closed, has_dimensions
-from shardy_py.targets.jax.form.faulty_dims import dilated_dims, overlapping_windows, scattered_sum_dims
+from shardy_py.targets.jax.form.faulty_dims import (
+    dilated_dims,
+    overlapping_windows,
+    scattered_sum_dims,
+    sharded_kernel_dims,
+)
 from shardy_py.values import frozen
 
 _FFT = "stablehlo.fft"
-_PRODUCTS = ("stablehlo.dot_general", "stablehlo.convolution")
+_CONVOLUTION = "stablehlo.convolution"
+_PRODUCTS = ("stablehlo.dot_general", _CONVOLUTION)
 _SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
-_DILATED = ("stablehlo.pad", "stablehlo.reduce_window")
+_REDUCE_WINDOW = "stablehlo.reduce_window"
+_DILATED = ("stablehlo.pad", _REDUCE_WINDOW)
 
 
 @frozen
@@ -32,7 +39,9 @@ class GatherOperandsPass:
     numbers, or ends the process.
 
     ``stablehlo.dot_general``, ``convolution``: where XLA's partitioner scatters a sum wrongly, all of it is summed up
-    first.
+    first. A kernel is replicated where parts of the sum would count several times.
+
+    ``reduce_window`` with several operands: XLA refuses shardings that differ.
     """
 
     name: ClassVar[str] = "xla-gather-operands"
@@ -46,6 +55,10 @@ class GatherOperandsPass:
                     _gather_operand(program, op, number, dims, fix_layout=is_fft)
             for result in op.results:
                 _gather_result(program, op, result, dims, fix_layout=is_fft)
+            if op.name == _CONVOLUTION:
+                _gather_operand(program, op, 1, sharded_kernel_dims(program, op), fix_layout=False)
+            if op.name == _REDUCE_WINDOW:
+                _align(program, op)
 
 
 def _dims_to_gather(program: Program, op: Op) -> Collection[int]:
@@ -91,6 +104,27 @@ def _gather_result(program: Program, op: Op, result: Value, dims: Collection[int
         op.parent.insert_after(anchor, new)  # type: ignore[union-attr]
         anchor = new
     result.replace_all_uses_with(added[-1].results[0], except_op=added[0])
+
+
+def _align(program: Program, op: Op) -> None:
+    """Give all inputs and results the sharding of the first result."""
+    first = program.shardings.get(op.results[0].id)
+    count = len(op.results)
+    if first is None or count == 1:
+        return
+    wanted = closed(first)
+    for number, operand in enumerate(op.operands[:count]):
+        if program.shardings.get(operand.id) != wanted:
+            added = _constraint(program, operand, wanted)
+            op.parent.insert_before(op, added)  # type: ignore[union-attr]
+            op.set_operand(number, added.results[0])
+    for result in op.results[1:]:
+        decided = program.shardings.get(result.id)
+        program.shardings[result.id] = wanted
+        if decided is not None and closed(decided) != wanted:
+            added = _constraint(program, result, closed(decided))
+            op.parent.insert_after(op, added)  # type: ignore[union-attr]
+            result.replace_all_uses_with(added.results[0], except_op=added)
 
 
 def _constraint(program: Program, value: Value, sharding: TensorSharding) -> Op:

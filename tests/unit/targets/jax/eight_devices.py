@@ -397,6 +397,59 @@ func.func @main(%x: tensor<8x4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, 
     np.testing.assert_allclose(sdy.propagate(text).to_jax()(left, right)[0], left @ right[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("left", "kernel", "sum_"),
+    [
+        ('[{}, {"b"}, {}]', '[{"b"}, {}, {}]', "[{}, {}, {}]"),
+        ('[{}, {"b"}, {}]', '[{"b"}, {}, {}]', '[{}, {"a"}, {}]'),
+        ('[{}, {"b"}, {}]', '[{"b"}, {}, {"a"}]', '[{}, {}, {"a"}]'),
+        ('[{"c"}, {"b"}, {}]', '[{"b"}, {}, {"a"}]', '[{"c"}, {}, {"a"}]'),
+        ('[{"c"}, {"b"}, {"a"}]', '[{"b"}, {"a"}, {}]', "[{}, {}, {}]"),
+    ],
+)
+def test_convolutions_over_spatial_shards(left: str, kernel: str, sum_: str) -> None:
+    """Parts of the sum that several devices have count once."""
+    text = f"""
+sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<4x8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {left}>}},
+                %k: tensor<4x8x4xf32> {{sdy.sharding = #sdy.sharding<@mesh, {kernel}>}}) -> tensor<4x7x4xf32> {{
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {{pad = [[1, 1]]}}
+      {{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+       sdy.sharding = #sdy.sharding_per_value<[<@mesh, {sum_}>]>}}
+      : (tensor<4x8x8xf32>, tensor<4x8x4xf32>) -> tensor<4x7x4xf32>
+  return %0 : tensor<4x7x4xf32>
+}}"""
+    x = np.arange(256, dtype=np.float32).reshape(4, 8, 8) % 7
+    k = np.arange(128, dtype=np.float32).reshape(4, 8, 4) % 5
+    (found,) = sdy.propagate(text).to_jax()(x, k)
+    wanted = jax.lax.conv_general_dilated(x, k, (1,), [(1, 1)], dimension_numbers=("NWC", "WIO", "NWC"))
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_windows_over_tensors_with_other_shardings() -> None:
+    """Windows over two tensors see both, however they and the results are sharded."""
+    text = """
+sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>},
+                %y: tensor<8x8xi32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"b"}]>})
+    -> (tensor<8x7xf32>, tensor<8x7xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"c"}, {}]>}) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = "stablehlo.reduce_window"(%x, %y, %z, %n) <{window_dimensions = array<i64: 1, 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<i32>):
+    %1 = stablehlo.add %a, %c : tensor<f32>
+    %2 = stablehlo.maximum %b, %d : tensor<i32>
+    stablehlo.return %1, %2 : tensor<f32>, tensor<i32>
+  }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}]>, <@mesh, [{"c"}, {"b"}]>]>}
+      : (tensor<8x8xf32>, tensor<8x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<8x7xf32>, tensor<8x7xi32>)
+  return %0#0, %0#1 : tensor<8x7xf32>, tensor<8x7xi32>
+}"""
+    y = X.astype(np.int32)
+    sums, largest = sdy.propagate(text).to_jax()(X, y)
+    np.testing.assert_array_equal(sums, X[:, 1:] + X[:, :-1])
+    np.testing.assert_array_equal(largest, np.maximum(y[:, 1:], y[:, :-1]))
+
+
 def test_xla_still_scatters_sums_wrongly() -> None:
     """`jax.jit` alone gets the first of these products wrong; once it does not, the pass may leave products alone."""
     mesh = jax.make_mesh((2, 2, 2), ("a", "b", "c"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
