@@ -33,8 +33,6 @@ def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
         else:
             raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
     shard = evolve(shard, operands=_from_zero(op, shard, 1, whole))
-    if not cuts and _is_cut_again(op, shard):
-        shard = evolve(shard, operands=_inside(op, shard))
     return _looked_up(op, shard, cuts, sizes) if cuts else shard.copy(slice_sizes=tuple(sizes))
 
 
@@ -53,24 +51,6 @@ def _from_zero(op: Op, shard: Shard, count: int, dims: Sequence[int]) -> list[Va
     for dim in dims:
         if splat_of(op.operands[count + dim]) != 0:
             operands[count + dim] = writer.integer(0, operands[count + dim])
-    return operands
-
-
-def _is_cut_again(op: Op, shard: Shard) -> bool:
-    """Return whether devices may take slices of the result, which XLA joins with the op."""
-    return bool(shard.sharded_dims(shard.result_shardings[0])) or any(
-        user.name.startswith("sdy.") for user in op.results[0].users
-    )
-
-
-def _inside(op: Op, shard: Shard) -> list[Value]:
-    """Return the operands of a slice with starts at which it lies inside of the operand, for the reason above."""
-    operands, writer = list(shard.operands), Writer(shard.emit, shard.ops)
-    for dim, size in enumerate(op.attributes["slice_sizes"]):
-        largest = op.operands[0].shape[dim] - size
-        known = splat_of(op.operands[1 + dim])
-        if largest and not (known is not None and 0 <= known <= largest):
-            operands[1 + dim] = clamped(writer, operands[1 + dim], largest)
     return operands
 
 

@@ -122,11 +122,12 @@ def test_shards_that_do_not_divide_move_real_elements_only() -> None:
     assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]') == []
 
 
-def test_slices_of_dynamic_slices_begin_where_these_are_clamped_to() -> None:
+@pytest.mark.parametrize("sharding", ['[{"y"}, {"x"}]', '[{}, {"x"}]'])
+def test_slices_of_dynamic_slices_begin_where_these_are_clamped_to(sharding: str) -> None:
     """A device takes its part of a slice that begins behind the last place, not of one further behind."""
     text = f"""{MESH}
-    func.func @main(%a: tensor<4x12xi32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"y"}}, {{"x"}}]>}}, %i: tensor<i32>)
-        -> (tensor<4x10xi32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"y"}}, {{"x"}}]>}}) {{
+    func.func @main(%a: tensor<4x12xi32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}, %i: tensor<i32>)
+        -> (tensor<4x10xi32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}) {{
       %0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [4, 10] : (tensor<4x12xi32>, tensor<i32>, tensor<i32>)
           -> tensor<4x10xi32>
       return %0 : tensor<4x10xi32>
