@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, local_by_types, no_local_form
+from shardy_py.ir.local import Shard, no_local_form
 from shardy_py.ir.types import static_shape
 
 
@@ -19,7 +19,8 @@ def localize_sort(op: Op, shard: Shard) -> Sequence[Value]:
     dim = attribute(op, "dimension", -1) % len(static_shape(op.operands[0].type) or (1,))
     if any(dim in shard.sharded_dims(sharding) for sharding in (*shard.operand_shardings, *shard.result_shardings)):
         raise no_local_form("the sorted dimension is sharded")
-    return local_by_types(op, shard)
+    shard.check_kinds()
+    return shard.copy(dimension=dim)
 
 
 FORMS = {"stablehlo.sort": localize_sort}

@@ -1,4 +1,4 @@
-"""Sorts on host devices."""
+"""Local forms of sorts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, type_of
+import shardy_py as sdy
+from tests.unit.dialects.stablehlo.local.on_devices import Case, program_of, type_of
 
 
 def sort(dimension: int) -> Case:
@@ -24,6 +25,7 @@ def sort(dimension: int) -> Case:
 
 @pytest.mark.parametrize(("sharding", "gathered"), [('[{"x"}, {"y"}]', 2), ('[{}, {"y"}]', 1), ("[{}, {}]", 0)])
 def test_dimensions_may_be_counted_from_the_end(sharding: str, gathered: int) -> None:
-    """A sort along a negative dimension sorts that dimension; where it is sharded it is gathered."""
-    _, found = run_cases([sort(-1), sort(-2)], (8, 16), sharding)
-    assert found == ["stablehlo.sort"] * gathered
+    """Where the dimension of a sort along a negative one is sharded, it is gathered."""
+    text, _ = program_of([sort(-1), sort(-2)], (8, 16), sharding)
+    local = sdy.propagate(text, explicit_collectives=True).local()
+    assert [warning.op for warning in local.warnings] == ["stablehlo.sort"] * gathered
