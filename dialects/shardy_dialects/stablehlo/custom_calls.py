@@ -6,7 +6,10 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from types import MappingProxyType
+
+from attrs import evolve
 
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_py.ir.graph import Op
@@ -50,6 +53,20 @@ POINTWISE_TARGETS = (
     "mhlo.erf",
     "xla.megascale.provide_metadata",
 )
+
+
+def pointwise_call_rule(op: Op) -> OpShardingRule | None:
+    """Give the pointwise rule, permuted along dimensions whose sizes differ, as those of a slice.
+
+    The reference, which does not compare sizes, lets these pass through.
+    """
+    rule = pointwise_rule(op)
+    if rule is None:
+        return None
+    shapes = {tensor_shape(value) for value in (*op.operands, *op.results)}
+    sizes = zip_longest(*shapes)
+    uneven = tuple(dim for dim, own in enumerate(sizes) if len({*own} - {None}) > 1)
+    return evolve(rule, permutation_factors=uneven) if uneven else rule
 
 
 def eigh_rule(op: Op) -> OpShardingRule | None:
@@ -122,7 +139,7 @@ def x64_combine_rule(op: Op) -> OpShardingRule | None:
     Its 64-bit form could not be resharded.
     """
     if not _makes_random_state(op):
-        return pointwise_rule(op)
+        return pointwise_call_rule(op)
     builder = OpShardingRuleBuilder.for_op(op)
     for size in tensor_shape(op.results[0])[:1]:
         builder.add_factor_all(0, size, kind=FactorKind.NEED_REPLICATION, blocked=True)
@@ -131,7 +148,7 @@ def x64_combine_rule(op: Op) -> OpShardingRule | None:
 
 RULES: Mapping[str, Callable[[Op], OpShardingRule | None]] = MappingProxyType(
     {
-        **dict.fromkeys(POINTWISE_TARGETS, pointwise_rule),
+        **dict.fromkeys(POINTWISE_TARGETS, pointwise_call_rule),
         APPROXIMATE_TOP_K: partial_reduce_rule,
         "Eigh": eigh_rule,
         "PartialReduce": partial_reduce_rule,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.oracle.generate.program import FLOATS, Block, Tensor
+from shardy_py.oracle.generate.windows import random_window, window_attributes
 
 
 def dot_general(block: Block) -> None:
@@ -65,30 +66,23 @@ def dot(block: Block) -> None:
 
 
 def convolution(block: Block) -> None:
-    """A convolution with one or two spatial dimensions, groups, strides and padding."""
+    """A convolution with up to three spatial dimensions, groups, strides, padding and dilations."""
     choices = block.choices
-    spatial = choices.integer(1, 2)
+    spatial = choices.weighted(((4, 1), (4, 2), (1, 0), (1, 3)))
     groups = choices.pick((1, 1, 2, 4))
     feature_groups, batch_groups = (groups, 1) if choices.chance(60) else (1, groups)
     batch = choices.pick((1, 2, 4)) * batch_groups
     inputs = choices.pick((1, 2, 4, 8))
     outputs = choices.pick((1, 2, 4)) * groups
-    window = [choices.pick((1, 2, 3, 8)) for _ in range(spatial)]
     image = [choices.pick((8, 9, 12, 16)) for _ in range(spatial)]
-    stride = [choices.pick((1, 2)) for _ in range(spatial)]
-    pad = [(choices.integer(0, 1), choices.integer(0, 1)) for _ in range(spatial)]
-    out = [
-        (size + sum(edges) - width) // step + 1
-        for size, edges, width, step in zip(image, pad, window, stride, strict=True)
-    ]
-    if min(out) < 1:
-        return
+    windows = [random_window(choices, size, (1, 2, 3, 8)) for size in image]
+    out = [window.count(size) for window, size in zip(windows, image, strict=True)]
     layouts = [_layout(choices.shuffled(["b", "f", *range(spatial)]), ("b", "f"))]
     layouts.append(_layout(choices.shuffled(["i", "o", *range(spatial)]), ("i", "o")))
     layouts.append(_layout(choices.shuffled(["b", "f", *range(spatial)]), ("b", "f")))
     sizes: list[dict[str | int, int]] = [
         {"b": batch, "f": inputs * feature_groups, **dict(enumerate(image))},
-        {"i": inputs, "o": outputs, **dict(enumerate(window))},
+        {"i": inputs, "o": outputs, **dict(enumerate(window.size for window in windows))},
         {"b": batch // batch_groups, "f": outputs, **dict(enumerate(out))},
     ]
     shapes = [tuple(table[mark] for mark in layout) for table, layout in zip(sizes, layouts, strict=True)]
@@ -97,9 +91,11 @@ def convolution(block: Block) -> None:
         "batch_group_count": f"{batch_groups} : i64",
         "feature_group_count": f"{feature_groups} : i64",
         "dimension_numbers": f"#stablehlo.conv<{marks[0]}x{marks[1]}->{marks[2]}>",
-        "padding": f"dense<{[list(edges) for edges in pad]}> : tensor<{spatial}x2xi64>",
-        "window_strides": f"array<i64: {', '.join(map(str, stride))}>",
+        **window_attributes(windows, "lhs_dilation", "rhs_dilation"),
     }
+    if windows and choices.chance(20):
+        flips = ", ".join(str(choices.chance(50)).lower() for _ in windows)
+        attributes["window_reversal"] = f"array<i1: {flips}>"
     operands = [block.tensor(shapes[0]), block.tensor(shapes[1])]
     block.op("stablehlo.convolution", operands, [(shapes[2], "f32")], attributes)
 

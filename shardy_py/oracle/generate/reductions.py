@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.oracle.generate.program import FLOATS, Block, Tensor, array, region_text, scalar_region
+from shardy_py.oracle.generate.windows import random_window, window_attributes
 
 _REDUCERS = ("stablehlo.add", "stablehlo.maximum", "stablehlo.minimum", "stablehlo.multiply")
 
@@ -31,24 +32,12 @@ def reduce_window(block: Block) -> None:
     choices = block.choices
     value = block.value(lambda item: item.dtype in FLOATS and min(item.dims) > 0, low=1)
     values = same_shape(block, value, 15)
-    window, stride, pads, shape = [], [], [], []
-    for size in value.dims:
-        width = choices.pick((1, 2, 3)) if choices.chance(50) else 1
-        step = choices.pick((1, 2)) if choices.chance(40) else 1
-        pad = [choices.integer(0, 1), choices.integer(0, 1)] if choices.chance(40) else [0, 0]
-        if size + sum(pad) < width:
-            width, step, pad = 1, 1, [0, 0]
-        window.append(width)
-        stride.append(step)
-        pads.append(pad)
-        shape.append((size + sum(pad) - width) // step + 1)
-    attributes = {
-        "window_dimensions": array(window),
-        "window_strides": array(stride),
-        "padding": f"dense<{pads}> : tensor<{value.rank}x2xi64>",
-    }
-    if all(pad == [0, 0] for pad in pads) and choices.chance(50):
+    windows = [random_window(choices, size, (1, 2, 3)) for size in value.dims]
+    attributes = {"window_dimensions": array(window.size for window in windows)}
+    attributes |= window_attributes(windows, "base_dilations", "window_dilations")
+    if choices.chance(50) and not any(window.low or window.high for window in windows):
         del attributes["padding"]
+    shape = [window.count(size) for window, size in zip(windows, value.dims, strict=True)]
     starts = [block.tensor((), item.dtype) for item in values]
     region = scalar_region(block, [item.dtype for item in values], [choices.pick(_REDUCERS) for _ in values])
     results = [(tuple(shape), item.dtype) for item in values]
@@ -59,8 +48,10 @@ def select_and_scatter(block: Block) -> None:
     """The gradient of a windowed maximum."""
     value = block.value(lambda item: item.dtype == "f32" and min(item.dims) > 0, low=1)
     value = value if value.dtype == "f32" else block.tensor(block.module.shape(low=1), "f32")
-    window = [block.choices.pick((1, 2)) if size % 2 == 0 else 1 for size in value.dims]
-    source = block.tensor(tuple(size // width for size, width in zip(value.dims, window, strict=True)))
+    windows = [random_window(block.choices, size, (1, 2, 3), dilated=False) for size in value.dims]
+    source = block.tensor(tuple(window.count(size) for window, size in zip(windows, value.dims, strict=True)))
+    attributes = {"window_dimensions": array(window.size for window in windows)}
+    attributes |= window_attributes(windows, "", "")
     chooser, values = block.child([((), "f32"), ((), "f32")], isolated=True)
     direction = {"comparison_direction": "#stablehlo<comparison_direction GE>"}
     chosen = chooser.op("stablehlo.compare", values, [((), "i1")], direction, sharded=False)
@@ -72,7 +63,7 @@ def select_and_scatter(block: Block) -> None:
         "stablehlo.select_and_scatter",
         [value, source, block.tensor(())],
         [(value.shape, "f32")],
-        {"window_dimensions": array(window), "window_strides": array(window)},
+        attributes,
         regions=regions,
     )
 
@@ -88,7 +79,7 @@ def sort(block: Block) -> None:
         "stablehlo.sort",
         values,
         [(item.shape, item.dtype) for item in values],
-        {"dimension": f"{block.choices.integer(0, value.rank - 1)} : i64", "is_stable": "true"},
+        {"dimension": f"{block.choices.integer(-value.rank, value.rank - 1)} : i64", "is_stable": "true"},
         regions=[region_text(comparator, scalars, "stablehlo.return", smaller)],
     )
 

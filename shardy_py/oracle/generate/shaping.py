@@ -94,18 +94,17 @@ def reverse(block: Block) -> None:
 
 
 def bitcast(block: Block) -> None:
-    """The same bits as elements of the same, half or double width."""
-    value = block.value(lambda item: _WIDTHS.get(item.dtype, 0) in (16, 32))
-    width = _WIDTHS[value.dtype]
-    kind = block.choices.integer(0, 2)
-    if kind == 0:
-        result = (value.dims, "ui32" if width == 32 else "f16")
-    elif kind == 1:
-        result = ((*value.dims, 2), "f16" if width == 32 else "i8")
-    else:
-        value = block.tensor((*block.module.shape(low=0, high=3), 2), value.dtype)
-        result = (value.dims[:-1], "f64" if width == 32 else "f32")
-    block.op("stablehlo.bitcast_convert", [value], [result])
+    """The same bits as elements of the same width, or of a width up to eight times less or more."""
+    value = block.value(lambda item: item.dtype in _WIDTHS)
+    target = block.choices.pick(tuple(_WIDTHS))
+    before, after = _WIDTHS[value.dtype], _WIDTHS[target]
+    result = value.dims
+    if before > after:
+        result = (*result, before // after)
+    elif before < after:
+        result = block.module.shape(low=0, high=3)
+        value = block.tensor((*result, after // before), value.dtype)
+    block.op("stablehlo.bitcast_convert", [value], [(result, target)])
 
 
 EMITTERS = {

@@ -61,8 +61,7 @@ CASES = [
         ["15x9xf32", "6xi32"],
         ["6x9xf32"],
         "dim = 0 : i64, batch_dims = 0 : i64",
-        low=0,
-        high=14,
+        **INDEX,
     ),
     Case("stablehlo.rng_bit_generator", ["2xui64"], ["2xui64", "9x15xui32"], ALGORITHM),
     Case(

@@ -120,6 +120,14 @@ CASES = [
         given={1: "0.0"},
     ),
     Case(
+        "stablehlo.reduce_window",
+        ["9x9xf32", "f32"],
+        ["9x17xf32"],
+        windows("1, 1", "1, 1", "[[0, 0], [0, 0]]", "1, 2"),
+        body("add"),
+        given={1: "0.0"},
+    ),
+    Case(
         "stablehlo.select_and_scatter",
         ["9x15xf32", "9x5xf32", "f32"],
         ["9x15xf32"],

@@ -35,6 +35,7 @@ HOMES = {
     "select_and_scatter": "select_and_scatter",
     "shaping": "get_dimension_size reshape",
     "slicing": "concatenate reverse slice",
+    "sorting": "sort",
     "top_k": "chlo.top_k",
 }
 """Module to the ops whose local forms it has, without the name of the dialect StableHLO."""

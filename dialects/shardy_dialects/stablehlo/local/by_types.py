@@ -18,7 +18,6 @@ _OTHERS = (
     "fft",
     "optimization_barrier",
     "select",
-    "sort",
     "transpose",
     "triangular_solve",
 )

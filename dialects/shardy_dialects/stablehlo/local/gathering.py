@@ -113,7 +113,8 @@ def localize_torch_index_select(op: Op, shard: Shard) -> Sequence[Value]:
     if sharding is None or dim not in shard.sharded_dims(sharding):
         return shard.copy()
     writer, part = Writer(shard.emit, shard.ops), shard.operands[0].shape[dim]
-    place = on_device(writer, writer.convert(shard.operands[1], "i64"), Cut(shard, sharding, dim), part)
+    index = clamped(writer, writer.convert(shard.operands[1], "i64"), op.operands[0].shape[dim] - 1)
+    place = on_device(writer, index, Cut(shard, sharding, dim), part)
     rows = clamped(writer, place, part - 1)
     found = shard.emit.op_like(op, [shard.operands[0], rows], [shard.result_type()]).result
     dims = [number if number < batch else dim + number - batch for number in range(len(place.shape))]

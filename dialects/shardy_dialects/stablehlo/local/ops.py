@@ -10,7 +10,9 @@ from attrs import evolve
 from shardy_dialects.stablehlo.local.literals import constant_literal, literal
 from shardy_dialects.stablehlo.local.mesh_groups import mesh_groups, read_mesh_groups
 from shardy_dialects.stablehlo.local.padded import PADDED
+from shardy_dialects.stablehlo.local.slices_of_slices import clamped_slice
 from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
+from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
@@ -104,6 +106,7 @@ class StablehloLocalOps(LocalOps):
 
     def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
         """Return the part of a tensor at a start."""
+        value = clamped_slice(Writer(emit, self), value)
         return emit.op(
             "stablehlo.dynamic_slice", [value, *starts], [_like(value, sizes)], {"slice_sizes": tuple(sizes)}
         ).result

@@ -117,39 +117,6 @@ def _dot_order(item: str) -> tuple[bool, bool]:
 
 
 @generator
-def convolution(random):
-    """With any layout, groups, strides and padding."""
-    rank = random.randint(0, 3)
-    batch_groups, feature_groups = random.choice([(1, 1), (1, 1), (2, 1), (3, 1), (1, 2), (1, 4)])
-    batch, features = batch_groups * random.choice([1, 2, 3]), random.choice([1, 2, 8])
-    out_features = batch_groups * feature_groups * random.choice([1, 1, 2, 5])
-    image = [random.choice([1, 2, 4, 7, 16]) for _ in range(rank)]
-    kernel = [random.choice([1, 1, 2, 3, 5]) for _ in range(rank)]
-    strides = [random.choice([1, 1, 2, 3]) for _ in range(rank)]
-    padding = [[random.randint(0, 2), random.randint(0, 2)] for _ in range(rank)]
-    padded = [size + sum(pads) for size, pads in zip(image, padding, strict=True)]
-    out = [0 if p < k else (p - k) // s + 1 for p, k, s in zip(padded, kernel, strides, strict=True)]
-    tensors = (
-        ({"b": batch, "f": features * feature_groups}, image),
-        ({"i": features, "o": out_features}, kernel),
-        ({"b": batch // batch_groups, "f": out_features}, out),
-    )
-    layouts, types = [], []
-    for named, space in tensors:
-        sizes = named | {str(number): size for number, size in enumerate(space)}
-        labels = random.sample(list(sizes), len(sizes))
-        layouts.append(f"[{', '.join(labels)}]")
-        types.append(tensor([sizes[label] for label in labels]))
-    attributes = (
-        f"dimension_numbers = #stablehlo.conv<{layouts[0]}x{layouts[1]}->{layouts[2]}>,"
-        f" batch_group_count = {batch_groups} : i64, feature_group_count = {feature_groups} : i64,"
-        f" window_strides = {array(strides)}"
-    )
-    attributes += f", padding = dense<{padding}> : tensor<{rank}x2xi64>" if rank else ""
-    return function_of("convolution", types[:2], types[2:], attributes)
-
-
-@generator
 def reduce(random):
     """Several inputs over some dimensions."""
     sizes, dtypes = shape(random), [random.choice(["f32", "i32"]) for _ in range(random.randint(1, 3))]
@@ -159,24 +126,6 @@ def reduce(random):
     results = [tensor(out, dtype) for dtype in dtypes]
     region = computation(random, dtypes, ["add", "maximum"])
     return function_of("reduce", operands, results, f"dimensions = {array(reduced)}", region)
-
-
-@generator
-def reduce_window(random):
-    """With windows, strides and padding, some of them absent."""
-    sizes = shape(random, 1, 4, (1, 2, 4, 8, 16))
-    window = [random.choice([1, 1, 2]) for _ in sizes]
-    strides = [random.choice([1, 1, 2]) for _ in sizes] if random.random() < 0.5 else []
-    padding = [[random.choice([0, 0, 1]), random.choice([0, 0, 1])] for _ in sizes] if random.random() < 0.5 else []
-    out = []
-    for dim, size in enumerate(sizes):
-        total = size + (sum(padding[dim]) if padding else 0)
-        out.append(0 if total < window[dim] else (total - window[dim]) // (strides[dim] if strides else 1) + 1)
-    attributes = f"window_dimensions = {array(window)}"
-    attributes += f", window_strides = {array(strides)}" if strides else ""
-    attributes += f", padding = dense<{padding}> : tensor<{len(sizes)}x2xi64>" if padding else ""
-    region = computation(random, ["f32"], ["maximum"])
-    return function_of("reduce_window", [tensor(sizes), tensor([])], [tensor(out)], attributes, region)
 
 
 @generator

@@ -10,8 +10,14 @@ pytest.importorskip("jaxlib.mlir")
 
 from shardy_py.oracle import conformance
 from shardy_py.oracle.reference import Reference
-from tests.unit.dialects.stablehlo.random_ops import GENERATORS
+from tests.unit.dialects.stablehlo import random_batched_ops, random_moving_ops, random_ops, random_windows
 
+GENERATORS = [
+    *random_ops.GENERATORS,
+    *random_windows.GENERATORS,
+    *random_moving_ops.GENERATORS,
+    *random_batched_ops.GENERATORS,
+]
 PIPELINE = "sdy-populate-op-sharding-rules{conservative-propagation=%s}"
 
 

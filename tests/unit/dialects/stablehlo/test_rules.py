@@ -155,6 +155,13 @@ REDUCTION = [
         "<([i], [])->([i]) {i=8}>",
     ),
     (
+        "reduce_window",
+        [(8, 16), ()],
+        [(22, 16)],
+        {"window_dimensions": (1, 1), "base_dilations": (3, 1)},
+        "<([i, j], [])->([i, j]) {i=22, j=16} permutation={i}>",
+    ),
+    (
         "select_and_scatter",
         [(10, 24, 64), (9, 12, 64), ()],
         [(10, 24, 64)],
@@ -277,6 +284,14 @@ def call(target, operands, results, expected):
 CUSTOM_CALLS = [
     call("MoveToHost", [(8, 4)], [(8, 4)], "<([i, j])->([i, j]) {i=8, j=4}>"),
     call("InspectSharding", [(8,)], [], None),
+    call("_SPMDInternalOp_MultiPad", [(8, 4)], [(10, 4)], "<([i, j])->([i, j]) {i=10, j=4} permutation={i}>"),
+    call(
+        "_SPMDInternalOp_MultiSlice",
+        [(8, 4)],
+        [(8, 3), (8, 3)],
+        "<([i, j])->([i, j], [i, j]) {i=8, j=3} permutation={j}>",
+    ),
+    call("LayoutConstraint", [(8, 4), (8,), ()], [(8, 4)], "<([i, j], [i], [])->([i, j]) {i=8, j=4}>"),
     call("annotate_device_placement", [TOKEN], [TOKEN], None),
     call("Eigh", [(8, 4, 4)], [(8, 4, 4), (8, 4)], "<([i, j, k])->([i, j, k], [i, k]) {i=8, j=4, k=4}>"),
     call(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
 from attrs import evolve
 
+import shardy_py as sdy
 from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN, Case, program_of, run_cases, run_padded, type_of
 from tests.unit.transforms.local.host_devices import compare_padded
 
@@ -189,3 +191,17 @@ def test_padding_of_updates_is_dropped() -> None:
 def flat(program: tuple[str, list[Any]]) -> list[Any]:
     """Return the text of a program and its arrays in one list."""
     return [program[0], *program[1]]
+
+
+def test_lookups_behind_the_last_row_find_it() -> None:
+    """The old op for lookups clamps its indices against the whole, as a gather does."""
+    text = f"""{UNEVEN}
+    func.func @main(%a: tensor<6x2xi32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"y"}}, {{}}]>}}, %i: tensor<5xi32>)
+        -> tensor<5x2xi32> {{
+      %0 = "stablehlo.torch_index_select"(%a, %i) <{{dim = 0 : i64, batch_dims = 0 : i64}}>
+          : (tensor<6x2xi32>, tensor<5xi32>) -> tensor<5x2xi32>
+      return %0 : tensor<5x2xi32>
+    }}"""
+    rows, indices = np.arange(1, 13, dtype=np.int32).reshape(6, 2), np.array([0, 5, 6, 99, -2], np.int32)
+    (found,) = sdy.propagate(text, explicit_collectives=True, extended_rules=True).local().run(rows, indices)
+    np.testing.assert_array_equal(found, rows[[0, 5, 5, 5, 0]])

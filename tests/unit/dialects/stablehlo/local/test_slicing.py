@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, run_padded, type_of
+import shardy_py as sdy
+from tests.unit.dialects.stablehlo.local.on_devices import MESH, Case, run_cases, run_padded, type_of
 
 SHARDINGS = ['[{"x"}, {"y"}]', '[{}, {"y", "x"}]']
 BOTH = [SHARDINGS[0], pytest.param(SHARDINGS[1], marks=pytest.mark.slow)]
@@ -118,3 +120,18 @@ def test_shards_that_do_not_divide_move_real_elements_only() -> None:
     cases += [sliced(3, 11), sliced(1, 16, 2), sliced(2, 14, 3), sliced(15, 16)]
     cases += [padded(2, 6), padded(-3, -5), padded(8, 8), padded(5, 4, 1), padded(-5, 7, 2), padded(0, 1)]
     assert run_padded(cases, (8, 16), '[{"x"}, {"y"}]') == []
+
+
+@pytest.mark.parametrize("sharding", ['[{"y"}, {"x"}]', '[{}, {"x"}]'])
+def test_slices_of_dynamic_slices_begin_where_these_are_clamped_to(sharding: str) -> None:
+    """A device takes its part of a slice that begins behind the last place, not of one further behind."""
+    text = f"""{MESH}
+    func.func @main(%a: tensor<4x12xi32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}, %i: tensor<i32>)
+        -> (tensor<4x10xi32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}) {{
+      %0 = stablehlo.dynamic_slice %a, %i, %i, sizes = [4, 10] : (tensor<4x12xi32>, tensor<i32>, tensor<i32>)
+          -> tensor<4x10xi32>
+      return %0 : tensor<4x10xi32>
+    }}"""
+    rows = np.arange(48, dtype=np.int32).reshape(4, 12)
+    (found,) = sdy.propagate(text, explicit_collectives=True).local().run(rows, np.int32(9))
+    np.testing.assert_array_equal(found, rows[:, 2:])

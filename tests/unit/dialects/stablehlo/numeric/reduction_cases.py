@@ -69,6 +69,8 @@ def normalize_gradient(x: Any, scale: Any, mean: Any, variance: Any, gradient: A
 
 
 ROWS, WINDOWS = {"dimensions": (1,)}, "window_dimensions"
+FROM_END = "the reference compares the number of the dimension as it is written"
+
 CASES = [
     Case("reduce", [(4, 6, 2), np.array(0.0)], lambda x, init: x.sum(1) + init, attributes=ROWS),
     Case("reduce", [(4, 6), np.array(-9.0)], lambda x, init: x.max(1), attributes=ROWS, combine=np.maximum),
@@ -96,6 +98,7 @@ CASES = [
         missing={"operand 0 dim 1 ([4]x2), operand 1 dim 1, result 0 dim 1 ([4]x2)": APART},
     ),
     Case("sort", [(4, 6)], lambda x: np.sort(x, 1), attributes={"dimension": 1}),
+    Case("sort", [(4, 6)], lambda x: np.sort(x, 1), attributes={"dimension": -1}, wrong={"j": FROM_END}),
     Case("sort", [(4, 6), (4, 6)], sort_by_first, attributes={"dimension": 1}),
     Case("batch_norm_inference", [(4, 6), *[(6,)] * 4], normalize, attributes={"feature_index": 1}),
     Case(
