@@ -15,6 +15,7 @@ from shardy_py.targets.gspmd.contexts import settle_contexts
 from shardy_py.targets.gspmd.losses import find_losses
 from shardy_py.targets.gspmd.lower import lower_shardy_ops
 from shardy_py.targets.gspmd.texts import Texts
+from shardy_py.targets.sort_dimensions import count_from_the_front
 from shardy_py.transforms.finish.inline_meshes import inline_mesh_references
 
 __all__ = ["for_gspmd"]
@@ -46,6 +47,7 @@ def for_gspmd(module: Any, *, semantics: OpSemantics) -> tuple[Program, tuple[Di
     annotate(program, semantics, texts)
     inline_mesh_references(program, semantics)
     lower_shardy_ops(program, texts)
+    count_from_the_front(program)
     verify_module(write_back(program))
     return program, warnings
 

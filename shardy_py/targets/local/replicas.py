@@ -9,6 +9,7 @@ from shardy_py.frontends.mlir import import_module, write_back
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Op, Program
 from shardy_py.targets.jax.unsharded import without_shardings
+from shardy_py.targets.sort_dimensions import count_from_the_front
 
 _CHANNELS = ("channel_handle", "use_global_device_ids")
 """Attributes of collectives between partitions, which those between replicas must not have."""
@@ -23,6 +24,7 @@ def as_replicas(module: Any) -> bytes:
         module: The module; it stays as it is.
     """
     program = import_module(without_shardings(module))
+    count_from_the_front(program)
     for op in list(program.walk()):
         for name in _CHANNELS:
             if name in op.attributes:

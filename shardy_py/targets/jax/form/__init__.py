@@ -13,6 +13,7 @@ from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.targets.jax.devices import device_count
 from shardy_py.targets.jax.form.clamp_starts import ClampStartsPass
 from shardy_py.targets.jax.form.constrain_values import ConstrainValuesPass
+from shardy_py.targets.jax.form.count_sort_dimensions import CountSortDimensionsPass
 from shardy_py.targets.jax.form.donate_arguments import DonateArgumentsPass
 from shardy_py.targets.jax.form.drop_op_shardings import DropOpShardingsPass
 from shardy_py.targets.jax.form.drop_shardings import DropShardingsPass
@@ -30,6 +31,7 @@ def form_passes(*, leave_open: bool = False) -> tuple[Pass, ...]:
     """Return the passes that bring a propagated program into the form for XLA, in order."""
     return (
         NumberGlobalDevicesPass(),
+        CountSortDimensionsPass(),
         ForgetDynamicSizesPass(),
         ReduceUnevenValuesPass(),
         ReshardsToConstraintsPass(),

@@ -339,6 +339,22 @@ def test_slices_that_start_outside_of_a_sharded_dimension(start: int, size: int)
     np.testing.assert_array_equal(sliced, X[first : first + size])
 
 
+@pytest.mark.parametrize("dim", [-1, -2, 0, 1])
+def test_sorts_count_from_either_end(dim: int) -> None:
+    """A sort along a sharded dimension is right, from whichever end the dimension is counted."""
+    text = module(f"""
+    %0 = "stablehlo.sort"(%x) <{{dimension = {dim} : i64}}> ({{
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %1 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }}) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>""")
+    (found,) = sdy.propagate(text).to_jax()(X)
+    np.testing.assert_array_equal(found, np.flip(X, dim))
+    (found,) = sdy.propagate(text, local=True).local().run(X)
+    np.testing.assert_array_equal(found, np.flip(X, dim))
+
+
 def test_windows_over_spread_elements() -> None:
     """A reduction over windows of a dilated tensor is that of one device; XLA's partitioner ends the process."""
     text = module(
