@@ -11,6 +11,7 @@ from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.passes import Pass, PassContext
 from shardy_py.ir.shardings import load_shardings, store_shardings
 from shardy_py.targets.jax.devices import device_count
+from shardy_py.targets.jax.form.batch_groups import BatchGroupsPass
 from shardy_py.targets.jax.form.clamp_starts import ClampStartsPass
 from shardy_py.targets.jax.form.constrain_values import ConstrainValuesPass
 from shardy_py.targets.jax.form.count_sort_dimensions import CountSortDimensionsPass
@@ -35,6 +36,7 @@ def form_passes(*, leave_open: bool = False) -> tuple[Pass, ...]:
         ForgetDynamicSizesPass(),
         ReduceUnevenValuesPass(),
         ReshardsToConstraintsPass(),
+        BatchGroupsPass(),
         GatherOperandsPass(),
         ClampStartsPass(leave_open=leave_open),
         ConstrainValuesPass(leave_open=leave_open),

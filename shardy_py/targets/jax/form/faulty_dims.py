@@ -13,7 +13,10 @@ from shardy_py.sharding.axis_lists import AxisList
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
+CONVOLUTION = "stablehlo.convolution"
 _REDUCE_WINDOW = "stablehlo.reduce_window"
+_DIMENSION_NUMBERS = {"stablehlo.gather": "dimension_numbers", "stablehlo.scatter": "scatter_dimension_numbers"}
+_INDEX_VECTOR_DIM = re.compile(r"index_vector_dim = (\d+)").search
 _BRACKETS = re.compile(r"\[([^\]]*)\]").findall
 _LIST = re.compile(r"(\w+) = \[([^\]]*)\]").findall
 
@@ -76,6 +79,21 @@ def _shard_counts(program: Program, op: Op) -> Sequence[int]:
     return [dim.sharded_size(mesh) for dim in sharding.dim_shardings]
 
 
+def index_vector_dims(op: Op) -> list[int]:
+    """Return the dimension of the indices of a ``gather`` or ``scatter`` that holds the parts of one index, if any.
+
+    XLA refuses to partition along it, or ends the process.
+    """
+    found = _INDEX_VECTOR_DIM(str(op.attributes.get(_DIMENSION_NUMBERS[op.name])))
+    dim = int(found[1]) if found else 0
+    return [dim] if dim < len(op.operands[indices_of(op)].shape) else []
+
+
+def indices_of(op: Op) -> int:
+    """Return the number of the operand with the indices of a ``gather`` or ``scatter``."""
+    return len(op.results)
+
+
 def scattered_sum_dims(program: Program, op: Op) -> list[int]:
     """Return the dimensions of a product or convolution along which XLA adds up parts of different elements.
 
@@ -112,22 +130,22 @@ def sharded_kernel_dims(program: Program, op: Op) -> list[int]:
         return []
     mesh = mesh_of(left, program.meshes)
     axes = [axis for dim in left.dim_shardings for axis in _large_axes(dim.axes, mesh)]
-    names, *_ = _convolution_dims(op)
+    names, *_ = convolution_dims(op)
     is_spatial = any(name.isdigit() and dim.axes for name, dim in zip(names, left.dim_shardings, strict=True))
     if not is_spatial or axes_size(axes, mesh) == mesh.total_size:
         return []
     return [dim for dim, sharding in enumerate(right.dim_shardings) if sharding.axes]
 
 
-def _convolution_dims(op: Op) -> list[list[str]]:
+def convolution_dims(op: Op) -> list[list[str]]:
     """Return the names of the dimensions of input, kernel and result: ``b``, ``f``, ``i``, ``o``, and numbers."""
     return [re.split(r",\s*", dims) for dims in _BRACKETS(str(op.attributes.get("dimension_numbers")))]
 
 
 def _summed_dims(op: Op) -> tuple[Sequence[int], Sequence[int]]:
     """Return the dimensions of both operands that are summed over, without those of windows."""
-    if op.name == "stablehlo.convolution":
-        left, right, _ = _convolution_dims(op)
+    if op.name == CONVOLUTION:
+        left, right, _ = convolution_dims(op)
         return [left.index("f")], [right.index("i")]
     lists = dict(_LIST(str(op.attributes.get("dot_dimension_numbers") or "")))
     left, right = (lists.get(f"{side}_contracting_dimensions", "").split(",") for side in ("lhs", "rhs"))

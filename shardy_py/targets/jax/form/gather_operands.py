@@ -13,7 +13,10 @@ from shardy_py.ir.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.jax.form.constrain_values import closed, has_dimensions
 from shardy_py.targets.jax.form.faulty_dims import (
+    CONVOLUTION,
     dilated_dims,
+    index_vector_dims,
+    indices_of,
     overlapping_windows,
     scattered_sum_dims,
     sharded_kernel_dims,
@@ -21,9 +24,9 @@ from shardy_py.targets.jax.form.faulty_dims import (
 from shardy_py.values import frozen
 
 _FFT = "stablehlo.fft"
-_CONVOLUTION = "stablehlo.convolution"
-_PRODUCTS = ("stablehlo.dot_general", _CONVOLUTION)
+_PRODUCTS = ("stablehlo.dot_general", CONVOLUTION)
 _SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
+_LOOKED_UP = ("stablehlo.gather", "stablehlo.scatter")
 _REDUCE_WINDOW = "stablehlo.reduce_window"
 _DILATED = ("stablehlo.pad", _REDUCE_WINDOW)
 
@@ -42,6 +45,8 @@ class GatherOperandsPass:
     first. A kernel is replicated where parts of the sum would count several times.
 
     ``reduce_window`` with several operands: XLA refuses shardings that differ.
+
+    ``gather``, ``scatter``: XLA refuses indices that are sharded along the dimension of their parts.
     """
 
     name: ClassVar[str] = "xla-gather-operands"
@@ -55,10 +60,12 @@ class GatherOperandsPass:
                     _gather_operand(program, op, number, dims, fix_layout=is_fft)
             for result in op.results:
                 _gather_result(program, op, result, dims, fix_layout=is_fft)
-            if op.name == _CONVOLUTION:
+            if op.name == CONVOLUTION:
                 _gather_operand(program, op, 1, sharded_kernel_dims(program, op), fix_layout=False)
             if op.name == _REDUCE_WINDOW:
                 _align(program, op)
+        for op in ops_named(program, *_LOOKED_UP):
+            _gather_operand(program, op, indices_of(op), index_vector_dims(op), fix_layout=False)
 
 
 def _dims_to_gather(program: Program, op: Op) -> Collection[int]:
@@ -106,25 +113,34 @@ def _gather_result(program: Program, op: Op, result: Value, dims: Collection[int
     result.replace_all_uses_with(added[-1].results[0], except_op=added[0])
 
 
+def reshard_operand(program: Program, op: Op, number: int, sharding: TensorSharding) -> None:
+    """Put a constraint before an operand, unless it has the sharding."""
+    value = op.operands[number]
+    if program.shardings.get(value.id) != sharding:
+        added = _constraint(program, value, sharding)
+        op.parent.insert_before(op, added)  # type: ignore[union-attr]
+        op.set_operand(number, added.results[0])
+
+
+def reshard_result(program: Program, op: Op, sharding: TensorSharding, number: int = 0) -> None:
+    """Give a result another sharding, and put a constraint to what was decided behind it, unless that is the same."""
+    result = op.results[number]
+    decided = program.shardings.get(result.id)
+    program.shardings[result.id] = sharding
+    if decided is not None and closed(decided) != sharding:
+        added = _constraint(program, result, closed(decided))
+        op.parent.insert_after(op, added)  # type: ignore[union-attr]
+        result.replace_all_uses_with(added.results[0], except_op=added)
+
+
 def _align(program: Program, op: Op) -> None:
     """Give all inputs and results the sharding of the first result."""
     first = program.shardings.get(op.results[0].id)
-    count = len(op.results)
-    if first is None or count == 1:
+    if first is None or len(op.results) == 1:
         return
-    wanted = closed(first)
-    for number, operand in enumerate(op.operands[:count]):
-        if program.shardings.get(operand.id) != wanted:
-            added = _constraint(program, operand, wanted)
-            op.parent.insert_before(op, added)  # type: ignore[union-attr]
-            op.set_operand(number, added.results[0])
-    for result in op.results[1:]:
-        decided = program.shardings.get(result.id)
-        program.shardings[result.id] = wanted
-        if decided is not None and closed(decided) != wanted:
-            added = _constraint(program, result, closed(decided))
-            op.parent.insert_after(op, added)  # type: ignore[union-attr]
-            result.replace_all_uses_with(added.results[0], except_op=added)
+    for number in range(len(op.results)):
+        reshard_operand(program, op, number, closed(first))
+        reshard_result(program, op, closed(first), number)
 
 
 def _constraint(program: Program, value: Value, sharding: TensorSharding) -> Op:

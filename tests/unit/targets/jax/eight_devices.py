@@ -442,6 +442,62 @@ func.func @main(%x: tensor<4x8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {lef
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize(
+    ("left", "kernel", "result"),
+    [
+        ('[{}, {}, {"a"}]', '[{}, {"a"}, {}]', "[{}, {}, {}]"),
+        ('[{}, {}, {"a"}]', '[{}, {"a"}, {}]', '[{}, {}, {"a"}]'),
+        ('[{}, {"b"}, {"a"}]', '[{}, {"a"}, {}]', '[{"b"}, {}, {"a"}]'),
+        ('[{"b"}, {}, {}]', '[{}, {}, {"b"}]', '[{}, {}, {"b"}]'),
+        ("[{}, {}, {}]", "[{}, {}, {}]", '[{"a"}, {}, {}]'),
+    ],
+)
+@pytest.mark.parametrize("size", [8, 6])
+def test_convolutions_of_groups_of_the_batch(left: str, kernel: str, result: str, size: int) -> None:
+    """Gradients of depthwise convolutions are right, whether their features divide by the devices or not."""
+    text = f"""
+sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func @main(%x: tensor<8x8x{size}xf32> {{sdy.sharding = #sdy.sharding<@mesh, {left}>}},
+                %k: tensor<3x{size}x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {kernel}>}}) -> tensor<2x6x8xf32> {{
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {{}}
+      {{batch_group_count = 4 : i64, feature_group_count = 1 : i64,
+       sdy.sharding = #sdy.sharding_per_value<[<@mesh, {result}>]>}}
+      : (tensor<8x8x{size}xf32>, tensor<3x{size}x8xf32>) -> tensor<2x6x8xf32>
+  return %0 : tensor<2x6x8xf32>
+}}"""
+    x = np.arange(64 * size, dtype=np.float32).reshape(8, 8, size) % 7
+    k = np.arange(24 * size, dtype=np.float32).reshape(3, size, 8) % 5
+    (found,) = sdy.propagate(text).to_jax()(x, k)
+    numbers = ("NWC", "WIO", "NWC")
+    wanted = jax.lax.conv_general_dilated(x, k, (1,), [(0, 0)], dimension_numbers=numbers, batch_group_count=4)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("indices", ['[{}, {"b"}]', '[{"a"}, {"b"}]', '[{"b"}, {}]'])
+def test_indices_sharded_along_their_parts(indices: str) -> None:
+    """Elements are looked up and added where their indices say, however those are sharded."""
+    text = module(
+        """
+    %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+        collapsed_slice_dims = [0], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>
+        : (tensor<8x8xf32>, tensor<4x2xi32>) -> tensor<4x4xf32>
+    %1 = "stablehlo.scatter"(%x, %i, %0) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+        inserted_window_dims = [0], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %2 = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+    }) : (tensor<8x8xf32>, tensor<4x2xi32>, tensor<4x4xf32>) -> tensor<8x8xf32>
+    return %1 : tensor<8x8xf32>""",
+        f"%x: tensor<8x8xf32> {{A}}, %i: tensor<4x2xi32> {{sdy.sharding = #sdy.sharding<@mesh, {indices}>}}",
+    )
+    places = np.array([[0, 0], [7, 4], [3, 1], [3, 3]], np.int32)
+    wanted = X.copy()
+    for row, column in places:
+        wanted[row, column : column + 4] += X[row, column : column + 4]
+    (found,) = sdy.propagate(text).to_jax()(X, places)
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_windows_over_tensors_with_other_shardings() -> None:
     """Windows over two tensors see both, however they and the results are sharded."""
     text = """
