@@ -22,8 +22,8 @@ class BatchGroupsPass(NoFields):
     """Change the shardings of ``stablehlo.convolution`` with a ``batch_group_count``, between constraints.
 
     XLA's partitioner adds up the features over all devices, so that parts that several have would count as often: they
-    are sharded along all axes of the mesh, or not at all. A result that is sharded along its batch ends the process, or
-    is wrong.
+    are sharded along all axes of the mesh, or not at all. A result that is sharded along its batch, or along features
+    in another way than the kernel, ends the process or is wrong.
     """
 
     name: ClassVar[str] = "xla-batch-groups"
@@ -46,8 +46,16 @@ class BatchGroupsPass(NoFields):
                 reshard_operand(program, op, 1, _only_along(right, kernel_features, axes))
                 if result is not None:
                     reshard_result(program, op, _only_along(result, 0, ()))
-            elif result is not None and result.dim_shardings[of_result.index("b")].axes:
-                reshard_result(program, op, closed(result.with_whole_dims([of_result.index("b")])))
+            elif result is not None:
+                dims = [of_result.index("b")]
+                if right is not None and not _is_alike(result, of_result.index("f"), right, of_kernel.index("o")):
+                    dims.append(of_result.index("f"))
+                if any(result.dim_shardings[dim].axes for dim in dims):
+                    reshard_result(program, op, closed(result.with_whole_dims(dims)))
+
+
+def _is_alike(one: TensorSharding, dim: int, other: TensorSharding, other_dim: int) -> bool:
+    return one.dim_shardings[dim].axes == other.dim_shardings[other_dim].axes
 
 
 def _counts_again(

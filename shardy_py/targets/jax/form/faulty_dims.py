@@ -63,10 +63,7 @@ def _dilations(op: Op) -> Iterator[tuple[int, int, int]]:
         lows = op.attributes.get("edge_padding_low") or ()
         steps = tuple(gap + 1 for gap in op.attributes.get("interior_padding") or ())
     else:
-        padding = op.attributes.get("padding")
-        values = padding.values if isinstance(padding, DenseElements) else (0,)
-        # A splat may come with its one value only.
-        lows = values[::2] if len(values) > 1 else values * len(shape)
+        lows = _lows(op, len(shape))
         steps = op.attributes.get("base_dilations") or (1,) * len(shape)
     return ((size or 0, low, step) for size, low, step in zip(shape, lows, steps, strict=True))
 
@@ -135,6 +132,30 @@ def sharded_kernel_dims(program: Program, op: Op) -> list[int]:
     if not is_spatial or axes_size(axes, mesh) == mesh.total_size:
         return []
     return [dim for dim, sharding in enumerate(right.dim_shardings) if sharding.axes]
+
+
+def dilated_spatial_dims(op: Op) -> list[tuple[int, int]]:
+    """Return the dimensions of input and result along which XLA partitions a dilated input wrongly, or not at all.
+
+    These are spatial ones with elements in between that the result has at another place, or whose padding cuts off no
+    whole steps in front.
+    """
+    steps = op.attributes.get("lhs_dilation") or ()
+    of_input, _, of_result = convolution_dims(op)
+    found = []
+    for number, (step, low) in enumerate(zip(steps, _lows(op, len(steps)), strict=False)):
+        pair = of_input.index(str(number)), of_result.index(str(number))
+        if step > 1 and (pair[0] != pair[1] or (low < 0 and low % step)):
+            found.append(pair)
+    return found
+
+
+def _lows(op: Op, count: int) -> Sequence[int]:
+    """Return the padding in front of each of the dimensions that an op has a padding of."""
+    padding = op.attributes.get("padding")
+    values = padding.values if isinstance(padding, DenseElements) else (0,)
+    # A splat may come with its one value only.
+    return values[::2] if len(values) > 1 else tuple(values) * count
 
 
 def convolution_dims(op: Op) -> list[list[str]]:

@@ -15,6 +15,7 @@ from shardy_py.targets.jax.form.constrain_values import closed, has_dimensions
 from shardy_py.targets.jax.form.faulty_dims import (
     CONVOLUTION,
     dilated_dims,
+    dilated_spatial_dims,
     index_vector_dims,
     indices_of,
     overlapping_windows,
@@ -42,7 +43,8 @@ class GatherOperandsPass:
     numbers, or ends the process.
 
     ``stablehlo.dot_general``, ``convolution``: where XLA's partitioner scatters a sum wrongly, all of it is summed up
-    first. A kernel is replicated where parts of the sum would count several times.
+    first. A kernel is replicated where parts of the sum would count several times, and a dilated input along dimensions
+    that the result has at another place.
 
     ``reduce_window`` with several operands: XLA refuses shardings that differ.
 
@@ -61,6 +63,9 @@ class GatherOperandsPass:
             for result in op.results:
                 _gather_result(program, op, result, dims, fix_layout=is_fft)
             if op.name == CONVOLUTION:
+                pairs = dilated_spatial_dims(op)
+                _gather_operand(program, op, 0, [dim for dim, _ in pairs], fix_layout=False)
+                _gather_result(program, op, op.results[0], [dim for _, dim in pairs], fix_layout=False)
                 _gather_operand(program, op, 1, sharded_kernel_dims(program, op), fix_layout=False)
             if op.name == _REDUCE_WINDOW:
                 _align(program, op)

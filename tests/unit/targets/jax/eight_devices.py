@@ -473,6 +473,36 @@ func.func @main(%x: tensor<8x8x{size}xf32> {{sdy.sharding = #sdy.sharding<@mesh,
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize(("layout", "low"), [("WNC", 1), ("NWC", -1), ("NWC", 1), ("NCW", -2)])
+def test_convolutions_over_spread_elements(layout: str, low: int) -> None:
+    """Gradients of strided convolutions are right, wherever their spatial dimension is and whatever is cut off."""
+    dims = {"N": (4, "b"), "C": (2, "f"), "W": (16, "0")}
+    shape = [dims[letter][0] for letter in layout]
+    sharding = "[" + ", ".join('{"a"}' if letter == "W" else "{}" for letter in layout) + "]"
+    numbers = ", ".join(dims[letter][1] for letter in layout)
+    given, size = "x".join(map(str, shape)), 31 + low
+    text = (
+        MESH
+        + f"""
+func.func @main(%x: tensor<{given}xf32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}},
+                %k: tensor<3x2x2xf32>) -> tensor<4x{size}x2xf32> {{
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = [{numbers}]x[0, i, o]->[b, 0, f],
+      window = {{pad = [[{low}, 2]], lhs_dilate = [2]}}
+      {{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+       sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{}}, {{"a"}}, {{}}]>]>}}
+      : (tensor<{given}xf32>, tensor<3x2x2xf32>) -> tensor<4x{size}x2xf32>
+  return %0 : tensor<4x{size}x2xf32>
+}}"""
+    )
+    x = np.arange(128, dtype=np.float32).reshape(shape) % 7
+    k = np.arange(12, dtype=np.float32).reshape(3, 2, 2) % 5
+    (found,) = sdy.propagate(text).to_jax()(x, k)
+    wanted = jax.lax.conv_general_dilated(
+        x, k, (1,), [(low, 2)], lhs_dilation=(2,), dimension_numbers=(layout, "WIO", "NWC")
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("indices", ['[{}, {"b"}]', '[{"a"}, {"b"}]', '[{"b"}, {}]'])
 def test_indices_sharded_along_their_parts(indices: str) -> None:
     """Elements are looked up and added where their indices say, however those are sharded."""
