@@ -29,10 +29,15 @@ class Window:
     base: int = 1
     dilation: int = 1
 
+    @property
+    def is_only_dilated(self) -> bool:
+        """True for a base dilation alone: the reference lets the factor pass through there, which it must not."""
+        return self.base > 1 and (self.size, self.stride, self.low, self.high) == (1, 1, 0, 0)
+
     def count(self, size: int) -> int:
-        """Return the number of windows over a dimension of that size, 0 or less where none fits."""
+        """Return the number of windows over a dimension of that size."""
         padded = (size - 1) * self.base + 1 + self.low + self.high
-        return (padded - (self.size - 1) * self.dilation - 1) // self.stride + 1
+        return max(0, (padded - (self.size - 1) * self.dilation - 1) // self.stride + 1)
 
 
 def random_window(choices: Choices, size: int, widths: Sequence[int], *, dilated: bool = True) -> Window:
@@ -57,9 +62,7 @@ def random_window(choices: Choices, size: int, widths: Sequence[int], *, dilated
         base=sometimes(12 * dilated, (2, 3), 1),
         dilation=sometimes(20 * dilated, (2, 3), 1),
     )
-    # With a base dilation alone the reference lets the factor pass through, which it must not.
-    is_only_dilated = (window.size, window.stride, window.low, window.high) == (1, 1, 0, 0)
-    return Window() if is_only_dilated or window.count(size) < 1 else window
+    return Window() if window.is_only_dilated or window.count(size) < 1 else window
 
 
 def window_attributes(windows: Sequence[Window], base: str, dilation: str) -> dict[str, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from attrs import frozen
-
+from shardy_py.oracle.generate.windows import Window
 from tests.unit.dialects.stablehlo.random_ops import array, computation, function_of, shape, tensor
 
 POSITIVE = (1, 1, 2, 3, 4, 7, 8, 16)
@@ -15,29 +14,6 @@ GREATER = (
     "%z = stablehlo.compare GE, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
     "stablehlo.return %z : tensor<i1>\n}"
 )
-
-
-@frozen
-class Window:
-    """The windows along one dimension."""
-
-    size: int = 1
-    stride: int = 1
-    low: int = 0
-    high: int = 0
-    base: int = 1
-    dilation: int = 1
-
-    @property
-    def is_only_dilated(self) -> bool:
-        """True for a base dilation alone, where the rule of the reference differs on purpose."""
-        return self.base > 1 and (self.size, self.stride, self.low, self.high) == (1, 1, 0, 0)
-
-    def count(self, size: int) -> int:
-        """The number of windows over a dimension."""
-        padded = (size - 1) * self.base + 1 + self.low + self.high
-        span = (self.size - 1) * self.dilation + 1
-        return 0 if padded < span else (padded - span) // self.stride + 1
 
 
 def window(random: Random, *, dilated: bool) -> Window:
