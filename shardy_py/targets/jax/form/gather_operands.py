@@ -56,21 +56,23 @@ class GatherOperandsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Look at the ops of all functions."""
         for op in ops_named(program, _FFT, _SELECT_AND_SCATTER, *_DILATED, *_PRODUCTS):
-            dims, is_fft = _dims_to_gather(program, op), op.name == _FFT
+            dims = _dims_to_gather(program, op)
             for number, operand in enumerate(op.operands if op.name not in _PRODUCTS else ()):
                 if has_dimensions(operand):
-                    _gather_operand(program, op, number, dims, fix_layout=is_fft)
-            for result in op.results:
-                _gather_result(program, op, result, dims, fix_layout=is_fft)
+                    _gather_operand(program, op, number, dims)
+            for number in range(len(op.results)):
+                _gather_result(program, op, number, dims)
+            if op.name == _FFT:
+                _fix_layouts(program, op)
             if op.name == CONVOLUTION:
                 pairs = dilated_spatial_dims(op)
-                _gather_operand(program, op, 0, [dim for dim, _ in pairs], fix_layout=False)
-                _gather_result(program, op, op.results[0], [dim for _, dim in pairs], fix_layout=False)
-                _gather_operand(program, op, 1, sharded_kernel_dims(program, op), fix_layout=False)
+                _gather_operand(program, op, 0, [dim for dim, _ in pairs])
+                _gather_result(program, op, 0, [dim for _, dim in pairs])
+                _gather_operand(program, op, 1, sharded_kernel_dims(program, op))
             if op.name == _REDUCE_WINDOW:
                 _align(program, op)
         for op in ops_named(program, *_LOOKED_UP):
-            _gather_operand(program, op, indices_of(op), index_vector_dims(op), fix_layout=False)
+            _gather_operand(program, op, indices_of(op), index_vector_dims(op))
 
 
 def _dims_to_gather(program: Program, op: Op) -> Collection[int]:
@@ -88,34 +90,29 @@ def _without(sharding: TensorSharding | None, dims: Collection[int]) -> TensorSh
     return closed(sharding.with_whole_dims(dims))
 
 
-def _gather_operand(program: Program, op: Op, number: int, dims: Collection[int], *, fix_layout: bool) -> None:
-    value = op.operands[number]
-    given = program.shardings.get(value.id)
-    sharding = _without(given, dims)
-    added = [] if sharding is None else [_constraint(program, value, sharding)]
-    if fix_layout:
-        added.append(_layout(program, added[-1].results[0] if added else value, sharding or given))
-    for new in added:
-        op.parent.insert_before(op, new)  # type: ignore[union-attr]
-    if added:
-        op.set_operand(number, added[-1].results[0])
-
-
-def _gather_result(program: Program, op: Op, result: Value, dims: Collection[int], *, fix_layout: bool) -> None:
-    decided = program.shardings.get(result.id)
-    sharding = _without(decided, dims)
+def _gather_operand(program: Program, op: Op, number: int, dims: Collection[int]) -> None:
+    sharding = _without(program.shardings.get(op.operands[number].id), dims)
     if sharding is not None:
-        program.shardings[result.id] = sharding
-    added = [_layout(program, result, sharding or decided)] if fix_layout else []
-    if sharding is not None and decided is not None:
-        added.append(_constraint(program, added[-1].results[0] if added else result, closed(decided)))
-    if not added:
-        return
-    anchor = op
-    for new in added:
-        op.parent.insert_after(anchor, new)  # type: ignore[union-attr]
-        anchor = new
-    result.replace_all_uses_with(added[-1].results[0], except_op=added[0])
+        reshard_operand(program, op, number, sharding)
+
+
+def _gather_result(program: Program, op: Op, number: int, dims: Collection[int]) -> None:
+    sharding = _without(program.shardings.get(op.results[number].id), dims)
+    if sharding is not None:
+        reshard_result(program, op, sharding, number)
+
+
+def _fix_layouts(program: Program, op: Op) -> None:
+    """Lay the operands and results of an op out row by row, next to the op."""
+    for number, operand in enumerate(op.operands):
+        if has_dimensions(operand):
+            new = _layout(program, operand)
+            op.parent.insert_before(op, new)  # type: ignore[union-attr]
+            op.set_operand(number, new.results[0])
+    for result in op.results:
+        new = _layout(program, result)
+        op.parent.insert_after(op, new)  # type: ignore[union-attr]
+        result.replace_all_uses_with(new.results[0], except_op=new)
 
 
 def reshard_operand(program: Program, op: Op, number: int, sharding: TensorSharding) -> None:
@@ -154,12 +151,13 @@ def _constraint(program: Program, value: Value, sharding: TensorSharding) -> Op:
     return op
 
 
-def _layout(program: Program, value: Value, sharding: TensorSharding | None) -> Op:
+def _layout(program: Program, value: Value) -> Op:
     """Return an op that lays a tensor out row by row."""
     rank = len(value.shape)
     layout = RawAttribute(f"[dense<{list(reversed(range(rank)))}> : tensor<{rank}xindex>]")
     attributes = {"call_target_name": "LayoutConstraint", "operand_layouts": layout, "result_layouts": layout}
     op = Op(program, "stablehlo.custom_call", (value,), (value.type,), attributes)
+    sharding = program.shardings.get(value.id)
     if sharding is not None:
         program.shardings[op.results[0].id] = sharding
     return op
