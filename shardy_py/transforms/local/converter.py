@@ -6,10 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve, field
 
-from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError, VerificationError
+from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.data_flow import EdgeMembers, edge_members
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
+from shardy_py.ir.interfaces import (
+    DataFlowShardingTransformType,
+    IsTerminator,
+    OpSemantics,
+    ShardableDataFlowOpInterface,
+)
 from shardy_py.ir.local import (
     CannotLocalize,
     LocalEmitter,
@@ -29,6 +35,7 @@ from shardy_py.ir.op_names import (
     CONSTRAINT,
     DATA_FLOW_EDGE,
     FUNC_DATA_FLOW_EDGE,
+    FUNCTION,
     MANUAL_COMPUTATION,
     PROPAGATION_BARRIER,
     REDUCE_SCATTER,
@@ -36,7 +43,7 @@ from shardy_py.ir.op_names import (
     RETURN,
     SHARDING_GROUP,
 )
-from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.op_values import entry_arguments, region_arguments
 from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
@@ -50,6 +57,7 @@ from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.look_ups import look_up, may_wait
 from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
+from shardy_py.transforms.local.type_checks import check_calls, check_region_types, check_returns, check_shard_type
 from shardy_py.values import define
 
 _FORWARDING = frozenset((PROPAGATION_BARRIER, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
@@ -91,6 +99,7 @@ class Converter:
     _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
     _arguments: dict[str, dict[int, TensorSharding | None]] = field(factory=dict, init=False)
     _results: dict[str, list[TensorSharding | None]] = field(factory=dict, init=False)
+    _edges: dict[int, EdgeMembers] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._meshes = self.program.meshes
@@ -112,6 +121,7 @@ class Converter:
         }
         for function in functions.values():
             self._convert_function(function)
+        check_calls(self.program)
 
     def _convert_function(self, function: Op) -> None:
         outputs = function.function_results
@@ -128,7 +138,7 @@ class Converter:
         self.program.new_function_results(made, results)
         self._keep_shardings(outputs, made.function_results)
         for region in regions:
-            _check_returns(region, results)
+            check_returns(region, results)
         block.insert_before(function, made)
         function.erase()
 
@@ -234,44 +244,65 @@ class Converter:
             if op.name == CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):
-                return self._hand_on(op, shard).copy()
+                return self._hand_on(op, shard)
             return self._localize(op, shard)
         except ShardyError as error:
             raise type(error)(*(_placed(item, op) for item in error.diagnostics)) from None
 
-    def _hand_on(self, op: Op, shard: Shard) -> Shard:
-        """Return the shard of an op that hands values on, with operands as sharded as what gets them."""
+    def _hand_on(self, op: Op, shard: Shard) -> Sequence[Value]:
+        """Return the results of an op that hands values on: operands are as sharded as what gets them.
+
+        Results on no edge are whole before they get the shardings that they shall have.
+        """
         values = [
             self.fallback.reshard(shard, number, self._receiver_sharding(op, number, before))
             for number, before in enumerate(shard.operand_shardings)
         ]
-        return evolve(shard, operands=values)
+        flow = self.semantics.get_data_flow(op)
+        if flow is None:
+            return evolve(shard, operands=values).copy()
+        targets = self._members(op, flow).targets
+        pairs = zip(op.results, shard.result_shardings, strict=True)
+        shardings = [sharding if value.id in targets else None for value, sharding in pairs]
+        part = evolve(shard, operands=values, result_shardings=shardings)
+        results = part.copy()
+        if shard.emit.block.last is not None:
+            check_region_types(op, shard.emit.block.last, flow, self._members(op, flow))
+        return self.fallback.slice_results(shard, part, results)
+
+    def _members(self, op: Op, flow: ShardableDataFlowOpInterface) -> EdgeMembers:
+        if op.id not in self._edges:
+            self._edges[op.id] = edge_members(op, flow)
+        return self._edges[op.id]
 
     def _receiver_sharding(self, op: Op, number: int, default: TensorSharding | None) -> TensorSharding | None:
-        """Return the sharding of the value that gets an operand: a result of a function, or the owner of an edge."""
+        """Return the sharding of the value that gets an operand; None where it gets the whole tensor.
+
+        This is a result of a function, an argument of one that is called, or the owner of an edge. What is on no edge
+        is whole, as nothing says how it is sharded on the other side.
+        """
         parent = op.parent_op
         if op.name == RETURN and parent is not None:
             return self.program.sharding(parent.function_results[number])
         if op.name == CALL:
             return self._arguments.get(callee_of(op) or "", {}).get(number, default)
-        flow_op = parent if parent is not None and self.semantics.has_trait(op, IsTerminator) else op
-        flow = self.semantics.get_data_flow(flow_op)
+        is_end = self._ends_region(op)
+        region_op = parent if parent is not None and is_end else op
+        flow = self.semantics.get_data_flow(region_op)
         if flow is None:
-            return self._branch_sharding(op, flow_op, number, default)
-        source = OpOperand(op, number)
-        owner = flow.get_edge_owner_from_source(flow_op, source)
-        if owner is None or source not in flow.get_edge_sources(flow_op, owner):
-            return default
-        return self._sharding(owner)
+            return default if not is_end or parent is None or parent.name == FUNCTION else None
+        owner = self._members(region_op, flow).sources.get((op.id, number))
+        sharding = None if owner is None else self._sharding(owner)
+        if owner is None or sharding is None:
+            return None
+        before = DataFlowShardingTransformType.BEFORE_EDGE_PROPAGATION
+        return flow.transform_target_sharding(region_op, owner, sharding, before)
 
-    def _branch_sharding(
-        self, op: Op, parent: Op, number: int, default: TensorSharding | None
-    ) -> TensorSharding | None:
-        """Return the sharding of the result of a region op without edges that a terminator hands an operand to."""
-        if parent is op or len(parent.results) != len(op.operands):
-            return default
-        result = parent.results[number]
-        return self._sharding(result) if result.type == op.operands[number].type else default
+    def _ends_region(self, op: Op) -> bool:
+        """Return whether an op ends a region and hands its operands to the op around it."""
+        if self.semantics.has_trait(op, IsTerminator):
+            return True
+        return not op.results and not op.regions and op.parent is not None and op.parent.last is op
 
     def _localize(self, op: Op, shard: Shard) -> Sequence[Value]:
         outcome = self.fallback.localize(op, shard, self._form_of(op))
@@ -371,13 +402,14 @@ class Converter:
         return self.fallback.reshard(shard, 0, shard.result_shardings[0])
 
     def _set_target_shardings(self, op: Op) -> None:
-        """Give block arguments that carry values along an edge the sharding of its owner."""
+        """Give region arguments the shardings of the owners of their edges; those on no edge are whole."""
         flow = self.semantics.get_data_flow(op)
         if flow is None:
             return
-        for owner in (*flow.get_op_result_edge_owners(op), *flow.get_block_argument_edge_owners(op)):
-            for target in flow.get_non_edge_owner_targets(op, owner):
-                self._shardings[target.id] = self._sharding(owner)
+        targets = self._members(op, flow).targets
+        for argument in region_arguments(op):
+            owner = targets.get(argument.id)
+            self._shardings[argument.id] = None if owner is None else self._sharding(owner)
 
     def _set_call_shardings(self, op: Op) -> None:
         for value, sharding in zip(op.results, self._results.get(callee_of(op) or "", ()), strict=False):
@@ -424,6 +456,7 @@ class Converter:
 
     def _map(self, values: Sequence[Value], local: Sequence[Value]) -> None:
         for value, new in zip(values, local, strict=True):
+            check_shard_type(value, self._sharding(value), new.type, self._meshes)
             self._local[value.id] = new
             if self.local_values is not None:
                 self.local_values[value.id] = LocalValue(new, self._sharding(value))
@@ -441,23 +474,6 @@ def _argument_types(function: Op, regions: Sequence[Region]) -> list[Type]:
     if regions and regions[0].blocks:
         return [value.type for value in regions[0].blocks[0].arguments]
     return []
-
-
-def _check_returns(region: Region, results: Sequence[Type]) -> None:
-    """Check that a function returns what its type says.
-
-    Raises:
-        VerificationError: a value has another sharding than the result.
-    """
-    for block in region.blocks:
-        end = block.terminator
-        if end is None or end.name != RETURN:
-            continue
-        for number, (value, type_) in enumerate(zip(end.operands, results, strict=True)):
-            if value.type != type_:
-                message = f"result {number} is {type_} on each device, but {value.type} is returned"
-                hint = "the shardings of what is returned and of the result differ; reshard explicitly first"
-                raise VerificationError(Diagnostic("local-types", message, end.location, end.name, hint))
 
 
 def _placed(item: Diagnostic, op: Op) -> Diagnostic:
