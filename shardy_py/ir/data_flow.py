@@ -28,13 +28,14 @@ class EdgeMembers(NamedTuple):
 
 def edge_members(op: Op, data_flow: ShardableDataFlowOpInterface) -> EdgeMembers:
     """Return the sources and targets of all edges of an op."""
-    members = EdgeMembers({}, {})
+    sources: dict[tuple[int, int], Value] = {}
+    targets: dict[int, Value] = {}
     for owner in (*data_flow.get_op_result_edge_owners(op), *data_flow.get_block_argument_edge_owners(op)):
         for source in data_flow.get_edge_sources(op, owner):
-            members.sources.setdefault((source.op.id, source.number), owner)
+            sources.setdefault((source.op.id, source.number), owner)
         for target in (owner, *data_flow.get_non_edge_owner_targets(op, owner)):
-            members.targets.setdefault(target.id, owner)
-    return members
+            targets.setdefault(target.id, owner)
+    return EdgeMembers(sources, targets)
 
 
 def values_on_no_edge(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[OpOperand | Value]:

@@ -37,7 +37,8 @@ def _replicate(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diag
         return
     targets = edge_members(op, data_flow).targets
     held = op.attributes.get(SHARDING)
-    annotated = list(held.shardings) if isinstance(held, TensorShardingPerValue) else []
+    before = held.shardings if isinstance(held, TensorShardingPerValue) else ()
+    annotated = list(before)
     for value in op.results:
         if value.id in targets:
             continue
@@ -49,5 +50,5 @@ def _replicate(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diag
             message = f"the sharding {given} of result {value.index} is left out: the result is on no data-flow edge"
             hint = "put a sharding constraint behind the op, or the result on an edge"
             yield Diagnostic("sharding-on-no-edge", message, op.location, op.name, hint)
-    if annotated and tuple(annotated) != held.shardings:
+    if tuple(annotated) != before:
         op.attributes[SHARDING] = TensorShardingPerValue(tuple(annotated))

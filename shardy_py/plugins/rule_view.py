@@ -15,29 +15,51 @@ from shardy_py.ir.graph import Op, Value
 _HINT = "give the op contextual=True, or a function of the op that returns what the rule reads there"
 
 
+class _Outside:
+    """An attribute of a view that lies outside of what ops of one kind share.
+
+    Args:
+        words: What it is, for the error.
+    """
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def __get__(self, view: _ValueView | OpView, class_: type) -> NoReturn:
+        view.refuse(self.words)
+
+
 class _ValueView(Value):
     """An operand or a result of an op, of which a rule reads the type only."""
 
-    __slots__ = ("_name", "_view")
+    __slots__ = ("_is_result", "_number", "_view")
 
-    def __init__(self, value: Value, view: OpView, name: str) -> None:
+    uses: Any = _Outside("the users")
+
+    def __init__(self, value: Value, view: OpView, number: int, *, is_result: bool) -> None:
         self.id = value.id
         self.type = value.type
-        self.index = value.index
+        self._number = number
         self._view = view
-        self._name = name
+        self._is_result = is_result
 
     @property
-    def owner(self) -> Any:
+    def owner(self) -> Any:  # type: ignore[override]
         """The op for a result; that of an operand lies outside."""
-        if self._name.startswith("result"):
-            return self._view
-        self._view.refuse(f"the producer of {self._name}")
+        return self._view if self._is_result else self.refuse("the producer")
 
     @property
-    def uses(self) -> Any:
-        """The users, which lie outside."""
-        self._view.refuse(f"the users of {self._name}")
+    def index(self) -> int:  # type: ignore[override]
+        """The number of a result; that of an operand among the results of its producer lies outside."""
+        return self._number if self._is_result else self.refuse("the index at the producer")
+
+    def refuse(self, words: str) -> NoReturn:
+        """Refuse what is read of the value."""
+        self._view.refuse(f"{words} of {self._name}")
+
+    @property
+    def _name(self) -> str:
+        return f"{'result' if self._is_result else 'operand'} {self._number}"
 
     def __repr__(self) -> str:
         return f"<{self._name} of {self._view!r}: {self.type}>"
@@ -52,6 +74,13 @@ class OpView(Op):
 
     __slots__ = ("_before", "_op", "_values", "reads")
 
+    parent: Any = _Outside("the block around the op")
+    regions: Any = _Outside("the regions of the op")
+    program: Any = _Outside("the program around the op")
+    prev: Any = _Outside("the op before this one")
+    next: Any = _Outside("the op behind this one")
+    scope: Any = _Outside("the scope of the op")
+
     def __init__(self, op: Op) -> None:
         self._op = op
         self.reads: list[str] = []
@@ -61,8 +90,8 @@ class OpView(Op):
         self.handle = op.handle
         self.function_results = ()
         # One view per operand: whether two are the same value is not for a rule either.
-        self.operands = tuple([_ValueView(value, self, f"operand {n}") for n, value in enumerate(op.operands)])
-        self.results = tuple([_ValueView(value, self, f"result {n}") for n, value in enumerate(op.results)])
+        self.operands = tuple([_ValueView(item, self, n, is_result=False) for n, item in enumerate(op.operands)])
+        self.results = tuple([_ValueView(item, self, n, is_result=True) for n, item in enumerate(op.results)])
         self._values = (*self.operands, *self.results)
         self._before = self._state()
 
@@ -77,7 +106,7 @@ class OpView(Op):
 
     @property
     def is_changed(self) -> bool:
-        """Whether the function changed what it should look at only."""
+        """True if the function changed the op, which it should only look at."""
         return self._state() != self._before
 
     def _state(self) -> tuple[Any, ...]:
@@ -88,36 +117,6 @@ class OpView(Op):
     def location(self) -> str:
         """The location of the op, for messages."""
         return self._op.location
-
-    @property
-    def parent(self) -> Any:
-        """The block of the op, which lies outside."""
-        self.refuse("the block around the op")
-
-    @property
-    def regions(self) -> Any:
-        """The regions, which are no part of what ops of one kind share."""
-        self.refuse("the regions of the op")
-
-    @property
-    def program(self) -> Any:
-        """The program, which lies outside."""
-        self.refuse("the program around the op")
-
-    @property
-    def prev(self) -> Any:
-        """The op before, which lies outside."""
-        self.refuse("the op before this one")
-
-    @property
-    def next(self) -> Any:
-        """The op behind, which lies outside."""
-        self.refuse("the op behind this one")
-
-    @property
-    def scope(self) -> str:
-        """The name of the source location, which differs between ops of one kind."""
-        self.refuse("the scope of the op")
 
     def __eq__(self, other: object) -> bool:
         return other is self or other is self._op or (isinstance(other, OpView) and other._op is self._op)

@@ -1,4 +1,4 @@
-"""How far values of devices may differ: as far as the least precise numbers that they were computed from tell."""
+"""Tolerances of the values of devices, from the least precise numbers that they were computed from."""
 
 from __future__ import annotations
 

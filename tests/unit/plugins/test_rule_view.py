@@ -40,6 +40,7 @@ def rule_of(read: Callable[[Any], object], op: Op, **options: Any) -> Any:
 READS: dict[str, tuple[Callable[[Any], object], str]] = {
     "whether an operand is an argument": (lambda op: op.operands[0].is_block_argument, "the producer of operand 0"),
     "the producer": (lambda op: op.operands[0].defining_op, "the producer of operand 0"),
+    "which result an operand is": (lambda op: op.operands[0].index, "the index at the producer of operand 0"),
     "the users of an operand": (lambda op: op.operands[0].has_one_use, "the users of operand 0"),
     "the users of a result": (lambda op: op.result.users, "the users of result 0"),
     "the regions": (lambda op: op.regions, "the regions of the op"),
@@ -91,6 +92,7 @@ def test_what_ops_of_one_kind_share_can_be_read() -> None:
         assert (op.name, op.location, dict(op.attributes)) == ("toy.op", "", {})
         assert [value.type for value in (*op.operands, *op.results)] == [T, T]
         assert op.result.defining_op is op
+        assert op.result.index == 0
         assert op.operands[0].shape == op.result.shape == (4, 8)
         assert "operand 0" in f"{op.operands[0]!r}"
         assert op in {made}
