@@ -7,15 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
-from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.data_flow import EdgeMembers, edge_members
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.interfaces import (
-    DataFlowShardingTransformType,
-    IsTerminator,
-    OpSemantics,
-    ShardableDataFlowOpInterface,
-)
+from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.local import (
     CannotLocalize,
     LocalEmitter,
@@ -35,15 +28,13 @@ from shardy_py.ir.op_names import (
     CONSTRAINT,
     DATA_FLOW_EDGE,
     FUNC_DATA_FLOW_EDGE,
-    FUNCTION,
     MANUAL_COMPUTATION,
     PROPAGATION_BARRIER,
     REDUCE_SCATTER,
     RESHARD,
-    RETURN,
     SHARDING_GROUP,
 )
-from shardy_py.ir.op_values import entry_arguments, region_arguments
+from shardy_py.ir.op_values import region_arguments
 from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
@@ -57,6 +48,7 @@ from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.look_ups import look_up, may_wait
 from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
+from shardy_py.transforms.local.receivers import Receivers
 from shardy_py.transforms.local.type_checks import check_calls, check_region_types, check_returns, check_shard_type
 from shardy_py.values import define
 
@@ -97,12 +89,11 @@ class Converter:
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
     _waiting: dict[int, Op] = field(factory=dict, init=False)
     _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
-    _arguments: dict[str, dict[int, TensorSharding | None]] = field(factory=dict, init=False)
-    _results: dict[str, list[TensorSharding | None]] = field(factory=dict, init=False)
-    _edges: dict[int, EdgeMembers] = field(factory=dict, init=False)
+    _receivers: Receivers = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._meshes = self.program.meshes
+        self._receivers = Receivers(self.program, self.semantics, self._sharding)
 
     def run(self) -> None:
         """Convert all functions.
@@ -110,16 +101,7 @@ class Converter:
         Raises:
             ShardyError: an op has no local form.
         """
-        functions = self.program.functions
-        self._results = {
-            name: [self.program.sharding(value) for value in function.function_results]
-            for name, function in functions.items()
-        }
-        self._arguments = {
-            name: {value.index: self.program.sharding(value) for value in entry_arguments(function)}
-            for name, function in functions.items()
-        }
-        for function in functions.values():
+        for function in self.program.functions.values():
             self._convert_function(function)
         check_calls(self.program)
 
@@ -255,54 +237,20 @@ class Converter:
         Results on no edge are whole before they get the shardings that they shall have.
         """
         values = [
-            self.fallback.reshard(shard, number, self._receiver_sharding(op, number, before))
+            self.fallback.reshard(shard, number, self._receivers.sharding(op, number, before))
             for number, before in enumerate(shard.operand_shardings)
         ]
         flow = self.semantics.get_data_flow(op)
         if flow is None:
             return evolve(shard, operands=values).copy()
-        targets = self._members(op, flow).targets
+        targets = self._receivers.members(op, flow).targets
         pairs = zip(op.results, shard.result_shardings, strict=True)
         shardings = [sharding if value.id in targets else None for value, sharding in pairs]
         part = evolve(shard, operands=values, result_shardings=shardings)
         results = part.copy()
         if shard.emit.block.last is not None:
-            check_region_types(op, shard.emit.block.last, flow, self._members(op, flow))
+            check_region_types(op, shard.emit.block.last, flow, self._receivers.members(op, flow))
         return self.fallback.slice_results(shard, part, results)
-
-    def _members(self, op: Op, flow: ShardableDataFlowOpInterface) -> EdgeMembers:
-        if op.id not in self._edges:
-            self._edges[op.id] = edge_members(op, flow)
-        return self._edges[op.id]
-
-    def _receiver_sharding(self, op: Op, number: int, default: TensorSharding | None) -> TensorSharding | None:
-        """Return the sharding of the value that gets an operand; None where it gets the whole tensor.
-
-        This is a result of a function, an argument of one that is called, or the owner of an edge. What is on no edge
-        is whole, as nothing says how it is sharded on the other side.
-        """
-        parent = op.parent_op
-        if op.name == RETURN and parent is not None:
-            return self.program.sharding(parent.function_results[number])
-        if op.name == CALL:
-            return self._arguments.get(callee_of(op) or "", {}).get(number, default)
-        is_end = self._ends_region(op)
-        region_op = parent if parent is not None and is_end else op
-        flow = self.semantics.get_data_flow(region_op)
-        if flow is None:
-            return default if not is_end or parent is None or parent.name == FUNCTION else None
-        owner = self._members(region_op, flow).sources.get((op.id, number))
-        sharding = None if owner is None else self._sharding(owner)
-        if owner is None or sharding is None:
-            return None
-        before = DataFlowShardingTransformType.BEFORE_EDGE_PROPAGATION
-        return flow.transform_target_sharding(region_op, owner, sharding, before)
-
-    def _ends_region(self, op: Op) -> bool:
-        """Return whether an op ends a region and hands its operands to the op around it."""
-        if self.semantics.has_trait(op, IsTerminator):
-            return True
-        return not op.results and not op.regions and op.parent is not None and op.parent.last is op
 
     def _localize(self, op: Op, shard: Shard) -> Sequence[Value]:
         outcome = self.fallback.localize(op, shard, self._form_of(op))
@@ -406,13 +354,13 @@ class Converter:
         flow = self.semantics.get_data_flow(op)
         if flow is None:
             return
-        targets = self._members(op, flow).targets
+        targets = self._receivers.members(op, flow).targets
         for argument in region_arguments(op):
             owner = targets.get(argument.id)
             self._shardings[argument.id] = None if owner is None else self._sharding(owner)
 
     def _set_call_shardings(self, op: Op) -> None:
-        for value, sharding in zip(op.results, self._results.get(callee_of(op) or "", ()), strict=False):
+        for value, sharding in zip(op.results, self._receivers.called_results(op), strict=False):
             self._shardings[value.id] = sharding
 
     def _fill_padding(self, values: Sequence[Value], shard: Shard) -> None:
