@@ -24,6 +24,7 @@ class _Writer:
         self.axes = {"x": random.choice((2, 2, 3)), "y": random.choice((1, 2, 2))}
         self.count = 0
         self.nesting = 0
+        self.groups: dict[Shape, int] = {}
         self.functions: list[str] = []
 
     def write(self) -> str:
@@ -130,6 +131,16 @@ class _Writer:
     def _op(self, lines: list[str], scope: Scope, shape: Shape, depth: int) -> str:
         """Add an op whose first result has a shape, and return that."""
         random = self.random
+        if random.random() < 0.05:
+            direction = random.choice(("NONE", "FORWARD", "BACKWARD"))
+            value, made = self._pick(lines, scope, shape, depth), self._name()
+            lines.append(f"{made} = sdy.propagation_barrier {value} allowed_direction={direction} : {_type(shape)}")
+            scope.append((made, shape))
+            return made
+        if random.random() < 0.05:
+            value = self._pick(lines, scope, shape, depth)
+            number = self.groups.setdefault(shape, len(self.groups))
+            lines.append(f"sdy.sharding_group {value} group_id={number} : {_type(shape)}")
         if random.random() < 0.12:
             value, made = self._pick(lines, scope, shape, depth), self._name()
             lines.append(f"{made} = sdy.sharding_constraint {value} {self._sharding(shape)} : {_type(shape)}")

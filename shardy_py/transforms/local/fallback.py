@@ -102,7 +102,7 @@ class Fallback:
         if not self.gathers:
             raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
         reason = f"an operand is {before or 'whole'} and goes on as {after or 'whole'}"
-        hint = "give the value and what gets it the same sharding"
+        hint = "give the value and what gets it the same sharding, or put both on one data-flow edge"
         self._warn(shard.op, reason, "along the dimensions concerned", hint)
         common = _common(shard, before, after)
         shape, one_by_one = shard.op.operands[number].shape, self.options.per_dim_all_gather
