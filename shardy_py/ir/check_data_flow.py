@@ -77,12 +77,15 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
                 shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
                 yield _problem(op, data_flow, f"get_edge_owner_from_target gives another owner for {shown}")
-    yield from _target_problems(op, data_flow, by_size=by_size)
+    others = [*region_arguments(op), *(value for value in op.results if value.id not in seen)]
+    yield from _target_problems(op, data_flow, others, by_size=by_size)
 
 
-def _target_problems(op: Op, data_flow: ShardableDataFlowOpInterface, *, by_size: bool) -> Iterator[Diagnostic]:
-    """Check the owner of every region argument and result: one that is on no edge would take its sharding, too."""
-    for target in (*region_arguments(op), *op.results):
+def _target_problems(
+    op: Op, data_flow: ShardableDataFlowOpInterface, targets: Sequence[Value], *, by_size: bool
+) -> Iterator[Diagnostic]:
+    """Check the owners of region arguments and results: one that is on no edge would take the sharding of its owner."""
+    for target in targets:
         owner = _ask(data_flow.get_edge_owner_from_target, op, target)
         word = _difference(target.type, owner.type, by_size=by_size) if isinstance(owner, Value) else ""
         if word:
