@@ -24,6 +24,7 @@ from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.error_texts import shown
 from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.results_on_no_edge import replicate_results_on_no_edge
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
@@ -135,6 +136,7 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
     check_data_flows(program, semantics)
     check_traits(program, semantics)
+    left_out = replicate_results_on_no_edge(program, semantics)
     # A program that was built has its shardings in the table already.
     built = dict(program.shardings)
     check_shardings(program)
@@ -142,4 +144,4 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
     apply_out_shardings(program, main, out_shardings, mesh_name)
-    return (*opaque, *(warnings or ()))
+    return (*opaque, *(warnings or ()), *left_out)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from attrs import fields
+
 from shardy_py.ir.check_data_flow import data_flow_problems
 from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.op_names import FUNCTION
@@ -48,6 +50,8 @@ def _candidates(op: Op) -> Iterator[LoopDataFlow | BranchDataFlow]:
                 for first_yielded in _offsets(yielded, count):
                     yield LoopDataFlow(first_operand, first_argument, first_yielded, yielding=yielding)
     for first_yielded in _offsets(yielded, count):
+        for first_operand in _offsets(len(op.operands), arguments) if arguments else ():
+            yield BranchDataFlow(first_yielded, first_operand=first_operand)
         yield BranchDataFlow(first_yielded)
 
 
@@ -76,8 +80,12 @@ def _is_loop(op: Op, flow: LoopDataFlow | BranchDataFlow) -> bool:
 
 
 def _is_branch(op: Op, flow: LoopDataFlow | BranchDataFlow) -> bool:
-    wanted = _types(op.results)
+    wanted, first_operand = _types(op.results), getattr(flow, "first_operand", None)
     ends = [_yielded(block) for block in _blocks(op)]
+    if first_operand is not None:
+        taken = _types(op.operands[first_operand:])
+        if any(_types(block.arguments) != taken for block in _blocks(op)):
+            return False
     return all(_slice(end, flow.first_yielded, len(wanted)) == wanted for end in ends)
 
 
@@ -98,10 +106,6 @@ def _slice(values: Sequence[Value], first: int, count: int) -> list[Type]:
 
 
 def _text(flow: LoopDataFlow | BranchDataFlow) -> str:
-    names = (
-        ("first_operand", "first_argument", "first_yielded") if isinstance(flow, LoopDataFlow) else ("first_yielded",)
-    )
-    given = [f"{name}={getattr(flow, name)}" for name in names if getattr(flow, name)]
-    yielding = getattr(flow, "yielding", None)
-    given += [f"yielding={yielding}"] if yielding is not None else []
+    values = ((item.name, getattr(flow, item.name), item.default) for item in fields(type(flow)))
+    given = [f"{name}={value!r}" for name, value, default in values if value != default]
     return f"sdy.{type(flow).__name__}({', '.join(given)})"

@@ -10,6 +10,7 @@ from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.guard import Guard
 from shardy_py.ir.interfaces import OpOperand, OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_index import data_flow_ops
+from shardy_py.ir.op_values import region_arguments
 from shardy_py.ir.types import TensorType, Type
 
 _OWNER = "the semantics"
@@ -50,6 +51,8 @@ class _Failed(Exception):
 
 def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
     """Check every edge: its owner, its sources, its other targets."""
+    # A data flow that transforms shardings ties values that are seen with other axes, as in a manual computation.
+    by_size = not _is_written(data_flow, "transform_target_sharding")
     arguments = _ask(data_flow.get_block_argument_edge_owners, op)
     results = _ask(data_flow.get_op_result_edge_owners, op)
     yield from _sharding_problems(op, data_flow, arguments, results)
@@ -65,7 +68,7 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             return
         seen.add(owner.id)
         for source in _ask(data_flow.get_edge_sources, op, owner):
-            problem = _source_problem(op, owner, source)
+            problem = _source_problem(op, owner, source, by_size=by_size)
             if problem is not None:
                 yield _problem(op, data_flow, f"get_edge_sources{problem}")
         for target in (owner, *_ask(data_flow.get_non_edge_owner_targets, op, owner)):
@@ -74,16 +77,20 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
             elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
                 shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
                 yield _problem(op, data_flow, f"get_edge_owner_from_target gives another owner for {shown}")
-    yield from _argument_problems(op, data_flow)
+    others = [*region_arguments(op), *(value for value in op.results if value.id not in seen)]
+    yield from _target_problems(op, data_flow, others, by_size=by_size)
 
 
-def _argument_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diagnostic]:
-    """Check the owner of every region argument: one that is on no edge would take the sharding of its owner, too."""
-    for target in [value for region in op.regions for block in region.blocks for value in block.arguments]:
+def _target_problems(
+    op: Op, data_flow: ShardableDataFlowOpInterface, targets: Sequence[Value], *, by_size: bool
+) -> Iterator[Diagnostic]:
+    """Check the owners of region arguments and results: one that is on no edge would take the sharding of its owner."""
+    for target in targets:
         owner = _ask(data_flow.get_edge_owner_from_target, op, target)
-        if isinstance(owner, Value) and _differs_in_rank(target, owner):
+        word = _difference(target.type, owner.type, by_size=by_size) if isinstance(owner, Value) else ""
+        if word:
             message = (
-                f"get_edge_owner_from_target: {_name(op, target)}, {target.type}, has another rank than its owner, "
+                f"get_edge_owner_from_target: {_name(op, target)}, {target.type}, has {word} than its owner, "
                 f"{_name(op, owner)}, {owner.type}"
             )
             yield _problem(op, data_flow, message)
@@ -117,7 +124,7 @@ def _ask(method: Callable[..., Any], *arguments: Any) -> Any:
         raise _Failed(guard.failure(error, arguments[0]).diagnostics[0]) from error
 
 
-def _source_problem(op: Op, owner: Value, source: OpOperand) -> str | None:
+def _source_problem(op: Op, owner: Value, source: OpOperand, *, by_size: bool) -> str | None:
     """Return what is wrong with a source of an edge, or None."""
     if not isinstance(source, OpOperand):
         return f" gives {source!r}, not an OpOperand"
@@ -127,18 +134,31 @@ def _source_problem(op: Op, owner: Value, source: OpOperand) -> str | None:
     if not 0 <= number < len(user.operands):
         return f" names operand {number} of {user.name}, of {len(user.operands)}"
     value = user.operands[number]
-    if _differs_in_rank(value, owner):
-        return f": {value.type} flows into {owner.type}, {_name(op, owner)}, which has another rank"
-    return None
+    word = _difference(value.type, owner.type, by_size=by_size)
+    return f": {value.type} flows into {owner.type}, {_name(op, owner)}, which has {word}" if word else None
 
 
 def _is_target(op: Op, value: Any) -> bool:
     return isinstance(value, Value) and value.owning_op is op
 
 
-def _differs_in_rank(value: Value, owner: Value) -> bool:
+def _difference(type_: Type, other: Type, *, by_size: bool) -> str:
+    """Return in what two types of one edge differ, in words, or ""; a dynamic size is any size."""
     # Mostly the types are the same object.
-    return value.type is not owner.type and _rank(value.type) != _rank(owner.type)
+    if type_ is other:
+        return ""
+    if _rank(type_) != _rank(other):
+        return "another rank"
+    if not by_size or not isinstance(type_, TensorType) or not isinstance(other, TensorType):
+        return ""
+    pairs = zip(type_.shape, other.shape, strict=True)
+    return "other sizes" if any(size != wanted and None not in (size, wanted) for size, wanted in pairs) else ""
+
+
+def _is_written(data_flow: ShardableDataFlowOpInterface, method: str) -> bool:
+    """Return whether a data flow has a method of its own in the place of the default."""
+    own = getattr(data_flow, method, None)
+    return getattr(own, "__func__", own) is not getattr(ShardableDataFlowOpInterface, method)
 
 
 def _rank(type_: Type) -> int | None:

@@ -5,9 +5,50 @@ Mirrors utils.cc::getShardableValue.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNCTION
+from shardy_py.ir.op_values import region_arguments
+
+
+class EdgeMembers(NamedTuple):
+    """The values on the edges of one data-flow op, each with the owner of its edge.
+
+    Args:
+        sources: The id of the op that uses a source, and the number of its operand, to the owner.
+        targets: The id of a target to the owner, which is a target itself.
+    """
+
+    sources: Mapping[tuple[int, int], Value]
+    targets: Mapping[int, Value]
+
+
+def edge_members(op: Op, data_flow: ShardableDataFlowOpInterface) -> EdgeMembers:
+    """Return the sources and targets of all edges of an op."""
+    sources: dict[tuple[int, int], Value] = {}
+    targets: dict[int, Value] = {}
+    for owner in (*data_flow.get_op_result_edge_owners(op), *data_flow.get_block_argument_edge_owners(op)):
+        for source in data_flow.get_edge_sources(op, owner):
+            sources.setdefault((source.op.id, source.number), owner)
+        for target in (owner, *data_flow.get_non_edge_owner_targets(op, owner)):
+            targets.setdefault(target.id, owner)
+    return EdgeMembers(sources, targets)
+
+
+def values_on_no_edge(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[OpOperand | Value]:
+    """Yield what no edge of an op has: operands of the op and of the ends of its regions, region arguments, results."""
+    members = edge_members(op, data_flow)
+    ends = [block.last for region in op.regions for block in region.blocks if block.last is not None]
+    for user in (op, *(end for end in ends if not end.results)):
+        for number in range(len(user.operands)):
+            if (user.id, number) not in members.sources:
+                yield OpOperand(user, number)
+    for value in (*region_arguments(op), *op.results):
+        if value.id not in members.targets:
+            yield value
 
 
 def edge_user(owner: Value | None) -> Op | None:
@@ -82,7 +123,8 @@ def shardable_value(value: Value, semantics: OpSemantics) -> Value | None:
     Other results, and arguments of functions, carry their own.
 
     Returns:
-        The value, or None for an argument of any other region (the body of a reduction, for example): it has none.
+        The value, or None for what has none: an argument of any other region (the body of a reduction, for example),
+        and a result of a data-flow op that is on no edge.
     """
     op = _owning_op(value)
     if op is None:
@@ -94,12 +136,12 @@ def shardable_value(value: Value, semantics: OpSemantics) -> Value | None:
 
 
 def target_carrier(op: Op, data_flow: ShardableDataFlowOpInterface, value: Value) -> Value | None:
-    """Return the value that carries the sharding of a region argument or result of a data-flow op."""
+    """Return the value that carries the sharding of a region argument or result of a data-flow op, or None."""
     owner = data_flow.get_edge_owner_from_target(op, value)
     edge = edge_user(owner)
     if edge is not None:
         return edge.results[0]
-    return owner if value.is_block_argument else value
+    return owner if value.is_block_argument or owner is None else value
 
 
 def _owning_op(value: Value) -> Op | None:

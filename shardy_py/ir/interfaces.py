@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.types import TensorType
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
@@ -179,12 +180,25 @@ class ShardableDataFlowOpInterface(Protocol):
     def get_op_result_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
         """Return the shardings the op holds for its result edge owners, or (). Default: ``sdy.sharding``."""
         attribute = op.attributes.get("sdy.sharding")
-        return attribute.shardings if attribute is not None else ()
+        if attribute is None:
+            return ()
+        found: Sequence[TensorSharding] = attribute.shardings
+        owners = self.get_op_result_edge_owners(op)
+        if len(owners) == len(op.results) or len(found) != len(op.results):
+            return found
+        return tuple(found[owner.index] for owner in owners)
 
     def set_op_result_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
-        """Store shardings for the result edge owners on the op. Default: ``sdy.sharding``."""
+        """Store shardings for the result edge owners on the op. Default: ``sdy.sharding``.
+
+        The attribute has one sharding per result: results that own no edge are replicated there.
+        """
         from shardy_py.sharding.tensor import TensorShardingPerValue
 
+        owners = self.get_op_result_edge_owners(op)
+        if len(owners) != len(op.results):
+            found = {owner.index: sharding for owner, sharding in zip(owners, shardings, strict=True)}
+            shardings = [found.get(value.index) or _replicated(shardings[0], value) for value in op.results]
         op.attributes["sdy.sharding"] = TensorShardingPerValue(tuple(shardings))
 
     def transform_target_sharding(
@@ -196,6 +210,11 @@ class ShardableDataFlowOpInterface(Protocol):
     def should_keep_edge_owner_shardings_divisible(self, op: Op) -> bool:
         """Return whether the shardings of the owners must divide the sizes evenly. Default: no."""
         return False
+
+
+def _replicated(other: TensorSharding, value: Value) -> TensorSharding:
+    """Return the sharding of a value that is replicated over the mesh of another sharding."""
+    return TensorSharding.fully_closed(other.mesh, value.type.rank if isinstance(value.type, TensorType) else 0)
 
 
 class MeshReferenceOpInterface(Protocol):

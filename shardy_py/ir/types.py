@@ -116,6 +116,17 @@ def _no_element_type(given: object) -> VerificationError:
     return VerificationError(Diagnostic("invalid-type", f"{shown(given)} is no element type", hint=hint))
 
 
+def are_same_tensors(type_: Type, other: Type) -> bool:
+    """Return whether two types have one element type and the same sizes; a dynamic size is any size."""
+    if type_ is other or type_ == other:
+        return True
+    if not isinstance(type_, TensorType) or not isinstance(other, TensorType):
+        return False
+    if type_.element_type != other.element_type or type_.rank != other.rank:
+        return False
+    return all(size == wanted or None in (size, wanted) for size, wanted in zip(type_.shape, other.shape, strict=True))
+
+
 def static_shape(type_: Type) -> tuple[int, ...] | None:
     """Return the sizes of a shaped type whose sizes are all known, else None."""
     if isinstance(type_, TensorType) and None not in type_.shape:

@@ -58,7 +58,7 @@ def diagnose(program: Program, semantics: OpSemantics | None = None) -> Iterator
     yield from _check_dominance(program)
     yield from _check_symbols(program)
     yield from _check_functions(program, semantics)
-    yield from _check_calls(program, ops)
+    yield from call_problems(program)
     yield from _check_shardings(program, ops)
     if semantics is not None:
         yield from _check_terminators(program, semantics)
@@ -197,9 +197,10 @@ def _may_end(op: Op, semantics: OpSemantics | None) -> bool:
     return op.name.endswith(".return") or (semantics is not None and semantics.has_trait(op, IsTerminator))
 
 
-def _check_calls(program: Program, ops: list[Op]) -> Iterator[Diagnostic]:
+def call_problems(program: Program) -> Iterator[Diagnostic]:
+    """Yield the calls of functions that do not exist, or that have other operands or results."""
     functions = program.functions
-    for op in ops:
+    for op in program.walk():
         callee = callee_of(op)
         if callee is None:
             continue

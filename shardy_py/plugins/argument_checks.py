@@ -143,7 +143,7 @@ def misspelt_methods(thing: Any, protocol: type, required: tuple[str, ...] = ())
 
     Names that are only like the one of a method that must be written are among them where that is missing.
     """
-    missing = [name for name in methods_of(protocol) if not is_written(thing, name, protocol)]
+    missing = [name for name in methods_of(protocol) if not _is_own(thing, name, protocol)]
     needed = [name for name in missing if name in required]
     found = []
     for name in dir(type(thing)):
@@ -153,6 +153,16 @@ def misspelt_methods(thing: Any, protocol: type, required: tuple[str, ...] = ())
         if meant:
             found.append((name, meant))
     return found
+
+
+def _is_own(thing: Any, name: str, protocol: type) -> bool:
+    """Return whether an object has a method of a protocol other than by inheritance from a class of this package.
+
+    Who extends `LoopDataFlow` may misspell a method that it has, too.
+    """
+    home = next((class_ for class_ in type(thing).__mro__ if name in vars(class_)), None)
+    is_inherited = home is not type(thing) and home is not None and home.__module__.partition(".")[0] == "shardy_py"
+    return not is_inherited and is_written(thing, name, protocol)
 
 
 def is_written(thing: Any, name: str, protocol: type) -> bool:

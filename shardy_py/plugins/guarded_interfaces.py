@@ -17,7 +17,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.types import are_same_tensors, static_shape
 from shardy_py.plugins.argument_checks import is_written
 from shardy_py.plugins.definition_checks import as_traits
 from shardy_py.sharding.mesh import Mesh
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
     from shardy_py.ir.costs import CostOpInterface, OpWork, OwnCollective, Part, Window
     from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
-    from shardy_py.ir.local import Localize
+    from shardy_py.ir.local import Localize, Shard
 
 _Side = tuple[str, Sequence[int] | None]
 """The name of a tensor, and its shape where it is known."""
@@ -80,9 +80,20 @@ def guard_emission(
 
 
 def guard_local(local: Any, *, owner: str, place: str = "") -> Localize:
-    """Return a local form behind the guard; it gives one value per result."""
-    function = getattr(local, "localize", local)
-    return Guard(function, "local", owner, code="local-failed", place=place).wrap(_local_results)
+    """Return a local form behind the guard; it gives one value per result, each of the type of its shard."""
+    guard = Guard(getattr(local, "localize", local), "local", owner, code="local-failed", place=place)
+    wrapped = guard.wrap(_local_results)
+
+    def localize(op: Op, shard: Shard) -> Sequence[Value]:
+        results: Sequence[Value] = wrapped(op, shard)
+        for number, value in enumerate(results):
+            wanted = shard.result_type(number)
+            if not are_same_tensors(value.type, wanted):
+                message = f"returned {value.type} for result {number}, which is {wanted} on each device"
+                raise guard.refusal(message, op, hint="shard.result_type(number) is the type of a result on a device")
+        return results
+
+    return localize
 
 
 def guard_applies(local: Any, *, owner: str, place: str = "") -> Callable[[Op], bool] | None:

@@ -20,9 +20,13 @@ from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedD
 from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
 from shardy_py.plugins.rule_memory import RuleMemory, attributes_look, look_key
 from shardy_py.plugins.rule_notices import unmarked_factors, warn_at
+from shardy_py.plugins.rule_view import OpView, reads_problem
 from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
 from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
+
+_CHANGED = "changed its op"
+_CHANGED_HINT = "a rule function looks at its op only; a pass may change it"
 
 
 def make_facts_of(
@@ -125,14 +129,12 @@ def make_rule(
 
 def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> OpShardingRule | None:
     guard = resolved.rule_guard
-    before, values = look_of(op), (*op.operands, *op.results)
-    types = [value.type for value in values]
-    rule = guard.call(op, options) if resolved.takes_options else guard.call(op)
-    if look_of(op) != before or [value.type for value in values] != types:
-        op.name, op.operands, op.results, op.regions = before[:4]
-        for value, type_ in zip(values, types, strict=True):
-            value.type = type_
-        raise guard.refusal("changed its op", op, hint="a rule function looks at its op only; a pass may change it")
+    if isinstance(resolved.rule, RuleSpec):
+        rule = guard.call(op)
+    elif resolved.contextual or resolved.context_of is not None:
+        rule = _call_contextual(op, resolved, options)
+    else:
+        rule = _call_on_view(op, resolved, options)
     if isinstance(rule, RuleSpec):
         if resolved.rule is not rule:
             warn_at(unmarked_factors(rule, op.name, guard.owner), guard.function)
@@ -147,6 +149,32 @@ def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptio
         # The parts of a rule that is made by hand can be anything.
         message = f"made a rule that cannot be checked: {describe_error(error)}"
         raise guard.refusal(message, op, hint="use sdy.rule(...) or the builder") from error
+
+
+def _call_contextual(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> Any:
+    """Return the answer of a rule function that may look around its op."""
+    guard = resolved.rule_guard
+    before, values = look_of(op), (*op.operands, *op.results)
+    types = [value.type for value in values]
+    rule = guard.call(op, options) if resolved.takes_options else guard.call(op)
+    if look_of(op) != before or [value.type for value in values] != types:
+        op.name, op.operands, op.results, op.regions = before[:4]
+        for value, type_ in zip(values, types, strict=True):
+            value.type = type_
+        raise guard.refusal(_CHANGED, op, hint=_CHANGED_HINT)
+    return rule
+
+
+def _call_on_view(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> Any:
+    """Return the answer of a rule function whose rule is that of all ops that look the same."""
+    guard, view = resolved.rule_guard, OpView(op)
+    rule = guard.call(view, options) if resolved.takes_options else guard.call(view)
+    if view.reads:
+        # The function caught the error.
+        raise guard.failure(RuleError(reads_problem(view.reads[0])), op)
+    if view.is_changed:
+        raise guard.refusal(_CHANGED, op, hint=_CHANGED_HINT)
+    return rule
 
 
 def _identity_key(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import field
+from attrs import field, validators
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.error_texts import shown
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph import Block, Op, Value
 from shardy_py.ir.guard import Unfit
 from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
+from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 from shardy_py.values import frozen
 
 
@@ -21,11 +22,15 @@ def _is_count(flow: Any, attribute: Any, number: Any) -> None:
         raise PluginError(Diagnostic("invalid-data-flow", message))
 
 
+_IS_OPTIONAL_COUNT = validators.optional(_is_count)
+
+
 @frozen
 class LoopDataFlow(ShardableDataFlowOpInterface):
     """Loop-carried values: initial value, argument of every region, yielded value, and result, in order.
 
-    Each result owns the edge of its values. Operands and arguments before the carried values are skipped.
+    Each carried result owns the edge of its values. Operands and arguments before the carried values are on no edge,
+    nor are those behind them where ``carried`` says how many there are: a local program gathers them.
 
     Args:
         first_operand: The number of the operand that is the first initial value, after bounds and the like.
@@ -33,18 +38,25 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
         first_yielded: The number of the terminator's operand that is the first next value, after a condition.
         yielding: The numbers of the regions that yield next values, if others do not, such as that of a
             condition; None for all.
+        carried: The number of results that are carried values; the results behind them are stacked outputs. None
+            for all.
     """
 
     first_operand: int = field(default=0, validator=_is_count)
     first_argument: int = field(default=0, validator=_is_count)
     first_yielded: int = field(default=0, validator=_is_count)
     yielding: tuple[int, ...] | None = field(default=None, kw_only=True)
+    carried: int | None = field(default=None, kw_only=True, validator=_IS_OPTIONAL_COUNT)
 
     def _ends(self, op: Op) -> list[Op]:
         """Return the terminators that yield the next values."""
         wanted = range(len(op.regions)) if self.yielding is None else self.yielding
         blocks = [region.blocks[0] for number, region in enumerate(op.regions) if region.blocks and number in wanted]
         return [block.terminator for block in blocks if block.terminator is not None]
+
+    def get_op_result_edge_owners(self, op: Op) -> Sequence[Value]:
+        """Return the results that are carried values."""
+        return op.results if self.carried is None else op.results[: self.carried]
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
         """Return the initial value, then the yielded value of each region."""
@@ -53,14 +65,14 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
         return [initial, *(OpOperand(end, number) for end in self._ends(op) if number < len(end.operands))]
 
     def get_edge_owner_from_target(self, op: Op, target: Value) -> Value | None:
-        """Return the result with the number of the result or argument."""
-        return _at(op.results, target.index if target.owner is op else target.index - self.first_argument)
+        """Return the carried result with the number of the result or argument."""
+        return self._carried_at(op, target.index if target.owner is op else target.index - self.first_argument)
 
     def get_edge_owner_from_source(self, op: Op, source: OpOperand) -> Value | None:
-        """Return the result with the number of the initial or next value."""
+        """Return the carried result with the number of the initial or next value."""
         if source.op is op:
-            return _at(op.results, source.number - self.first_operand)
-        return _at(op.results, source.number - self.first_yielded) if source.op in self._ends(op) else None
+            return self._carried_at(op, source.number - self.first_operand)
+        return self._carried_at(op, source.number - self.first_yielded) if source.op in self._ends(op) else None
 
     def get_non_edge_owner_targets(self, op: Op, owner: Value) -> Sequence[Value]:
         """Return the argument of each region."""
@@ -70,36 +82,88 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
             count = len(end.parent.arguments) if end.parent else 0
             if count <= number:
                 message = f"finds no argument {number} for result {owner.index}: a region has {count}"
-                hint = "first_argument is the number of arguments before the carried ones; branches have BranchDataFlow"
+                hint = (
+                    "first_argument is the number of arguments before the carried ones, carried that of the results "
+                    "that are no stacked outputs; branches have BranchDataFlow"
+                )
                 raise Unfit(message, hint)
         return [block.arguments[number] for block in blocks if number < len(block.arguments)]
+
+    def _carried_at(self, op: Op, index: int) -> Value | None:
+        return _at(self.get_op_result_edge_owners(op), index)
 
 
 @frozen
 class BranchDataFlow(ShardableDataFlowOpInterface):
-    """Branches: the yielded values of each region flow into the results, in order; operands and arguments take no part.
+    """Branches: the yielded values of each region flow into the results, in order.
 
-    Each result owns the edge of its values. A region without blocks, such as a missing else, yields nothing.
+    Each result owns the edge of its values. Operands and region arguments are on no edge, and a local program gathers
+    them, unless ``first_operand`` says which operands the regions take. A region without blocks, such as a missing
+    else, yields nothing.
 
     Args:
         first_yielded: The number of the terminator's operand that is the first result.
+        first_operand: The number of the operand that is the first argument of every region, after a condition. The
+            argument of the first region owns the edge. None where regions take no operands.
     """
 
     first_yielded: int = field(default=0, validator=_is_count)
+    first_operand: int | None = field(default=None, kw_only=True, validator=_IS_OPTIONAL_COUNT)
+
+    def get_block_argument_edge_owners(self, op: Op) -> Sequence[Value]:
+        """Return the arguments that operands flow into, each of the first region that has it."""
+        count = 0 if self.first_operand is None else max(len(op.operands) - self.first_operand, 0)
+        blocks = _first_blocks(op)
+        owners = (next(iter(_arguments_at(blocks, number)), None) for number in range(count))
+        return [owner for owner in owners if owner is not None]
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
-        """Return the yielded value of each region."""
+        """Return the yielded value of each region for a result, the operand for an argument."""
+        if owner.owner is not op:
+            return [OpOperand(op, (self.first_operand or 0) + owner.index)]
         number = self.first_yielded + owner.index
-        ends = [region.blocks[0].terminator for region in op.regions if region.blocks]
+        ends = [block.terminator for block in _first_blocks(op)]
         return [OpOperand(end, number) for end in ends if end is not None and number < len(end.operands)]
 
     def get_edge_owner_from_target(self, op: Op, target: Value) -> Value | None:
-        """Return the result itself."""
-        return target if target.owner is op else None
+        """Return a result itself, the owner of the same number for an argument."""
+        return target if target.owner is op else _at(self.get_block_argument_edge_owners(op), target.index)
 
     def get_edge_owner_from_source(self, op: Op, source: OpOperand) -> Value | None:
-        """Return the result with the number of the yielded value."""
-        return None if source.op is op else _at(op.results, source.number - self.first_yielded)
+        """Return the result with the number of the yielded value, the argument that an operand flows into."""
+        if source.op is not op:
+            return _at(op.results, source.number - self.first_yielded)
+        if self.first_operand is None:
+            return None
+        return _at(self.get_block_argument_edge_owners(op), source.number - self.first_operand)
+
+    def get_non_edge_owner_targets(self, op: Op, owner: Value) -> Sequence[Value]:
+        """Return the arguments of the other regions for an argument."""
+        if owner.owner is op:
+            return []
+        return [value for value in _arguments_at(_first_blocks(op), owner.index) if value is not owner]
+
+    def get_block_argument_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
+        """Return the shardings of the arguments that operands flow into."""
+        found = op.attributes.get(_argument_shardings(op))
+        return found.shardings if found is not None else ()
+
+    def set_block_argument_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
+        """Set the shardings of the arguments that operands flow into."""
+        op.attributes[_argument_shardings(op)] = TensorShardingPerValue(tuple(shardings))
+
+
+def _first_blocks(op: Op) -> list[Block]:
+    return [region.blocks[0] for region in op.regions if region.blocks]
+
+
+def _arguments_at(blocks: Sequence[Block], number: int) -> list[Value]:
+    return [block.arguments[number] for block in blocks if number < len(block.arguments)]
+
+
+def _argument_shardings(op: Op) -> str:
+    """Return the name of the attribute for the shardings of region arguments, in the dialect of the op."""
+    return f"{op.name.partition('.')[0]}.argument_shardings"
 
 
 def _at(values: Sequence[Value], index: int) -> Value | None:

@@ -106,7 +106,9 @@ def assign_slots(program: Program, semantics: OpSemantics, shared: Sequence[int]
         if op.name in flow_names:
             data_flow = semantics.get_data_flow(op)
             if data_flow is not None:
+                # Results on no edge have no slot, as region arguments on none: nothing says how they are sharded.
                 _add_data_flow_op(op, data_flow, slots)
+                results = [value for value in results if numbers[value.id] != ABSENT]
         for value in results:
             if numbers[value.id] == ABSENT:
                 numbers[value.id] = shared[len(values)]

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.check_data_flow import data_flow_problems
+from shardy_py.ir.data_flow import values_on_no_edge
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
 from shardy_py.plugins import Registry
 
 
 @checked
-def assert_data_flow(op: Op, *, registry: Registry | None = None) -> None:
-    """Assert that the methods of an op's data flow say the same of every edge.
+def assert_data_flow(
+    op: Op, *, registry: Registry | None = None, on_no_edge: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Assert that the methods of an op's data flow say the same of every edge, and list the values on no edge.
 
     Besides what `shardy_py.propagate` checks of every op (that sources, targets and owners are values that can be, of
-    one rank, and that each target leads back to its owner), each source leads back to its owner, each edge has a
+    the same sizes, and that each target leads back to its owner), each source leads back to its owner, each edge has a
     source, and nothing is in two edges.
 
     Args:
         op: An op with its regions, as `shardy_py.ir.Builder` makes it.
         registry: Who knows the op; by default the installed plugins.
+        on_no_edge: The values that may be on no edge, as the list names them; None for any. No sharding goes through
+            these values, and a local program gathers them.
+
+    Returns:
+        The operands, region arguments, yielded values and results on no edge, such as ``operand 0``.
 
     Raises:
         AssertionError: something does not fit; the message names the edge, the value and the method.
@@ -35,6 +43,14 @@ def assert_data_flow(op: Op, *, registry: Registry | None = None) -> None:
     problems = [item.message for item in data_flow_problems(op, data_flow)] or list(_stricter(op, data_flow))
     if problems:
         raise AssertionError(f"the data flow of '{op.name}' does not fit together\n  " + "\n  ".join(problems))
+    outside = tuple(
+        _source(op, item) if isinstance(item, OpOperand) else _value(op, item)
+        for item in values_on_no_edge(op, data_flow)
+    )
+    unexpected = [item for item in outside if on_no_edge is not None and item not in on_no_edge]
+    if unexpected:
+        raise AssertionError(f"the data flow of '{op.name}' has these values on no edge: {', '.join(unexpected)}")
+    return outside
 
 
 def _stricter(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[str]:

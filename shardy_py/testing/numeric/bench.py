@@ -19,6 +19,7 @@ from shardy_py.values import frozen
 
 Arrays = tuple[Array, ...]
 MOST_PARTS = 16
+_OF_SMALL_FLOATS = 2e-2
 
 
 @frozen(eq=False)
@@ -171,9 +172,9 @@ def difference(expected: Array, actual: Array, *, whole: Array, rtol: float | No
         return f"has shape {_shape(actual)} instead of {_shape(expected)}"
     if expected.dtype.kind == "V":  # the small floating-point types of ml_dtypes
         expected, actual, whole = (array.astype(np.float32) for array in (expected, actual, whole))
-        rtol = rtol or 2e-2
+        rtol = rtol or _OF_SMALL_FLOATS
     if np.issubdtype(expected.dtype, np.inexact):
-        tolerance = rtol or {2: 2e-2, 4: 1e-4}.get(expected.real.dtype.itemsize, 1e-8)
+        tolerance = rtol or tolerance_of(expected.dtype)
         finite = np.abs(whole[np.isfinite(whole)])
         scale = float(finite.max()) if finite.size else 1.0
         different = ~np.isclose(actual, expected, rtol=0, atol=tolerance * scale, equal_nan=True)
@@ -186,6 +187,15 @@ def difference(expected: Array, actual: Array, *, whole: Array, rtol: float | No
         f"differs in {np.count_nonzero(different)} of {different.size} elements,"
         f" first at {list(first)}: {_number(actual[first])} instead of {_number(expected[first])}"
     )
+
+
+def tolerance_of(dtype: Any) -> float:
+    """Return how far numbers of a dtype may differ, relative to the largest one; 0 for integers."""
+    if dtype.kind == "V":
+        return _OF_SMALL_FLOATS
+    if not np.issubdtype(dtype, np.inexact):
+        return 0.0
+    return {2: _OF_SMALL_FLOATS, 4: 1e-4}.get(np.zeros((), dtype).real.dtype.itemsize, 1e-8)
 
 
 def _shape(array: Array) -> str:

@@ -25,14 +25,14 @@ class Comparison:
         whole: The program on whole tensors.
         devices: The devices, which ran its local program.
         values: What each value became, by its id.
-        rtol: The largest difference of elements relative to the largest one, or None.
+        tolerances: The largest difference of the elements of each value, by its id, relative to the largest one.
         semantics: What is known about ops.
     """
 
     whole: Program
     devices: VirtualDevices
     values: Mapping[int, LocalValue]
-    rtol: float | None
+    tolerances: Mapping[int, float]
     semantics: OpSemantics
 
     def first_difference(self, seen: Mapping[int, Sequence[Array]]) -> str:
@@ -61,10 +61,17 @@ class Comparison:
             op = op.parent_op
         return False
 
-    def of_results(self, wanted: Arrays, found: Arrays) -> str:
-        """Return which result of the main function differs, in words, or ""."""
-        for number, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
-            reason = difference(expected, actual, whole=expected, rtol=self.rtol)
+    def of_results(self, wanted: Arrays, found: Arrays, returned: Sequence[Value]) -> str:
+        """Return which result of the main function differs, in words, or "".
+
+        Args:
+            wanted: The results on whole tensors.
+            found: The results of the devices.
+            returned: What the main function returns.
+        """
+        rows = zip(wanted, found, returned, strict=True)
+        for number, (expected, actual, value) in enumerate(rows):
+            reason = difference(expected, actual, whole=expected, rtol=self.tolerances.get(value.id))
             if reason:
                 return f"result {number} of the program {reason}"
         return ""
@@ -82,7 +89,7 @@ class Comparison:
                 part = self.devices.parts(actual.shape, local.sharding, actual.ndim)[device]
                 wanted = expected[part]
                 real = actual[tuple(slice(size) for size in wanted.shape)]
-                reason = difference(wanted, real, whole=expected, rtol=self.rtol)
+                reason = difference(wanted, real, whole=expected, rtol=self.tolerances.get(value.id))
                 if reason:
                     return f"on device {device} it {reason}"
         return ""

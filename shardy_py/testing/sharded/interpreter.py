@@ -13,7 +13,7 @@ from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
 from shardy_py.ir.attributes import DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.graph import Block, Op, Program, Region
+from shardy_py.ir.graph import Block, Op, Program, Region, Value
 from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.types import TensorType, Type, static_shape
@@ -69,6 +69,7 @@ class Interpreter:
         values = dict(outer)
         for argument, array in zip(block.arguments, arguments, strict=True):
             values[argument.id] = np.asarray(array)
+            _check_argument(argument, values[argument.id])
             self.seen.setdefault(argument.id, []).append(values[argument.id])
         end = block.terminator
         for op in block.ops:
@@ -139,6 +140,19 @@ class Interpreter:
             return results[0] if len(results) == 1 else results
 
         return call
+
+
+def _check_argument(argument: Value, array: Array) -> None:
+    """Check that a region gets an array of the shape of its argument.
+
+    Raises:
+        OptionError: it has another one.
+    """
+    shape, op = static_shape(argument.type), argument.owning_op
+    if shape is None or array.shape == shape:
+        return
+    message = f"region argument {argument.index} is {argument.type}, its function gives an array of shape {array.shape}"
+    raise OptionError(Diagnostic("region-arguments", message, op.location, op.name))
 
 
 def is_constant(op: Op) -> bool:

@@ -26,6 +26,7 @@ from shardy_py.testing.sharded.collectives import COLLECTIVES
 from shardy_py.testing.sharded.comparison import Comparison
 from shardy_py.testing.sharded.devices import VirtualDevices
 from shardy_py.testing.sharded.interpreter import Functions, Interpreter, check_program
+from shardy_py.testing.sharded.tolerances import find_tolerances
 from shardy_py.testing.sharded.uneven import UnevenKept
 from shardy_py.testing.sharded.virtual_ops import SPACE, VirtualOps
 from shardy_py.transforms.local.options import LocalOptions
@@ -99,7 +100,8 @@ def run_sharded(
         plugins: More plugins besides the installed ones.
         registry: The definitions of ops; by default those of the plugins.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands.
-        rtol: The largest difference of elements relative to the largest one; by default it depends on the dtype.
+        rtol: The largest difference of elements relative to the largest one; by default it depends on the least
+            precise dtype that a value was computed from.
         seed: The seed of random arguments.
 
     Returns:
@@ -133,12 +135,15 @@ def run_sharded(
         array[tuple(slice(size) for size in expected.shape)]
         for array, expected in zip(devices.run(given), wanted, strict=True)
     )
-    comparison = Comparison(whole, devices, values, rtol, result.registry)
+    tolerances = find_tolerances(whole, reference.seen) if rtol is None else dict.fromkeys(reference.seen, rtol)
+    comparison = Comparison(whole, devices, values, tolerances, result.registry)
+    end = whole.functions[main].regions[0].block.terminator
     return ShardedRun(
         devices.count,
         wanted,
         joined,
-        comparison.first_difference(reference.seen) or comparison.of_results(wanted, joined),
+        comparison.first_difference(reference.seen)
+        or comparison.of_results(wanted, joined, end.operands if end is not None else ()),
         tuple(item.op for item in context.warnings if item.code == "gathered-op"),
         tuple(op.name.removeprefix(f"{SPACE}.") for op in local.walk() if op.name in COLLECTIVES),
     )

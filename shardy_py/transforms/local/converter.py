@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve, field
 
-from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError, VerificationError
-from shardy_py.ir.callgraph import callee_of
+from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
+from shardy_py.ir.interfaces import IsTerminator, OpSemantics
 from shardy_py.ir.local import (
     CannotLocalize,
     LocalEmitter,
@@ -33,10 +32,9 @@ from shardy_py.ir.op_names import (
     PROPAGATION_BARRIER,
     REDUCE_SCATTER,
     RESHARD,
-    RETURN,
     SHARDING_GROUP,
 )
-from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.op_values import region_arguments
 from shardy_py.ir.types import Type, function_type, static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
@@ -50,6 +48,8 @@ from shardy_py.transforms.local.fallback import Fallback
 from shardy_py.transforms.local.look_ups import look_up, may_wait
 from shardy_py.transforms.local.manual import ManualBorder
 from shardy_py.transforms.local.masks import fill_padding
+from shardy_py.transforms.local.receivers import Receivers
+from shardy_py.transforms.local.type_checks import check_calls, check_region_types, check_returns, check_shard_type
 from shardy_py.values import define
 
 _FORWARDING = frozenset((PROPAGATION_BARRIER, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
@@ -89,11 +89,11 @@ class Converter:
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
     _waiting: dict[int, Op] = field(factory=dict, init=False)
     _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
-    _arguments: dict[str, dict[int, TensorSharding | None]] = field(factory=dict, init=False)
-    _results: dict[str, list[TensorSharding | None]] = field(factory=dict, init=False)
+    _receivers: Receivers = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._meshes = self.program.meshes
+        self._receivers = Receivers(self.program, self.semantics, self._sharding)
 
     def run(self) -> None:
         """Convert all functions.
@@ -101,17 +101,9 @@ class Converter:
         Raises:
             ShardyError: an op has no local form.
         """
-        functions = self.program.functions
-        self._results = {
-            name: [self.program.sharding(value) for value in function.function_results]
-            for name, function in functions.items()
-        }
-        self._arguments = {
-            name: {value.index: self.program.sharding(value) for value in entry_arguments(function)}
-            for name, function in functions.items()
-        }
-        for function in functions.values():
+        for function in self.program.functions.values():
             self._convert_function(function)
+        check_calls(self.program)
 
     def _convert_function(self, function: Op) -> None:
         outputs = function.function_results
@@ -128,7 +120,7 @@ class Converter:
         self.program.new_function_results(made, results)
         self._keep_shardings(outputs, made.function_results)
         for region in regions:
-            _check_returns(region, results)
+            check_returns(region, results)
         block.insert_before(function, made)
         function.erase()
 
@@ -234,44 +226,31 @@ class Converter:
             if op.name == CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):
-                return self._hand_on(op, shard).copy()
+                return self._hand_on(op, shard)
             return self._localize(op, shard)
         except ShardyError as error:
             raise type(error)(*(_placed(item, op) for item in error.diagnostics)) from None
 
-    def _hand_on(self, op: Op, shard: Shard) -> Shard:
-        """Return the shard of an op that hands values on, with operands as sharded as what gets them."""
+    def _hand_on(self, op: Op, shard: Shard) -> Sequence[Value]:
+        """Return the results of an op that hands values on: operands are as sharded as what gets them.
+
+        Results on no edge are whole before they get the shardings that they shall have.
+        """
         values = [
-            self.fallback.reshard(shard, number, self._receiver_sharding(op, number, before))
+            self.fallback.reshard(shard, number, self._receivers.sharding(op, number, before))
             for number, before in enumerate(shard.operand_shardings)
         ]
-        return evolve(shard, operands=values)
-
-    def _receiver_sharding(self, op: Op, number: int, default: TensorSharding | None) -> TensorSharding | None:
-        """Return the sharding of the value that gets an operand: a result of a function, or the owner of an edge."""
-        parent = op.parent_op
-        if op.name == RETURN and parent is not None:
-            return self.program.sharding(parent.function_results[number])
-        if op.name == CALL:
-            return self._arguments.get(callee_of(op) or "", {}).get(number, default)
-        flow_op = parent if parent is not None and self.semantics.has_trait(op, IsTerminator) else op
-        flow = self.semantics.get_data_flow(flow_op)
+        flow = self.semantics.get_data_flow(op)
         if flow is None:
-            return self._branch_sharding(op, flow_op, number, default)
-        source = OpOperand(op, number)
-        owner = flow.get_edge_owner_from_source(flow_op, source)
-        if owner is None or source not in flow.get_edge_sources(flow_op, owner):
-            return default
-        return self._sharding(owner)
-
-    def _branch_sharding(
-        self, op: Op, parent: Op, number: int, default: TensorSharding | None
-    ) -> TensorSharding | None:
-        """Return the sharding of the result of a region op without edges that a terminator hands an operand to."""
-        if parent is op or len(parent.results) != len(op.operands):
-            return default
-        result = parent.results[number]
-        return self._sharding(result) if result.type == op.operands[number].type else default
+            return evolve(shard, operands=values).copy()
+        targets = self._receivers.members(op, flow).targets
+        pairs = zip(op.results, shard.result_shardings, strict=True)
+        shardings = [sharding if value.id in targets else None for value, sharding in pairs]
+        part = evolve(shard, operands=values, result_shardings=shardings)
+        results = part.copy()
+        if shard.emit.block.last is not None:
+            check_region_types(op, shard.emit.block.last, flow, self._receivers.members(op, flow))
+        return self.fallback.slice_results(shard, part, results)
 
     def _localize(self, op: Op, shard: Shard) -> Sequence[Value]:
         outcome = self.fallback.localize(op, shard, self._form_of(op))
@@ -371,16 +350,17 @@ class Converter:
         return self.fallback.reshard(shard, 0, shard.result_shardings[0])
 
     def _set_target_shardings(self, op: Op) -> None:
-        """Give block arguments that carry values along an edge the sharding of its owner."""
+        """Give region arguments the shardings of the owners of their edges; those on no edge are whole."""
         flow = self.semantics.get_data_flow(op)
         if flow is None:
             return
-        for owner in (*flow.get_op_result_edge_owners(op), *flow.get_block_argument_edge_owners(op)):
-            for target in flow.get_non_edge_owner_targets(op, owner):
-                self._shardings[target.id] = self._sharding(owner)
+        targets = self._receivers.members(op, flow).targets
+        for argument in region_arguments(op):
+            owner = targets.get(argument.id)
+            self._shardings[argument.id] = None if owner is None else self._sharding(owner)
 
     def _set_call_shardings(self, op: Op) -> None:
-        for value, sharding in zip(op.results, self._results.get(callee_of(op) or "", ()), strict=False):
+        for value, sharding in zip(op.results, self._receivers.called_results(op), strict=False):
             self._shardings[value.id] = sharding
 
     def _fill_padding(self, values: Sequence[Value], shard: Shard) -> None:
@@ -424,6 +404,7 @@ class Converter:
 
     def _map(self, values: Sequence[Value], local: Sequence[Value]) -> None:
         for value, new in zip(values, local, strict=True):
+            check_shard_type(value, self._sharding(value), new.type, self._meshes)
             self._local[value.id] = new
             if self.local_values is not None:
                 self.local_values[value.id] = LocalValue(new, self._sharding(value))
@@ -441,23 +422,6 @@ def _argument_types(function: Op, regions: Sequence[Region]) -> list[Type]:
     if regions and regions[0].blocks:
         return [value.type for value in regions[0].blocks[0].arguments]
     return []
-
-
-def _check_returns(region: Region, results: Sequence[Type]) -> None:
-    """Check that a function returns what its type says.
-
-    Raises:
-        VerificationError: a value has another sharding than the result.
-    """
-    for block in region.blocks:
-        end = block.terminator
-        if end is None or end.name != RETURN:
-            continue
-        for number, (value, type_) in enumerate(zip(end.operands, results, strict=True)):
-            if value.type != type_:
-                message = f"result {number} is {type_} on each device, but {value.type} is returned"
-                hint = "the shardings of what is returned and of the result differ; reshard explicitly first"
-                raise VerificationError(Diagnostic("local-types", message, end.location, end.name, hint))
 
 
 def _placed(item: Diagnostic, op: Op) -> Diagnostic:

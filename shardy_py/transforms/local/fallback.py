@@ -8,7 +8,7 @@ from itertools import takewhile
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph import Op, Region, Value
 from shardy_py.ir.interfaces import Elementwise
 from shardy_py.ir.local import CannotLocalize, Combined, Shard, no_local_form
 from shardy_py.ir.op_names import ALL_GATHER, ALL_SLICE
@@ -24,9 +24,11 @@ from shardy_py.transforms.local.masks import without_padding
 from shardy_py.transforms.local.regrid import Change, gather, slice_shard
 from shardy_py.transforms.local.several_meshes import combined, moved_dims, on_operand_mesh, parts_of, without_dims
 from shardy_py.transforms.local.sizes import mentions_sizes
+from shardy_py.transforms.local.tensor_bodies import has_tensor_body
 from shardy_py.values import define, frozen
 
 Form = Callable[[Op, Shard], Sequence[Value]]
+_TENSOR_BODY = "its regions compute on whole tensors"
 
 
 @frozen
@@ -100,7 +102,7 @@ class Fallback:
         if not self.gathers:
             raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
         reason = f"an operand is {before or 'whole'} and goes on as {after or 'whole'}"
-        hint = "give the value and what gets it the same sharding"
+        hint = "give the value and what gets it the same sharding, or put both on one data-flow edge"
         self._warn(shard.op, reason, "along the dimensions concerned", hint)
         common = _common(shard, before, after)
         shape, one_by_one = shard.op.operands[number].shape, self.options.per_dim_all_gather
@@ -138,6 +140,8 @@ class Fallback:
             CannotLocalize: it has no local form.
         """
         self._check(op, shard, rule, form)
+        if form is not None and not self.trust_shardings and has_tensor_body(op):
+            shard = evolve(shard, regions=_refuse_regions)
         if rule is None:
             return Outcome(form(op, shard) if form is not None else shard.copy())
         partial = reduced_axes(shard, rule)
@@ -155,9 +159,11 @@ class Fallback:
         Raises:
             CannotLocalize: it cannot.
         """
-        if rule is None and form is None and op.results:
+        if rule is None and form is None and (op.results or op.regions):
             raise no_local_form("the op has no sharding rule and no local form")
         if form is None:
+            if not self.trust_shardings and has_tensor_body(op):
+                raise no_local_form(_TENSOR_BODY)
             shard.check_kinds()
             if rule is not None and not shard.semantics.has_trait(op, Elementwise) and mentions_sizes(op, shard):
                 raise no_local_form("an attribute may hold the size of a sharded dimension")
@@ -187,7 +193,7 @@ class Fallback:
                 return outcome
         self._warn(op, reason, "whole")
         whole = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
-        return Outcome(self._sliced(shard, whole, whole.copy()), tuple(partial))
+        return Outcome(self.slice_results(shard, whole, whole.copy()), tuple(partial))
 
     def _between_meshes(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Sequence[Value] | None:
         """Return the results of an op that runs on the shards of one of its operands, on their mesh, or None.
@@ -255,7 +261,7 @@ class Fallback:
         try:
             part = _resharded(shard, operands, results, self._gather)
             found = self._local(op, part, rule, form)
-            return Outcome(self._sliced(shard, part, found.results), found.complete)
+            return Outcome(self.slice_results(shard, part, found.results), found.complete)
         except CannotLocalize:
             shard.emit.erase_after(last)
             return None
@@ -273,8 +279,14 @@ class Fallback:
         one_by_one = self.options.per_dim_all_gather
         return gather(shard, value, change, _lost(sharding, kept), one_by_one=one_by_one)
 
-    def _sliced(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
-        """Return results with the shardings that they shall have."""
+    def slice_results(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
+        """Return the results of a part of an op with the shardings that they shall have.
+
+        Args:
+            shard: The op with the shardings that the results shall have.
+            part: The op with the shardings that they have.
+            values: The results.
+        """
         result = []
         for number, (value, wanted) in enumerate(zip(values, shard.result_shardings, strict=True)):
             if wanted is not None and shard.sharded_dims(wanted):
@@ -290,6 +302,10 @@ class Fallback:
         made = f"the operands are gathered {extent}" if op.operands else "each device makes the results whole"
         message = f"{made}: {reason}"
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
+
+
+def _refuse_regions() -> Sequence[Region]:
+    raise no_local_form(_TENSOR_BODY)
 
 
 def _refuse_foreign_parts(op: Op, shard: Shard) -> None:

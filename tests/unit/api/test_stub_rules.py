@@ -73,6 +73,15 @@ PROGRAMS = {
     %0 = "ab.add"(%x, %x) : ({T}, {T}) -> {T}
     "ab.yield"(%0) : ({T}) -> ()
   }}) : (tensor<i1>) -> {T}""",
+    "a branch with arguments": f"""
+  %q:2 = "ab.if"(%p, %x) ({{
+  ^bb0(%a: {T}):
+    "ab.yield"(%p, %a) : (tensor<i1>, {T}) -> ()
+  }}, {{
+  ^bb0(%a: {T}):
+    "ab.yield"(%p, %x) : (tensor<i1>, {T}) -> ()
+  }}) : (tensor<i1>, {T}) -> (tensor<i1>, {T})
+  %r = "ab.add"(%q#1, %x) : ({T}, {T}) -> {T}""",
     "a branch in a loop": f"""
   %r = "ab.loop"(%x) ({{
   ^bb0(%c: {T}):
@@ -124,6 +133,7 @@ def test_a_stub_is_valid_on_its_program(name: str, tmp_path: Path) -> None:
         ("a loop with bounds, a counter and two values", "ab.for", "LoopDataFlow(first_operand=2, first_argument=1)"),
         ("a loop with a condition", "ab.while", "data_flow=sdy.LoopDataFlow(yielding=(1,))"),
         ("a branch", "ab.if", "data_flow=sdy.BranchDataFlow()"),
+        ("a branch with arguments", "ab.if", "data_flow=sdy.BranchDataFlow(first_operand=1)"),
         ("a branch", "ab.yield", "traits=[sdy.IsTerminator]"),
         ("a reduction with a body", "ab.reduce", 'rule="i j -> i j"'),
     ],

@@ -100,6 +100,31 @@ def test_ranks_of_an_edge_are_alike() -> None:
         check_flow(LoopDataFlow(), (T, tensor(8)))
 
 
+@pytest.mark.parametrize("shape", [(4, 8), (8, 5)])
+def test_sizes_of_an_edge_are_alike(shape) -> None:
+    """What is on one edge has one sharding, so the same sizes."""
+    message = f"tensor<{shape[0]}x{shape[1]}xf32> flows into tensor<8x4xf32>, result 1, which has other sizes"
+    with pytest.raises(PluginError, match=message):
+        check_flow(LoopDataFlow(), (T, tensor(*shape)))
+
+
+def test_a_dynamic_size_is_any_size() -> None:
+    """A size that is not known yet may be that of the others on the edge."""
+    check_flow(LoopDataFlow(), (T, tensor(None, 4)))
+
+
+class Transforming(LoopDataFlow):
+    """Sees the values inside with other axes than outside, so with other sizes."""
+
+    def transform_target_sharding(self, op, target, sharding, transform):
+        return sharding
+
+
+def test_values_seen_with_other_axes_may_have_other_sizes() -> None:
+    """Where shardings are transformed between inside and outside, as for manual axes, only ranks are alike."""
+    check_flow(Transforming(), (T, tensor(16, 4)))
+
+
 class FirstRegion(LoopDataFlow):
     """Only the arguments of the first region are on edges, but those of others have owners."""
 

@@ -463,7 +463,7 @@ HOSTILE = {
     "all ops are constants": ("toy.op('*', traits=[sdy.ConstantLike])", "trait ConstantLike, but 1 operands"),
     "an owner twice": (
         flow("get_op_result_edge_owners", "", "return list(op.results) * 2"),
-        "for 2 owners",
+        "result 0 owns two edges",
     ),
     "a dialect renamed": ("toy.name = 3", "a dialect has a name, not 3"),
     "the decorator as a rule": ("toy.op('toy.f', rule=toy.op)", "under its full name"),

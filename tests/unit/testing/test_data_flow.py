@@ -89,6 +89,34 @@ def test_edges_without_sources_and_values_of_two_edges_are_found():
     assert "  operand 1 is in the edge of result 0 and in the edge of argument 0 of region 0" in twice
 
 
+def make_scan():
+    """A loop with a bound, one carried value and one stacked output, and the registry that knows it."""
+    b = Builder()
+    with b.function("main", [tensor(), tensor(8)]) as values:
+        with b.region_op("toy.scan", values, [tensor(8), tensor(3, 8)]) as op, b.region(op, [tensor(8)]) as (row,):
+            b.op("toy.yield", [row, row])
+        b.return_()
+    toy = sdy.Dialect("toy")
+    toy.op("toy.scan", data_flow=sdy.LoopDataFlow(first_operand=1, carried=1))
+    return op, Registry.of([toy])
+
+
+def test_values_on_no_edge_are_listed() -> None:
+    """Operands, yielded values, arguments and results through which no sharding goes are returned in words."""
+    op, registry = make_scan()
+    outside = ("operand 0", "operand 1 of toy.yield", "result 1")
+    assert assert_data_flow(op, registry=registry) == outside
+    assert assert_data_flow(op, registry=registry, on_no_edge=outside) == outside
+    assert assert_data_flow(*reversing(Reversed())[:1], registry=reversing(Reversed())[1]) == ()
+
+
+def test_values_on_no_edge_may_be_restricted() -> None:
+    """A value on no edge that an author did not expect there is an error, which names it."""
+    op, registry = make_scan()
+    with pytest.raises(AssertionError, match=r"values on no edge: operand 1 of toy\.yield$"):
+        assert_data_flow(op, registry=registry, on_no_edge=("operand 0", "result 1"))
+
+
 def make_other():
     """An op elsewhere."""
     b = Builder()

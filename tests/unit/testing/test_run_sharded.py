@@ -188,6 +188,51 @@ def test_a_region_gets_as_many_arrays_as_it_takes() -> None:
     assert caught.value.diagnostics[0].location
 
 
+def test_a_region_gets_arrays_of_the_shapes_of_its_arguments() -> None:
+    """An array of another shape than the argument of a region is refused where it comes in."""
+    functions = {**FUNCTIONS, "my.loop": lambda value, regions: regions[0](value[:1])}
+    with pytest.raises(OptionError, match=r"region argument 0 is tensor<8x32xf32>, .* array of shape \(1, 32\)"):
+        run_sharded(LOOP, functions, plugins=[plugin()])
+
+
+def shifted(shift: float) -> Any:
+    """Return a sum that depends on the number of rows a little, so that it differs on shards."""
+    return lambda x, y: np.add(x, y, dtype=np.float64) + shift * len(x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_values_are_compared_as_precisely_as_what_they_come_from(dtype: str) -> None:
+    """Doubles that a function computed from floats differ as floats do; doubles from doubles as doubles."""
+    text = one_op("cumsum", "tensor<4x8xf32>").replace(XY, X)
+    array = np.random.default_rng(0).normal(size=(4, 8)).astype(dtype)
+    allowed = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-8}[dtype]
+    for factor, is_equal in ((0.05, True), (20, False)):
+        functions = {**FUNCTIONS, "my.add": shifted(factor * allowed)}
+        run = run_sharded(text, functions, None, array, plugins=[plugin()])
+        assert run.ok is is_equal, str(run)
+        assert run.results[0].dtype == np.float64
+    assert run_sharded(text, functions, None, array, plugins=[plugin()], rtol=1.0).ok
+
+
+def test_tolerances_go_through_calls_and_regions() -> None:
+    """What a function or a region makes of floats is compared as floats, whatever its dtype."""
+    functions = {**FUNCTIONS, "my.matmul": lambda x, y: np.matmul(x, y, dtype=np.float64)}
+    arrays = [np.random.default_rng(0).normal(size=size).astype("float32") for size in ((8, 16), (16, 32), (32, 16))]
+    text = LOOP.replace("%o = call", "%p = call").replace(
+        "  return %o : tensor<8x16xf32>\n}\nfunc",
+        """
+  %o = "my.add"(%p, %p) : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %o : tensor<8x16xf32>
+}
+func""",
+    )
+    for factor, is_equal in ((1e-6, True), (1e-2, False)):
+        assert (
+            run_sharded(text, {**functions, "my.add": shifted(factor)}, None, *arrays, plugins=[plugin()]).ok
+            is is_equal
+        )
+
+
 def test_devices_stay_together() -> None:
     """Devices of which some end a loop before a collective that others come to are an error, not a deadlock."""
     text = LOOP.replace('"my.add"(%carried, %sum)', '"my.add"(%carried, %carried)').replace(

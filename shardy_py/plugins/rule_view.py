@@ -1,0 +1,131 @@
+"""The view of an op that a rule function gets: what lies around the op cannot be read there.
+
+Ops of one name with the same types and attributes share a rule, so a rule that also depends on producers, users or
+regions would be that of whichever op came first. A view is made once per kind of op, when its rule is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from shardy_py.errors import Diagnostic, RuleError
+from shardy_py.ir.attributes import shared_key
+from shardy_py.ir.graph import Op, Value
+
+_HINT = "give the op contextual=True, or a function of the op that returns what the rule reads there"
+
+
+class _Outside:
+    """An attribute of a view that lies outside of what ops of one kind share.
+
+    Args:
+        words: What it is, for the error.
+    """
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def __get__(self, view: _ValueView | OpView, class_: type) -> NoReturn:
+        view.refuse(self.words)
+
+
+class _ValueView(Value):
+    """An operand or a result of an op, of which a rule reads the type only."""
+
+    __slots__ = ("_is_result", "_number", "_view")
+
+    uses: Any = _Outside("the users")
+
+    def __init__(self, value: Value, view: OpView, number: int, *, is_result: bool) -> None:
+        self.id = value.id
+        self.type = value.type
+        self._number = number
+        self._view = view
+        self._is_result = is_result
+
+    @property
+    def owner(self) -> Any:  # type: ignore[override]
+        """The op for a result; that of an operand lies outside."""
+        return self._view if self._is_result else self.refuse("the producer")
+
+    @property
+    def index(self) -> int:  # type: ignore[override]
+        """The number of a result; that of an operand among the results of its producer lies outside."""
+        return self._number if self._is_result else self.refuse("the index at the producer")
+
+    def refuse(self, words: str) -> NoReturn:
+        """Refuse what is read of the value."""
+        self._view.refuse(f"{words} of {self._name}")
+
+    @property
+    def _name(self) -> str:
+        return f"{'result' if self._is_result else 'operand'} {self._number}"
+
+    def __repr__(self) -> str:
+        return f"<{self._name} of {self._view!r}: {self.type}>"
+
+
+class OpView(Op):
+    """An op as a rule function sees it: name, types, attributes and location.
+
+    Attributes:
+        reads: What the function read of what lies around the op.
+    """
+
+    __slots__ = ("_before", "_op", "_values", "reads")
+
+    parent: Any = _Outside("the block around the op")
+    regions: Any = _Outside("the regions of the op")
+    program: Any = _Outside("the program around the op")
+    prev: Any = _Outside("the op before this one")
+    next: Any = _Outside("the op behind this one")
+    scope: Any = _Outside("the scope of the op")
+
+    def __init__(self, op: Op) -> None:
+        self._op = op
+        self.reads: list[str] = []
+        self.id = op.id
+        self.name = op.name
+        self.attributes = op.attributes
+        self.handle = op.handle
+        self.function_results = ()
+        # One view per operand: whether two are the same value is not for a rule either.
+        self.operands = tuple([_ValueView(item, self, n, is_result=False) for n, item in enumerate(op.operands)])
+        self.results = tuple([_ValueView(item, self, n, is_result=True) for n, item in enumerate(op.results)])
+        self._values = (*self.operands, *self.results)
+        self._before = self._state()
+
+    def refuse(self, read: str) -> NoReturn:
+        """Note what is read, and refuse it.
+
+        Raises:
+            RuleError: always.
+        """
+        self.reads.append(read)
+        raise RuleError(reads_problem(read))
+
+    @property
+    def is_changed(self) -> bool:
+        """True if the function changed the op, which it should only look at."""
+        return self._state() != self._before
+
+    def _state(self) -> tuple[Any, ...]:
+        types = [value.type for value in self._values]
+        return self.name, self.operands, self.results, types, shared_key(self.attributes)
+
+    @property
+    def location(self) -> str:
+        """The location of the op, for messages."""
+        return self._op.location
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self._op or (isinstance(other, OpView) and other._op is self._op)
+
+    def __hash__(self) -> int:
+        return hash(self._op)
+
+
+def reads_problem(read: str) -> Diagnostic:
+    """Return the problem of a rule function that read something around its op."""
+    message = f"the rule function reads {read}, and ops that look the same would share its rule"
+    return Diagnostic("rule-reads-context", message, hint=_HINT)
