@@ -27,6 +27,8 @@ CHECKS = (
     "conformance",
     "fuzz",
     "compiled",
+    "lowest",
+    "newest",
     "torch",
 )
 nox.options.sessions = CHECKS
@@ -115,12 +117,46 @@ def compiled(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", SEED, *TWO_PROCESSES, "tests/unit", "tests/compiled", *session.posargs)
 
 
+ROOMS = ("api", "cli", "frontends", "indexing", "ir", "plugins", "propagation", "report", "schedule", "sharding")
+"""The folders of tests that need neither the newest ops nor the reference of jaxlib 0.10.2."""
+_EXTRAS = ".[cli,stablehlo,jax,xdsl,codegen,parallel,plot,search,testing]"
+_TOOLS = ("filecheck>=1.0", "import-linter>=2.0", "pytest-xdist>=3.5")
+
+
+@nox.session(venv_backend="venv")
+def lowest(session: nox.Session) -> None:
+    """Run tests with the lowest version of every dependency."""
+    session.install("--no-compile", "-c", ".ci/lowest.txt", "-e", _EXTRAS, *_TOOLS)
+    session.run(*_tests_of_versions(), *session.posargs)
+
+
+@nox.session(venv_backend="venv")
+def newest(session: nox.Session) -> None:
+    """Run tests with the newest version of every dependency; a failure is shown, and is not that of the change."""
+    session.install("--no-compile", "--upgrade", "-e", _EXTRAS, *_TOOLS)
+    session.run(*_tests_of_versions(), *session.posargs, success_codes=range(6))
+
+
+def _tests_of_versions() -> tuple[str, ...]:
+    folders = [f"tests/unit/{room}" for room in ROOMS]
+    return (
+        "python",
+        "-m",
+        "pytest",
+        SEED,
+        *TWO_PROCESSES,
+        *folders,
+        "--deselect=tests/unit/cli/test_compare_reference.py",
+    )
+
+
 @nox.session(venv_backend="venv")
 def torch(session: nox.Session) -> None:
     """Run the tests that need PyTorch, in an environment of their own."""
-    session.install("--no-compile", "torch==2.13.0")
+    constraints = ".ci/constraints-torch.txt"
+    session.install("--no-compile", "-c", constraints, "torch==2.13.0")
     extras = ".[cli,jax,parallel,plot,search,testing]"
-    session.install("--no-compile", "-e", extras, "pytest-xdist>=3.5", "transformers==5.23.0")
+    session.install("--no-compile", "-c", constraints, "-e", extras, "pytest-xdist>=3.5", "transformers==5.23.0")
     _run_marked(session, "torch", *TWO_PROCESSES, "tests/torch", "tests/docs")
 
 

@@ -34,3 +34,16 @@ def test_changes_have_a_kind() -> None:
         kinds = re.findall(r"^### (.*)$", part, re.MULTILINE)
         assert set(kinds) <= KINDS
         assert len(kinds) == len(set(kinds))
+
+
+def test_each_change_has_a_file_of_its_own() -> None:
+    """Each file of ``changes`` names its change and its kind, and holds one entry, without a bullet."""
+    files = sorted(path for path in (ROOT / "changes").iterdir() if path.name != "README.md")
+    kinds = "|".join(kind.lower() for kind in sorted(KINDS))
+    assert [
+        path.name
+        for path in files
+        if not re.fullmatch(rf"(\d+|\+[a-z0-9-]+)(\.\d+)?\.({kinds})(\.\d+)?\.md", path.name)
+    ] == []
+    texts = {path.name: path.read_text(encoding="utf-8").strip() for path in files}
+    assert [name for name, text in texts.items() if not text or text.startswith(("-", "*", "#"))] == []

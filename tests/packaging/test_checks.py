@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,23 @@ def test_ci_runs_nox() -> None:
     assert [tool for tool in ("ruff", "mypy", "lint-imports", "pytest") if tool in script] == []
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert [name for name in _sessions() if f"`{name}`" not in guide] == []
+
+
+def test_lowest_versions_are_those_of_the_package() -> None:
+    """The versions of the session `lowest` are the lower bounds of the package, all of them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = ("cli", "stablehlo", "jax", "xdsl", "codegen", "parallel", "plot", "search", "testing")
+    texts = [*project["dependencies"], *(text for extra in extras for text in project["optional-dependencies"][extra])]
+    bounds: dict[str, list[int]] = {}
+    for text in texts:
+        match = re.match(r"([\w-]+)>=([\d.]+)", text)
+        assert match, text
+        bound = [int(part) for part in match[2].split(".")]
+        bounds[match[1]] = max(bounds.get(match[1], [0]), bound)
+    lines = (ROOT / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {
+        name: [int(part) for part in version.split(".")]
+        for name, _, version in (line.partition("==") for line in lines)
+        if version
+    }
+    assert {name: version[: len(bounds.get(name, version))] for name, version in pinned.items()} == bounds
