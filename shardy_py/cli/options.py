@@ -153,7 +153,7 @@ def mesh_options(command: Command) -> Command:
 
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
     """Add the options that say which program is looked at, and how it is propagated."""
-    names = ("dedup_functions_fully", "inline_calls")
+    names = ("dedup_functions_fully", "inline_calls", "keep_uneven_shardings")
     command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))
     return mesh_options(plugin_options(module_options(command)))
 
