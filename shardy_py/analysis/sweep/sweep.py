@@ -21,7 +21,7 @@ from shardy_py.analysis.sweep.workers import run_schedules
 from shardy_py.api.keywords import narrow
 from shardy_py.api.options import ProgramInput
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
-from shardy_py.values import define
+from shardy_py.values import define, show_in_full
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many schedules are done, how many there are, and what became of the last one."""
@@ -68,7 +68,7 @@ class Sweep:
         setting = self.setting
         header = {
             "program": self.source.program.key,
-            "machine": _digest(repr((setting.machine, setting.axes, setting.layout))),
+            "machine": _digest(show_in_full((setting.machine, setting.axes, setting.layout))),
             "first": _digest(setting.first.text),
             "shardy_py": version("shardy_py"),
         }
