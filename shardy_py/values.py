@@ -2,8 +2,8 @@
 
 To compile its methods is half of what making a class costs, and a command makes hundreds of them before it can begin.
 One `__repr__` serves all classes, and plain ones compare the tuples of their fields, and hash them where they are
-frozen; each does what the method of attrs would, but that a long text becomes a short one. Values that are compared in inner loops have ``cache_hash=True``, and
-the methods of attrs.
+frozen; each does what the method of attrs would, but that a long text becomes a short one. Values that are compared in
+inner loops have ``cache_hash=True``, and the methods of attrs.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from shardy_py.analysis.advice.written import write_advised
 from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.api.keywords import keywords
 from shardy_py.cli.cost import parse_axis_links
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.schedule import schedule_argument
@@ -65,6 +66,7 @@ def run_advise(
             layouts = advise_inputs(**keywords(given))
         else:
             found = advise(**keywords(given))
+    print_warnings(layouts.warnings if inputs else found.warnings)
     if inputs:
         if as_json:
             click.echo(advice_json(layouts))

@@ -119,8 +119,11 @@ def local_text(source: Any, device: int, registry: Registry) -> str:
         device: The number of the device.
         registry: The definitions of ops.
     """
-    local = propagate(source, registry=registry, local=True).local()
-    print_warnings(local.warnings)
+    result = propagate(source, registry=registry, local=True)
+    local = result.local()
+    # The command has said what is wrong with plugins.
+    known = set(registry.notices)
+    print_warnings([item for item in (*result.warnings, *local.warnings) if item not in known])
     return str(local.per_device(device))
 
 

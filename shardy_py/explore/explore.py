@@ -73,7 +73,11 @@ def explore(given: SessionArguments, options: ExploreOptions | None = None) -> P
         proposals=chosen.proposals,
         step=step,
     )
-    return Page(data if chosen.sweep is None else {**data, "sweep": _sweep_data(chosen.sweep)})
+    shown = data if chosen.sweep is None else {**data, "sweep": _sweep_data(chosen.sweep)}
+    session = explainer.session
+    schedules = [item for item in (chosen.schedule, chosen.against) if item is not None]
+    unknown = session.unknown_op_names(*schedules) if schedules else ()
+    return Page(shown, (*session.warnings, *unknown))
 
 
 def explore_again(given: ProgramInput, options: ExploreOptions) -> Page:

@@ -7,7 +7,7 @@ from itertools import chain, zip_longest
 from math import prod
 from typing import Any
 
-from attrs import field, fields
+from attrs import evolve, field, fields
 
 from shardy_py.analysis.advice.arguments import AdviceOptions, AdviceProgress, AdviseArguments, open_judge
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint, Constraint
@@ -69,7 +69,8 @@ def advise_session(session: Session, options: AdviceOptions) -> Advice:
         ShardyError: an option is not valid.
     """
     goal, judge = open_judge(session, options)
-    return _Search(judge, goal, options.trials, options.progress).run(options.limit)
+    advice = _Search(judge, goal, options.trials, options.progress).run(options.limit)
+    return evolve(advice, warnings=session.warnings)
 
 
 @define(eq=False)

@@ -67,7 +67,7 @@ def advise_session_inputs(session: Session, options: AdviceOptions) -> InputAdvi
     search = _InputSearch(judge, goal, options.trials, options.progress, groups, name, mesh)
     machine = None if judge.machine is None else judge.machine.name
     layouts = search.run()
-    return InputAdvice(goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine)
+    return InputAdvice(goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine, session.warnings)
 
 
 @define(eq=False)

@@ -34,7 +34,9 @@ def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
     if rule is None:
         split = len(trace.problem.step_ops[step].operands)
         slots = slots_of_visit(trace.problem, step)
-        return _explain_other(trace, labels, OpWithoutStep(label, label.name, -1, slots[:split], slots[split:], "", NO_RULE))
+        return _explain_other(
+            trace, labels, OpWithoutStep(label, label.name, -1, slots[:split], slots[split:], "", NO_RULE)
+        )
     describer = Describer(trace, labels)
     return OpExplanation(
         str(label),

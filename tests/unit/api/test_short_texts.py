@@ -10,13 +10,14 @@ import pytest
 import shardy_py as sdy
 from shardy_py.analysis.explain_reshard import ReshardExplainer
 
+TYPE = "tensor<8x8xf32>"
 _LAYERS = "\n".join(
-    f"""  %m{i} = stablehlo.dot_general %v{i}, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-  %v{i + 1} = stablehlo.add %m{i}, %v{i} : tensor<8x8xf32>"""
+    f"""  %m{i} = stablehlo.dot_general %v{i}, %w, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
+  %v{i + 1} = stablehlo.add %m{i}, %v{i} : {TYPE}"""
     for i in range(12)
 )
 TEXT = f"""sdy.mesh @mesh = <["a"=2, "b"=2]>
-func.func @main(%v0: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"a"}}, {{"b"}}]>}}, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {{
+func.func @main(%v0: {TYPE} {{sdy.sharding = #sdy.sharding<@mesh, [{{"a"}}, {{"b"}}]>}}, %w: {TYPE}) -> {TYPE} {{
 {_LAYERS}
   %c = stablehlo.custom_call @unknown(%v12) : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %c : tensor<8x8xf32>
@@ -40,6 +41,7 @@ def _answers() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def answers() -> list[Any]:
+    """What the interface answers about a program of some layers."""
     return list(_answers())
 
 

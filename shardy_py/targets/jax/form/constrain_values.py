@@ -121,7 +121,9 @@ class _Constrainer:
             shape = static_shape(value.type)
             even = sharding if mesh is None or shape is None else evenly_sharded(sharding, shape, mesh)
             if even != sharding:
-                found[value.id] = evolve(even, dim_shardings=tuple(map(_whole_axes, even.dim_shardings, sharding.dim_shardings)))
+                found[value.id] = evolve(
+                    even, dim_shardings=tuple(map(_whole_axes, even.dim_shardings, sharding.dim_shardings))
+                )
         return found
 
     def _visit_block(self, block: Block, arguments: Sequence[Value]) -> None:

@@ -27,6 +27,7 @@ func.func @main(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x
 
 @pytest.fixture(scope="module")
 def result() -> sdy.Result:
+    """A traced run."""
     return sdy.propagate(TEXT, trace=True)
 
 
