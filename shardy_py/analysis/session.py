@@ -99,7 +99,7 @@ class Session:
             ShardyError: the input or an option is not valid, or a plugin is broken.
         """
         registry = make_semantics(given, given.registry)
-        engine_options(given, registry)
+        engine = engine_options(given, registry)
         read = read_input(given, registry, verify=given.verify)
         program, main, registry = read.program, read.main, read.registry
         left_out = give_shardings(read, given)
@@ -116,7 +116,7 @@ class Session:
         with no_garbage_collection(keep=True), refuse_deep_nesting(main):
             run(program, pipeline.before_propagation(registry), context)
             problem = make_problem(
-                program, registry, conservative=given.conservative, warnings=context.warnings, check_arguments=True
+                program, registry, conservative=engine.conservative, warnings=context.warnings, check_arguments=True
             )
             settle_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))

@@ -51,7 +51,7 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
         registry: The registry of the caller, which gets the ops of `func` and `sdy`; None for the installed plugins.
 
     Raises:
-        OptionError: both a registry and plugins are given.
+        OptionError: a registry is given together with options that choose plugins.
         PluginError: a plugin is broken.
     """
     rule_options = RuleOptions(options.conservative, options.extended_rules)
@@ -65,8 +65,13 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
     if not isinstance(registry, Registry):
         message = f"registry is {shown(registry)}, not a Registry"
         raise OptionError(Diagnostic("invalid-registry", message, hint="Registry.of([toy]), or plugins=[module]"))
-    for name, given in (("plugins", options.plugins), ("blocked", options.blocked)):
-        if tuple(given):
+    excluded = {
+        "plugins": tuple(options.plugins),
+        "blocked": tuple(options.blocked),
+        "strict_plugins": options.strict_plugins,
+    }
+    for name, given in excluded.items():
+        if given:
             message = f"registry and {name} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint=f"build the registry with {name}"))
     registry = with_framework_dialects(registry)

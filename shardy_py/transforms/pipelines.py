@@ -122,7 +122,6 @@ class ExportPipeline(PassPipeline):
         keep_sharding_rules: Whether rules stay on the ops.
         dump_sharding_origins: Whether the edges' sharding origins are kept, on the ops they belong to.
         dump_propagation_edges: Whether the edges' propagation edges are kept, on the ops they belong to.
-        avoid_reshards_on_calls: Accepted for the sake of upstream, which ignores it, too.
         update_non_divisible_input_output_shardings: Whether shardings of inputs and outputs must divide their sizes.
     """
 
@@ -137,7 +136,6 @@ class ExportPipeline(PassPipeline):
     keep_sharding_rules: bool = False
     dump_sharding_origins: bool = False
     dump_propagation_edges: bool = False
-    avoid_reshards_on_calls: bool = False
     update_non_divisible_input_output_shardings: bool = True
 
     def stages(self) -> tuple[Stage, ...]:
@@ -388,7 +386,6 @@ class PropagationPipeline(PassPipeline):
             keep_sharding_rules=self.keep_sharding_rules,
             dump_sharding_origins=self.debug_sharding_origins,
             dump_propagation_edges=self.debug_propagation_edge_sharding,
-            avoid_reshards_on_calls=self.dedup_functions_fully,
             update_non_divisible_input_output_shardings=self.update_non_divisible_input_output_shardings,
         )
 

@@ -104,16 +104,16 @@ def _reason(index: int, size: int, dim: DimensionSharding, mesh: Mesh) -> str:
 
 
 def _describe(op: Op, value: Value, main: Op | None, name: str) -> str:
-    """Return what a value is called in a message: ``argument arg0 'params'``."""
-    called = f" '{name}'" if name else ""
+    """Return what a value is called in a message: ``argument arg0 (params)``."""
+    called = f" ({name})" if name else ""
     if op.name == FUNCTION:
         is_argument = value.owner is not op
         short = f"{'arg' if is_argument else 'result'}{value.index}"
         of = "" if op is main else f" of @{op.attributes['sym_name']}"
         return f"{'argument' if is_argument else 'result'} {short}{called}{of} of type {value.type}"
     if value.owner is op:
-        return f"result {value.index}{called} of type {value.type}"
-    return f"argument {value.index}{called} of a region, of type {value.type}"
+        return f"result {value.index} of type {value.type}"
+    return f"region argument {value.index} of type {value.type}"
 
 
 def _dims(sharding: TensorSharding) -> str:

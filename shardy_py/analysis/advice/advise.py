@@ -9,7 +9,13 @@ from typing import Any
 
 from attrs import evolve, field, fields
 
-from shardy_py.analysis.advice.arguments import AdviceOptions, AdviceProgress, AdviseArguments, open_judge
+from shardy_py.analysis.advice.arguments import (
+    AdviceOptions,
+    AdviceProgress,
+    AdviseArguments,
+    check_limit,
+    open_judge,
+)
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint, Constraint
 from shardy_py.analysis.advice.judge import Figures, Goal, Judge, Shardings
 from shardy_py.analysis.advice.places import Place, find_places
@@ -68,6 +74,7 @@ def advise_session(session: Session, options: AdviceOptions) -> Advice:
     Raises:
         ShardyError: an option is not valid.
     """
+    check_limit(options.limit)
     goal, judge = open_judge(session, options)
     advice = _Search(judge, goal, options.trials, options.progress).run(options.limit)
     return evolve(advice, warnings=session.warnings)
