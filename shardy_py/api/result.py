@@ -317,7 +317,7 @@ class Result:
 
     @checked
     def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
-        """Return the updates and refusals at an op; ``str`` of it is readable.
+        """Return the updates and refusals at an op, or why nothing propagates through it; ``str`` of it is readable.
 
         Args:
             op: The name of a result; the name of the op, with a number where there are several
@@ -325,7 +325,7 @@ class Result:
             names: Whether names are those of the result's text or those of the given module, as MLIR prints it.
 
         Raises:
-            OptionError: there is no such op, or it has no rule, or the run was not traced.
+            OptionError: there is no such op, or the run was not traced.
         """
         return self.explainer.explain_op(op, names=names)
 
