@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from shardy_py.identity import identity
-
 if TYPE_CHECKING:
     from attrs import define as define
     from attrs import frozen as frozen
@@ -88,7 +86,8 @@ def show_fields(value: Any) -> str:
 
 def show_in_full(value: Any) -> str:
     """Return the text of a value with all of its fields, however long it is; equal texts mean equal values."""
-    if attrs.has(type(value)) and type(value).__repr__ is show_fields:
+    cls: Any = type(value)
+    if attrs.has(cls) and cls.__repr__ is show_fields:
         return _join(value, [show_in_full(getattr(value, item.name)) for item in _shown_fields(value)])
     if type(value) in (tuple, list):
         return f"[{', '.join(map(show_in_full, value))}]"
@@ -110,7 +109,13 @@ LONGEST = 600
 """The most characters of fields that a value is shown with in full."""
 _SHORT = 60
 _MOST = 20_000
-_COLLECTIONS = {tuple: "(,)", list: "[]", dict: "{}", set: "{}", frozenset: "frozenset({})"}
+_COLLECTIONS: dict[Any, tuple[str, str]] = {
+    tuple: ("(", ")"),
+    list: ("[", "]"),
+    dict: ("{", "}"),
+    set: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+}
 
 
 class _Shower:
@@ -118,43 +123,46 @@ class _Shower:
 
     def __init__(self) -> None:
         self.left = _MOST
-        self.around: set[int] = set()
+        self.around: list[Any] = []
 
     def show_value(self, value: Any) -> str:
-        if identity(value) in self.around:
+        if self._is_around(value):
             return "..."
-        self.around.add(identity(value))
+        self.around.append(value)
         fields = [(item, getattr(value, item.name, attrs.NOTHING)) for item in _shown_fields(value)]
         texts = [self.show(content) if item.repr is True else str(item.repr(content)) for item, content in fields]
-        self.around.discard(identity(value))
+        self.around.pop()
         if sum(map(len, texts)) > LONGEST:
             texts = [_shorten(text, content) for text, (_, content) in zip(texts, fields, strict=True)]
         return _join(value, texts)
 
     def show(self, content: Any) -> str:
-        cls = type(content)
+        cls: Any = type(content)
         if self.left < 0:
             return f"<{cls.__name__}>"
         if cls.__repr__ is show_fields:
             return self.show_value(content)
         if cls in _COLLECTIONS and content:
-            return self.show_items(content, _COLLECTIONS[cls])
+            return self.show_items(content, *_COLLECTIONS[cls])
         text = without_addresses(repr(content))
         self.left -= len(text)
         return text
 
-    def show_items(self, items: Any, marks: str) -> str:
-        if identity(items) in self.around:
-            return f"{marks[0]}...{marks[-1]}"
-        self.around.add(identity(items))
+    def _is_around(self, content: Any) -> bool:
+        """Return whether something is shown inside itself."""
+        return any(item is content for item in self.around)
+
+    def show_items(self, items: Any, before: str, after: str) -> str:
+        if self._is_around(items):
+            return f"{before}...{after}"
+        self.around.append(items)
         if isinstance(items, dict):
             texts = [f"{self.show(key)}: {self.show(item)}" for key, item in items.items()]
         else:
             texts = [self.show(item) for item in items]
-        self.around.discard(identity(items))
-        if marks == "(,)":
-            return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
-        return marks.replace("{}", f"{{{', '.join(texts)}}}").replace("[]", f"[{', '.join(texts)}]")
+        self.around.pop()
+        comma = "," if before == "(" and len(texts) == 1 else ""
+        return f"{before}{', '.join(texts)}{comma}{after}"
 
 
 def _shown_fields(value: Any) -> list[Any]:

@@ -220,6 +220,16 @@ def test_a_long_value_is_shown_by_the_sizes_of_its_fields() -> None:
     assert len(repr(_Tree(tuple(range(100_000))))) < 1000
 
 
+@pytest.mark.parametrize(
+    "content",
+    [(), (1,), [[], {}], {"a": [], "b": {"c": ()}}, {1}, frozenset({2}), frozenset(), set(), ({"x": [None]}, "[]{}")],
+    ids=repr,
+)
+def test_collections_are_shown_as_python_shows_them(content: Any) -> None:
+    """Empty and nested ones, too."""
+    assert repr(_Tree(table=content)) == f"_Tree(items=(), text='', table={content!r})"
+
+
 def test_no_address_is_shown() -> None:
     """Objects without a text of their own are shown by their class."""
     shown = repr(_Tree((object(), [object()]), table=len.__class__))
