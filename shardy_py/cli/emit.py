@@ -121,9 +121,7 @@ def local_text(source: Any, device: int, registry: Registry) -> str:
     """
     result = propagate(source, registry=registry, local=True)
     local = result.local()
-    # The command has said what is wrong with plugins.
-    known = set(registry.notices)
-    print_warnings([item for item in (*result.warnings, *local.warnings) if item not in known])
+    print_warnings((*result.warnings, *local.warnings))
     return str(local.per_device(device))
 
 

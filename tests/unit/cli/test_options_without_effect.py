@@ -173,3 +173,16 @@ def test_the_report_names_ops_of_the_module_only(shardy: Any) -> None:
     assert data["communications"] == {"sdy.reshard": 1}
     assert data["left_to_partitioner"]["all_reduce"] == 1
     assert "given shardings reduced" in shardy("propagate", "p.mlir", "-o", "out.mlir").stderr
+
+
+@pytest.mark.parametrize("line", ["propagate p.mlir -q", "cost p.mlir --machine cpu-8", "explain p.mlir --reshards"])
+def test_each_warning_is_printed_once(line: str, shardy: Any) -> None:
+    """What the registry and the program both warn of, too."""
+    Path("toy.py").write_text(
+        "import shardy_py as sdy\ntoy = sdy.Dialect('toy')\ntoy.op('toy.f', rule='i k -> i')\n\n"
+        "@sdy.hookimpl\ndef shardy_register_dialects():\n    return [toy]\n"
+    )
+    done = shardy(*line.split(), "--plugin", "toy.py")
+    assert done.exit_code == 0
+    assert done.stderr.count("[unmarked-factor]") == 1
+    assert done.stderr.count("[sharding-reduced]") == 1
