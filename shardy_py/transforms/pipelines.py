@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from attrs import field
+from attrs import field, fields_dict
 
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.passes import NO_TEXT, Pass
 from shardy_py.plugins import Registry
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
@@ -52,6 +53,7 @@ from shardy_py.transforms.snapshots import SaveModulePass
 from shardy_py.transforms.stages import PassPipeline, Stage, snapshot_stage
 from shardy_py.values import frozen
 
+_ENGINE_OPTIONS = ("conservative_propagation", "propagation_strategy", "run_op_priority_propagation")
 EXPLICIT_BATCHING = "sdy-explicit-gather-scatter-batching"
 
 
@@ -276,6 +278,20 @@ class PropagationPipeline(PassPipeline):
     enable_explicit_gather_scatter_batching: bool = False
     inline_calls: bool = False
     engine: Pass | None = field(default=None, metadata=NO_TEXT)
+
+    def __attrs_post_init__(self) -> None:
+        """Check that no option of the reference's engine stands beside another engine.
+
+        Raises:
+            OptionError: one does.
+        """
+        if self.engine is None:
+            return
+        defaults = fields_dict(PropagationPipeline)
+        found = [name for name in _ENGINE_OPTIONS if getattr(self, name) != defaults[name].default]
+        if found:
+            message = f"engine and {' and '.join(found)} exclude each other"
+            raise OptionError(Diagnostic("option-conflict", message, hint="give the engine these options"))
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""

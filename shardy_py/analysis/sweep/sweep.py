@@ -15,7 +15,7 @@ from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.evaluator import EvaluatorSource, SessionEvaluator, Setting
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome
-from shardy_py.analysis.sweep.program_source import ProgramSource, SessionOptions
+from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, ProgramSource, SessionOptions
 from shardy_py.analysis.sweep.store import SweepStore
 from shardy_py.analysis.sweep.workers import run_schedules
 from shardy_py.api.keywords import narrow
@@ -143,9 +143,24 @@ def open_program(given: ProgramInput, options: SessionOptions) -> tuple[Session,
         ShardyError: the module or an option is not valid.
     """
     if isinstance(given.module, Session):
+        _check_session(given, options)
         return given.module, _no_source
     program = narrow(given, ProgramInput)
     return options.open(program), partial(ProgramSource.of, program, options)
+
+
+def _check_session(given: ProgramInput, options: SessionOptions) -> None:
+    """Check that nothing is given beside an open session that it would have had to be opened with.
+
+    Raises:
+        OptionError: there is.
+    """
+    names = ("mesh", "in_shardings", "out_shardings", "args", "kwargs")
+    found = [name for name in names if getattr(given, name) is not None]
+    found += ["options"] if options != DEFAULT_OPTIONS else []
+    if found:
+        message = f"an open session and {' and '.join(found)} exclude each other"
+        raise OptionError(Diagnostic("option-conflict", message, hint="give them to Session.open"))
 
 
 def _digest(text: str) -> str:

@@ -14,8 +14,11 @@ from attrs import fields
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 import shardy_py as sdy
+from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.api.options import Options, ProgramInput, ProgramOptions, SessionArguments
 from shardy_py.cli.app import shardy
+from shardy_py.transforms.pipelines import PropagationPipeline
+from shardy_py.transforms.propagate import UserPriorityPropagationPass
 
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=2]>'
 T = "tensor<8x8xf32>"
@@ -273,3 +276,23 @@ def test_a_page_and_advice_are_about_the_order_of_the_run() -> None:
     plain = sdy.propagate(conflict, trace=True)
     page, other = (result.explore(proposals=0).data for result in (first, plain))
     assert page["runs"] != other["runs"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"mesh": {"a": 2}}, {"in_shardings": {0: ("a",)}}, {"options": SessionOptions(conservative=True)}],
+    ids=str,
+)
+def test_an_open_session_takes_no_options_of_its_program(given: dict[str, Any]) -> None:
+    """It was opened with others, which would hold."""
+    session = sdy.Session.open(PLAIN)
+    with pytest.raises(sdy.OptionError, match=r"an open session and \w+ exclude each other"):
+        sdy.compare_schedules(session, **given)
+
+
+def test_an_engine_takes_no_options_of_another() -> None:
+    """A pipeline with an engine of its own has that engine's options."""
+    engine = UserPriorityPropagationPass()
+    with pytest.raises(sdy.OptionError, match="engine and conservative_propagation exclude each other"):
+        PropagationPipeline(engine=engine, conservative_propagation=True)
+    assert PropagationPipeline(engine=engine).engine is engine
