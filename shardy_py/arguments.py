@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import unwrap
@@ -15,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.integers import INT64_MAX, as_integer
+from shardy_py.values import without_addresses
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -35,15 +35,6 @@ def shown(value: object) -> str:
         bits = value.bit_length() if isinstance(value, int) else 0
         return f"a number of {bits} bits" if bits else f"a {type(value).__name__}"
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}..."
-
-
-def without_addresses(text: str) -> str:
-    """Return a text of Python without the places of objects in memory, which are others in every run.
-
-    >>> without_addresses("<function rule at 0x7f09770af060>")
-    '<function rule>'
-    """
-    return re.sub(r" at 0x[0-9a-fA-F]+(?=>)", "", text)
 
 
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -2,15 +2,15 @@
 
 To compile its methods is half of what making a class costs, and a command makes hundreds of them before it can begin.
 One `__repr__` serves all classes, and plain ones compare the tuples of their fields, and hash them where they are
-frozen; each does what the method of attrs would. Values that are compared in inner loops have ``cache_hash=True``, and
-the methods of attrs.
+frozen; each does what the method of attrs would, but that a long text becomes a short one. Values that are compared in
+inner loops have ``cache_hash=True``, and the methods of attrs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -76,17 +76,112 @@ def _getter(names: Iterable[str]) -> Callable[[Any], Any]:
     return attrgetter(*found) if found else type
 
 
-@recursive_repr()
 def show_fields(value: Any) -> str:
-    """Return the name of a value's class with its fields, as attrs writes them."""
-    cls = type(value)
-    parts = []
-    for item in cls.__attrs_attrs__:
-        if item.repr is False:
-            continue
-        content = getattr(value, item.name, attrs.NOTHING)
-        parts.append(f"{item.name}={repr(content) if item.repr is True else item.repr(content)}")
-    return f"{cls.__qualname__.rsplit('>.', 1)[-1]}({', '.join(parts)})"
+    """Return the name of a value's class with its fields, as attrs writes them; of a long one, only their sizes.
+
+    Addresses of objects are left out, as they are others in every run.
+    """
+    return _Shower().show_value(value)
+
+
+def show_in_full(value: Any) -> str:
+    """Return the text of a value with all of its fields, however long it is; equal texts mean equal values."""
+    cls: Any = type(value)
+    if attrs.has(cls) and cls.__repr__ is show_fields:
+        return _join(value, [show_in_full(getattr(value, item.name)) for item in _shown_fields(value)])
+    if type(value) in (tuple, list):
+        return f"[{', '.join(map(show_in_full, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{show_in_full(key)}: {show_in_full(item)}' for key, item in value.items())}}}"
+    return without_addresses(repr(value))
+
+
+def without_addresses(text: str) -> str:
+    """Return a text of Python without the places of objects in memory, which are others in every run.
+
+    >>> without_addresses("<function rule at 0x7f09770af060>")
+    '<function rule>'
+    """
+    return re.sub(r" at 0x[0-9a-fA-F]+(?=>)", "", text)
+
+
+LONGEST = 600
+"""The most characters of fields that a value is shown with in full."""
+_SHORT = 60
+_MOST = 20_000
+_COLLECTIONS: dict[Any, tuple[str, str]] = {
+    tuple: ("(", ")"),
+    list: ("[", "]"),
+    dict: ("{", "}"),
+    set: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+}
+
+
+class _Shower:
+    """Shows one value; values inside it that are shared by many others would take long, so the work is limited."""
+
+    def __init__(self) -> None:
+        self.left = _MOST
+        self.around: list[Any] = []
+
+    def show_value(self, value: Any) -> str:
+        if self._is_around(value):
+            return "..."
+        self.around.append(value)
+        fields = [(item, getattr(value, item.name, attrs.NOTHING)) for item in _shown_fields(value)]
+        texts = [self.show(content) if item.repr is True else str(item.repr(content)) for item, content in fields]
+        self.around.pop()
+        if sum(map(len, texts)) > LONGEST:
+            texts = [_shorten(text, content) for text, (_, content) in zip(texts, fields, strict=True)]
+        return _join(value, texts)
+
+    def show(self, content: Any) -> str:
+        cls: Any = type(content)
+        if self.left < 0:
+            return f"<{cls.__name__}>"
+        if cls.__repr__ is show_fields:
+            return self.show_value(content)
+        if cls in _COLLECTIONS and content:
+            return self.show_items(content, *_COLLECTIONS[cls])
+        text = without_addresses(repr(content))
+        self.left -= len(text)
+        return text
+
+    def _is_around(self, content: Any) -> bool:
+        """Return whether something is shown inside itself."""
+        return any(item is content for item in self.around)
+
+    def show_items(self, items: Any, before: str, after: str) -> str:
+        if self._is_around(items):
+            return f"{before}...{after}"
+        self.around.append(items)
+        if isinstance(items, dict):
+            texts = [f"{self.show(key)}: {self.show(item)}" for key, item in items.items()]
+        else:
+            texts = [self.show(item) for item in items]
+        self.around.pop()
+        comma = "," if before == "(" and len(texts) == 1 else ""
+        return f"{before}{', '.join(texts)}{comma}{after}"
+
+
+def _shown_fields(value: Any) -> list[Any]:
+    return [item for item in type(value).__attrs_attrs__ if item.repr is not False]
+
+
+def _join(value: Any, texts: Iterable[str]) -> str:
+    parts = (f"{item.name}={text}" for item, text in zip(_shown_fields(value), texts, strict=True))
+    return f"{type(value).__qualname__.rsplit('>.', 1)[-1]}({', '.join(parts)})"
+
+
+def _shorten(text: str, content: Any) -> str:
+    """Return the text of a field; of a long collection or value, what it is and how large."""
+    if len(text) <= _SHORT:
+        return text
+    if type(content) in _COLLECTIONS:
+        kinds = {type(item).__name__ for item in content}
+        return f"<{len(content)} {kinds.pop() if len(kinds) == 1 else 'items'}>"
+    return f"{text[:_SHORT]}..." if isinstance(content, str) else f"<{type(content).__name__}>"
 
 
 @frozen

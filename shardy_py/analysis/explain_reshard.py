@@ -131,6 +131,9 @@ class ReshardExplainer:
         self.labels = self.trace.labels
         self.communications = list_communications(self.session, self.solution, self.labels)
 
+    def __repr__(self) -> str:
+        return f"<ReshardExplainer of {len(self.communications)} communications>"
+
     def lines(self) -> list[CommunicationLine]:
         """Return all communication, in program order."""
         return [self._line(one) for one in self.communications]

@@ -18,7 +18,8 @@ from shardy_py.api.engine_options import engine_options
 from shardy_py.api.keywords import method_takes, narrow
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import ProgramOptions, SessionArguments, Strategy
-from shardy_py.api.run_input import give_shardings, make_semantics, read_input
+from shardy_py.api.pipeline import make_pipeline
+from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.arguments import checked, shown
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
@@ -41,7 +42,6 @@ from shardy_py.schedule.given import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.run import run
 from shardy_py.values import define, frozen
 
@@ -99,7 +99,7 @@ class Session:
             ShardyError: the input or an option is not valid, or a plugin is broken.
         """
         registry = make_semantics(given, given.registry)
-        engine_options(given, registry)
+        engine = engine_options(given, registry)
         read = read_input(given, registry, verify=given.verify)
         program, main, registry = read.program, read.main, read.registry
         left_out = give_shardings(read, given)
@@ -108,19 +108,15 @@ class Session:
         names = GivenNames.of(program, main) if given.keep_names else None
         if given.on_given is not None:
             given.on_given(program, main)
-        problems = [*(registry.problems if given.registry is None else ()), *left_out]
+        problems = [*(registry.problems if given.registry is None else registry.notices), *left_out]
+        problems += reduced_shardings(read, given)
         copies = CopyLog(registry) if given.keep_names or given.on_given is not None else None
         context = PassContext(registry, problems, copies=copies)
-        pipeline = PropagationPipeline(
-            dedup_functions_fully=given.dedup_functions_fully,
-            enable_insert_explicit_collectives=True,
-            reshard_ops_without_rule=True,
-            inline_calls=given.inline_calls,
-        )
+        pipeline = make_pipeline(given, explicit_collectives=True)
         with no_garbage_collection(keep=True), refuse_deep_nesting(main):
             run(program, pipeline.before_propagation(registry), context)
             problem = make_problem(
-                program, registry, conservative=given.conservative, warnings=context.warnings, check_arguments=True
+                program, registry, conservative=engine.conservative, warnings=context.warnings, check_arguments=True
             )
             settle_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))

@@ -137,6 +137,9 @@ class Survey:
         self._uncovered = {name: list(map(_Look.of, same)) for name, same in uncovered.items()}
         self._stub_ops = list(map(_Look.of, stub_ops))
 
+    def __repr__(self) -> str:
+        return f"<Survey: {len(self._uncovered)} kinds of ops without a rule among {self._ops} ops>"
+
     @cached_property
     def coverage(self) -> Coverage:
         """The report; what the missing rules cost is not known yet."""

@@ -23,7 +23,7 @@ def engine_options(
 
     Args:
         options: The options of the propagation.
-        registry: The plugins' own priorities and traits.
+        registry: The plugins' own priorities and traits, and options of rules that were given with it.
         schedule: A `Schedule`, the path of a TOML file, or the name of a built-in one; None for the default with the
             plugins' priorities.
         op_priorities: Ops that come before the schedule.
@@ -53,6 +53,7 @@ def engine_options(
         schedule=levels if has_levels else None,
         strategy="basic" if strategy == "basic" else "aggressive",
         user_priorities=strategy == "user-priority",
-        conservative=options.conservative,
+        # A registry that is given brings options of its own.
+        conservative=options.conservative or registry.options.conservative,
         keep_sharding_rules=True,
     )

@@ -31,7 +31,7 @@ class GivenRun:
 
     def arguments(self) -> PropagateArguments:
         """Return the arguments, with a module of their own."""
-        known = evolve(self.kept, registry=self.registry, plugins=(), blocked=())
+        known = evolve(self.kept, registry=self.registry, plugins=(), blocked=(), strict_plugins=False)
         if not self.frontend:
             return known
         frontend = named_frontend(self.frontend, self.registry)

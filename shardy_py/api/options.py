@@ -66,6 +66,8 @@ class ProgramOptions:
         dedup_functions_fully: Let all calls of a function share its shardings; otherwise each call may have its own,
             and functions are copied where they end up different.
         inline_calls: Put the bodies of functions in the places of their calls first, as XLA does before it propagates.
+        keep_uneven_shardings: Keep shardings of arguments and results that do not divide a size, whose last shards are
+            padded; otherwise only the axes that divide it stay, with a warning where they were given.
         plugins: More plugins besides the installed ones: modules or objects with hook implementations.
         blocked: Names of installed plugins that are not loaded.
         strict_plugins: Stop at any problem of an installed plugin; otherwise it is a warning.
@@ -76,6 +78,7 @@ class ProgramOptions:
     extended_rules: bool = False
     dedup_functions_fully: bool = False
     inline_calls: bool = False
+    keep_uneven_shardings: bool = False
     plugins: Iterable[object] = ()
     blocked: Iterable[str] = ()
     strict_plugins: bool = False

@@ -10,9 +10,10 @@ from shardy_py.api.engine_options import engine_options
 from shardy_py.api.keywords import takes
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Options, PropagateArguments
+from shardy_py.api.pipeline import make_pipeline
 from shardy_py.api.progress import RunProgress
 from shardy_py.api.result import Result
-from shardy_py.api.run_input import give_shardings, make_semantics, read_input
+from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.api.written import write, write_verified
 from shardy_py.ir.gc_pause import no_garbage_collection
@@ -25,7 +26,6 @@ from shardy_py.plugins import Registry
 from shardy_py.plugins.foreign_types import require_shapes
 from shardy_py.propagation import PropagationOptions
 from shardy_py.propagation.solve import Solution
-from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.propagate import PropagatePass
 from shardy_py.transforms.run import run
@@ -76,6 +76,7 @@ def propagate(given: PropagateArguments) -> Result:
         op_names=program.op_names,
         registry=registry,
     )
+    warnings += reduced_shardings(read, given)
     copies = _make_copy_log(given, registry)
     context = PassContext(registry, warnings, copies=copies, dump=snapshot_writer(registry))
     recording = _Recording.of(program, main, context, engine) if given.trace else None
@@ -123,20 +124,11 @@ def _make_copy_log(options: Options, registry: Registry) -> CopyLog | None:
     return CopyLog(registry)
 
 
-def _pipeline(options: Options) -> PropagationPipeline:
-    """Return the pipeline of a run."""
-    return PropagationPipeline(
-        dedup_functions_fully=options.dedup_functions_fully,
-        keep_sharding_rules=options.keep_sharding_rules,
-        enable_insert_explicit_collectives=options.explicit_collectives or options.local,
-        reshard_ops_without_rule=options.explicit_collectives or options.local,
-        inline_calls=options.inline_calls,
-    )
-
-
 def _passes(options: Options, propagation: PropagatePass, registry: Registry) -> tuple[Pass, ...]:
     """Return the passes of a run, with those of plugins."""
-    return with_plugin_passes(_pipeline(options).passes_with(propagation), registry)
+    explicit = options.explicit_collectives or options.local
+    pipeline = make_pipeline(options, explicit_collectives=explicit, keep_sharding_rules=options.keep_sharding_rules)
+    return with_plugin_passes(pipeline.passes_with(propagation), registry)
 
 
 def _step_count(passes: Sized) -> int:

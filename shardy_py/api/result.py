@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
@@ -20,6 +20,7 @@ from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.local.options import LocalOptions
+from shardy_py.transforms.reduced_shardings import CODE as REDUCED
 from shardy_py.values import define
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ class Result:
 
     @checked
     def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
-        """Return the updates and refusals at an op; ``str`` of it is readable.
+        """Return the updates and refusals at an op, or why nothing propagates through it; ``str`` of it is readable.
 
         Args:
             op: The name of a result; the name of the op, with a number where there are several
@@ -324,7 +325,7 @@ class Result:
             names: Whether names are those of the result's text or those of the given module, as MLIR prints it.
 
         Raises:
-            OptionError: there is no such op, or it has no rule, or the run was not traced.
+            OptionError: there is no such op, or the run was not traced.
         """
         return self.explainer.explain_op(op, names=names)
 
@@ -421,7 +422,8 @@ class Result:
     @cached_property
     def summary(self) -> Summary:
         """A few numbers about the run."""
-        return summarize(self.program, self.main, self.registry)
+        reduced = sum(item.code == REDUCED for item in self.warnings)
+        return evolve(summarize(self.program, self.main, self.registry), shardings_reduced=reduced)
 
     @cached_property
     def communications(self) -> Mapping[str, int]:

@@ -19,7 +19,9 @@ def page_of(given: GivenRun | None, *, against: ScheduleLike | None, machine: An
     from shardy_py.explore.explore import ExploreOptions, explore_again
 
     arguments = _arguments_of(given)
-    options = ExploreOptions(against=against, machine=machine, proposals=proposals, title=title)
+    options = ExploreOptions(
+        schedule=_order_of(arguments), against=against, machine=machine, proposals=proposals, title=title
+    )
     return explore_again(arguments, options)
 
 
@@ -39,7 +41,7 @@ def advice_for(
     arguments = _arguments_of(given)
     options = AdviceOptions(
         machine=machine,
-        schedule=arguments.schedule,
+        schedule=_order_of(arguments),
         minimise=minimise,
         budget_memory=budget_memory,
         trials=trials,
@@ -51,6 +53,17 @@ def advice_for(
 def untraced() -> OptionError:
     """Return the error for a question that only a traced run answers."""
     return OptionError(Diagnostic("no-trace", "the run was not traced", hint="call propagate with trace=True"))
+
+
+def _order_of(given: PropagateArguments) -> ScheduleLike | None:
+    """Return the order of ops of a run, with the ops that came before it."""
+    if given.op_priorities is None:
+        return given.schedule
+    from shardy_py.api.engine_options import engine_options
+    from shardy_py.api.run_input import make_semantics
+
+    registry = make_semantics(given, given.registry)
+    return engine_options(given, registry, schedule=given.schedule, op_priorities=given.op_priorities).schedule
 
 
 def _arguments_of(given: GivenRun | None) -> PropagateArguments:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import cache
 
 from attrs import evolve
 
@@ -12,7 +13,14 @@ from shardy_py.api.given_shardings import (
     apply_out_shardings,
     mesh_of_shardings,
 )
-from shardy_py.api.main_function import find_main
+from shardy_py.api.main_function import (
+    argument_name,
+    argument_names,
+    arguments_of,
+    find_main,
+    result_name,
+    result_names,
+)
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
@@ -23,13 +31,17 @@ from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.error_texts import shown
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.results_on_no_edge import replicate_results_on_no_edge
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
+from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
+
+KEEP_UNEVEN = "keep_uneven_shardings=True (--keep-uneven-shardings) keeps it and pads the last shards"
+"""The way to keep a sharding that does not divide a size."""
 
 
 def make_semantics(options: ProgramOptions, registry: Registry | None) -> Registry:
@@ -40,7 +52,7 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
         registry: The registry of the caller, which gets the ops of `func` and `sdy`; None for the installed plugins.
 
     Raises:
-        OptionError: both a registry and plugins are given.
+        OptionError: a registry is given together with options that choose plugins.
         PluginError: a plugin is broken.
     """
     rule_options = RuleOptions(options.conservative, options.extended_rules)
@@ -54,8 +66,13 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
     if not isinstance(registry, Registry):
         message = f"registry is {shown(registry)}, not a Registry"
         raise OptionError(Diagnostic("invalid-registry", message, hint="Registry.of([toy]), or plugins=[module]"))
-    for name, given in (("plugins", options.plugins), ("blocked", options.blocked)):
-        if tuple(given):
+    excluded = {
+        "plugins": tuple(options.plugins),
+        "blocked": tuple(options.blocked),
+        "strict_plugins": options.strict_plugins,
+    }
+    for name, given in excluded.items():
+        if given:
             message = f"registry and {name} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint=f"build the registry with {name}"))
     registry = with_framework_dialects(registry)
@@ -113,6 +130,38 @@ def read_input(given: ProgramInput, registry: Registry, *, verify: bool = True) 
     attribute_names, program.attribute_names = program.attribute_names, None
     main = find_main(program, source=source_name)
     return RunInput(program, main, complete_registry(program, registry), source_name, attribute_names)
+
+
+def reduced_shardings(read: RunInput, options: ProgramOptions) -> tuple[Diagnostic, ...]:
+    """Return a warning for each sharding that a program or its caller gives and the result will not have.
+
+    Args:
+        read: The program, with all shardings given.
+        options: The options of the propagation.
+    """
+    if options.keep_uneven_shardings:
+        return ()
+    return warn_of_reduced_shardings(
+        read.program,
+        read.main,
+        read.registry,
+        hint=KEEP_UNEVEN,
+        name_of=_own_names(read.main),
+        inline_calls=options.inline_calls,
+    )
+
+
+def _own_names(main: Op) -> Callable[[Value], str]:
+    """Return a function that gives the user's own names of arguments and results of a function, "" for others."""
+
+    @cache
+    def names() -> dict[int, str]:
+        arguments, results = arguments_of(main), main.function_results
+        pairs = (*zip(arguments, argument_names(main), strict=True), *zip(results, result_names(main), strict=True))
+        printed = {*map(argument_name, range(len(arguments))), *map(result_name, range(len(results)))}
+        return {value.id: name for value, name in pairs if name not in printed}
+
+    return lambda value: names().get(value.id, "")
 
 
 def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...]:

@@ -46,6 +46,7 @@ class Summary:
         parameters: The arguments of the main function whose size is known.
         parameter_bytes: Their bytes in all, unsharded.
         parameter_bytes_per_device: Their bytes on one device: every dimension divided by its axes and rounded up.
+        shardings_reduced: The number of shardings that were given and that the result does not have, as `warnings` say.
     """
 
     ops: int
@@ -57,6 +58,7 @@ class Summary:
     parameters: int
     parameter_bytes: int
     parameter_bytes_per_device: int
+    shardings_reduced: int = 0
 
 
 def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:

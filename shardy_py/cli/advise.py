@@ -10,11 +10,12 @@ import click
 
 from shardy_py.analysis.advice.advise import advise
 from shardy_py.analysis.advice.advise_inputs import advise_inputs
-from shardy_py.analysis.advice.arguments import AdviseArguments
+from shardy_py.analysis.advice.arguments import AdviseArguments, AdviseInputsArguments
 from shardy_py.analysis.advice.written import write_advised
 from shardy_py.analysis.machine.toml import get_machine
-from shardy_py.api.keywords import keywords
+from shardy_py.api.keywords import keywords, narrow
 from shardy_py.cli.cost import parse_axis_links
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.schedule import schedule_argument
@@ -62,9 +63,10 @@ def run_advise(
             progress=progress,
         )
         if inputs:
-            layouts = advise_inputs(**keywords(given))
+            layouts = advise_inputs(**keywords(narrow(given, AdviseInputsArguments)))
         else:
             found = advise(**keywords(given))
+    print_warnings(layouts.warnings if inputs else found.warnings)
     if inputs:
         if as_json:
             click.echo(advice_json(layouts))

@@ -63,11 +63,11 @@ def run_cost(
             figures = xla_figures(program, chosen, timeout=timeout, show=show)
         compared = XlaComparison(cost, figures)
         if as_json:
-            click.echo(against_xla_json(compared, transfers=transfers))
+            click.echo(against_xla_json(compared, transfers=transfers, warnings=warnings))
         else:
             print_against_xla(compared, file=sys.stdout)
     elif as_json:
-        click.echo(cost_json(cost, transfers=transfers, ops=ops))
+        click.echo(cost_json(cost, transfers=transfers, ops=ops, warnings=warnings))
     else:
         print_cost(cost, top=top, file=sys.stdout)
 

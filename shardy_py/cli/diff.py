@@ -31,8 +31,9 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
         first, second = choose_schedules(session, chosen)
         steps.start("Propagating under both schedules")
         diff = diff_schedules(session, first, second)
-    print_warnings(session.unknown_op_names(*chosen))
+    warnings = (*session.warnings, *session.unknown_op_names(*chosen))
+    print_warnings(warnings)
     if as_json:
-        click.echo(diff_json(diff))
+        click.echo(diff_json(diff, warnings=warnings))
     else:
         echo_report(format_diff(diff, limit=limit))

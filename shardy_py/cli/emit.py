@@ -119,8 +119,9 @@ def local_text(source: Any, device: int, registry: Registry) -> str:
         device: The number of the device.
         registry: The definitions of ops.
     """
-    local = propagate(source, registry=registry, local=True).local()
-    print_warnings(local.warnings)
+    result = propagate(source, registry=registry, local=True)
+    local = result.local()
+    print_warnings((*result.warnings, *local.warnings))
     return str(local.per_device(device))
 
 

@@ -61,7 +61,8 @@ def run_explain(
     with step_bar(1) as steps:
         steps.start("Propagating")
         explainer = _explainer(program, order)
-    print_warnings(() if order is None else explainer.session.unknown_op_names(order))
+    session = explainer.session
+    print_warnings((*session.warnings, *(() if order is None else session.unknown_op_names(order))))
     if reshard is None:
         lines = explainer.lines()
         _print("\n".join(map(str, lines)) or "no reshards", explanations_json(lines) if as_json else None)

@@ -13,6 +13,7 @@ from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
+from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
@@ -41,8 +42,6 @@ def run_explore(
     if output is None and model_explorer is None:
         message = "there is nothing to write"
         raise OptionError(Diagnostic("option-conflict", message, hint="give -o page.html, or --model-explorer DIR"))
-    if random and not sweep:
-        raise OptionError(Diagnostic("option-conflict", "--random belongs to --sweep", hint="give --sweep, too"))
     known = None if machine is None else get_machine(machine)
     program = GivenProgram.of(file=file, **session_options)
     given = SessionArguments(**keywords(program.input), **program.options.run_options())
@@ -57,6 +56,7 @@ def run_explore(
     with step_bar(options.step_count) as steps:
         page = explore(given, evolve(options, on_step=steps.start))
         html = page.html if output is not None else ""
+    print_warnings(page.warnings)
     if output is not None:
         write_atomically(output, html)
         click.echo(f"wrote {output}: {Path(output).stat().st_size // 1024} KiB")

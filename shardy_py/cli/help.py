@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import click
+
+from shardy_py.cli.needs import check_needs
 
 _HYPHEN = "\ue000"
 """A character for private use that stands for a hyphen while lines are broken, which happens behind hyphens, too."""
@@ -34,6 +37,11 @@ class WholeWordsContext(click.Context):
 
 
 class Command(click.Command):
-    """A command whose help has whole words."""
+    """A command whose help has whole words, and that refuses options without an effect."""
 
     context_class = WholeWordsContext
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, if every option that was given has an effect."""
+        check_needs(self, ctx)
+        return super().invoke(ctx)

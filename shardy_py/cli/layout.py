@@ -34,7 +34,14 @@ def run_layout(
 ) -> None:
     """Print what was asked of a shape: by default its anatomy."""
     asked = [
-        name for name, given in (("--index", index is not None), ("--bytes", only_bytes), ("--json", as_json)) if given
+        name
+        for name, given in (
+            ("--index", index is not None),
+            ("--bytes", only_bytes),
+            ("--json", as_json),
+            ("--draw", draw),
+        )
+        if given
     ]
     if len(asked) > 1:
         raise OptionError(Diagnostic("option-conflict", f"{' and '.join(asked)} exclude each other"))

@@ -51,22 +51,25 @@ def run_local_command(
         result = given.propagate(schedule=order, explicit_collectives=True, on_progress=steps.on_progress)
         steps.start("Writing the program of a device")
         local = result.local(**own)
-    print_warnings((*result.warnings, *local.warnings))
+    warnings = (*result.warnings, *local.warnings)
+    print_warnings(warnings)
     if as_run:
         source = given.input.module if compare else None
         sys.exit(_run(result, local, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
+    memory = (
+        None if layout is None else report_memory(local.shard_program, local.shard_program.functions["main"], layout)
+    )
     text = local.text if device is None else str(local.per_device(device))
     if output is not None:
         write_atomically(output, text)
     if as_json:
-        click.echo(local_json(local))
+        click.echo(local_json(local, warnings=warnings, memory=memory))
     elif output is None:
         click.echo(text, nl=not text.endswith("\n"))
     if not quiet and not as_json:
         print_local(local, file=sys.stderr)
-        if layout is not None:
-            program = local.shard_program
-            print_memory(report_memory(program, program.functions["main"], layout), file=sys.stderr)
+        if memory is not None:
+            print_memory(memory, file=sys.stderr)
 
 
 def _run(
@@ -90,4 +93,4 @@ def _run(
         report = run_local(result, local, source, inputs=path, seed=seed, tolerance=tolerance, on_step=steps.start)
     if outputs is not None:
         write_atomically(outputs, outputs_file(report.arrays))
-    return show_report(report, as_json=as_json)
+    return show_report(report, warnings=(*result.warnings, *local.warnings), as_json=as_json)

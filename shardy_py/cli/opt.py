@@ -19,12 +19,18 @@ from shardy_py.cli.streams import standard_streams
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
+from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import Pass, PassContext, unknown_name
+from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.report.words import fold
+from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+    UpdateNonDivisibleInputOutputShardingsPass,
+)
 from shardy_py.transforms.pass_names import bundled_passes, find_pass, parse_pass, parse_pipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes
+from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.transforms.run import run_on_attributes
 from shardy_py.values import define, frozen
 
@@ -56,6 +62,10 @@ file cannot be read or written.
 _WIDTH = 80
 _SEPARATOR = re.compile(r"^// -----.*$", re.MULTILINE)
 _IGNORED = frozenset(("verify-diagnostics", "allow-unregistered-dialect", ""))
+_KEEP_UNEVEN = (
+    f"leave out {UpdateNonDivisibleInputOutputShardingsPass.name}; "
+    "a pipeline does with update-non-divisible-input-output-shardings=false"
+)
 _SWITCHES = {
     "split-input-file": "split",
     "mlir-print-op-generic": "generic",
@@ -153,11 +163,23 @@ def transform(source: str | bytes, name: str, command: Command, registry: Regist
     if command.passes and registry is not None:
         program = import_module(module, name=name)
         context = PassContext(registry, list(give_shapes(program, registry)))
-        run_on_attributes(program, with_plugin_passes(command.passes, registry), context)
+        passes = with_plugin_passes(command.passes, registry)
+        context.warnings.extend(_reduced_shardings(program, passes, registry))
+        run_on_attributes(program, passes, context)
         module = write_back(program)
         verify_module(module, name=name)
         report(context.warnings, "warning")
     return print_module(module, generic=command.generic)
+
+
+def _reduced_shardings(program: Program, passes: Iterable[Pass], registry: Registry) -> tuple[Diagnostic, ...]:
+    """Return a warning for each sharding of the input that the passes will reduce to what divides a size."""
+    if not any(item.name == UpdateNonDivisibleInputOutputShardingsPass.name for item in passes):
+        return ()
+    functions = program.functions
+    main = functions.get("main", next(iter(functions.values())) if len(functions) == 1 else None)
+    load_shardings(program, registry)
+    return warn_of_reduced_shardings(program, main, registry, hint=_KEEP_UNEVEN)
 
 
 def report(diagnostics: Iterable[Diagnostic], severity: str) -> None:

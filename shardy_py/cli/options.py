@@ -38,6 +38,8 @@ AMOUNT = Amount(min=0)
 def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable[[Command], Command]:
     """Return the option for a field of an attrs class, with the default and the help of the field.
 
+    The flag of a field that is true by default has a second form, which begins with ``--no-`` and turns it off.
+
     Args:
         class_: The class.
         name: The name of the field, and of the parameter of the command.
@@ -49,7 +51,10 @@ def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable
         settings = {"is_flag": True, "default": field.default, **settings}
     text = help_of(class_).get(name, "").replace("``", "").partition(". ")[0].partition(";")[0].rstrip(".")
     settings = {"help": f"{text}.", **settings}
-    return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **settings)
+    names = flags or (f"--{name.replace('_', '-')}",)
+    if settings.get("is_flag") and settings.get("default") is True:
+        names = tuple(f"{flag}/--no-{flag.removeprefix('--')}" for flag in names)
+    return click.option(*names, name, **settings)
 
 
 def strategy_option(choices: tuple[str, ...] = STRATEGIES) -> Callable[[Command], Command]:
@@ -153,7 +158,7 @@ def mesh_options(command: Command) -> Command:
 
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
     """Add the options that say which program is looked at, and how it is propagated."""
-    names = ("dedup_functions_fully", "inline_calls")
+    names = ("dedup_functions_fully", "inline_calls", "keep_uneven_shardings")
     command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))
     return mesh_options(plugin_options(module_options(command)))
 

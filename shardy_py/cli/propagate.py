@@ -54,11 +54,11 @@ def run_propagate(
         write_atomically(graph, graph_text(result.to_networkx(), graph))
     _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
-        _print_reports(result, memory)
+        _print_reports(result, text, memory)
 
 
-def _print_reports(result: Result, memory: MemoryReport | None) -> None:
-    print_report(result, file=sys.stderr)
+def _print_reports(result: Result, text: str, memory: MemoryReport | None) -> None:
+    print_report(result, text=text, file=sys.stderr)
     if result.copies is not None:
         from shardy_py.report.copies import print_copies
 
@@ -79,6 +79,6 @@ def _write(
     if as_json:
         from shardy_py.report.data import report_json
 
-        click.echo(report_json(result, memory=memory))
+        click.echo(report_json(result, text=text, memory=memory))
     elif not output:
         click.echo(text, nl=not text.endswith("\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -28,10 +29,10 @@ def inputs_path(inputs: str) -> Path | None:
     return path
 
 
-def show_report(report: RunReport, *, as_json: bool) -> int:
+def show_report(report: RunReport, *, warnings: Iterable[Diagnostic] = (), as_json: bool) -> int:
     """Print the report of a run to stdout, and return the exit code: 1 where a comparison fails."""
     if as_json:
-        click.echo(run_json(report))
+        click.echo(run_json(report, warnings=warnings))
     else:
         print_run(report, file=sys.stdout)
     return 0 if report.is_within else 1

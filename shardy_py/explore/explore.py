@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, fields
+from attrs import fields
 
 from shardy_py.analysis.explain_reshard import ReshardExplainer
 from shardy_py.analysis.machine.toml import MachineLike
@@ -73,7 +73,11 @@ def explore(given: SessionArguments, options: ExploreOptions | None = None) -> P
         proposals=chosen.proposals,
         step=step,
     )
-    return Page(data if chosen.sweep is None else {**data, "sweep": _sweep_data(chosen.sweep)})
+    shown = data if chosen.sweep is None else {**data, "sweep": _sweep_data(chosen.sweep)}
+    session = explainer.session
+    schedules = [item for item in (chosen.schedule, chosen.against) if item is not None]
+    unknown = session.unknown_op_names(*schedules) if schedules else ()
+    return Page(shown, (*session.warnings, *unknown))
 
 
 def explore_again(given: ProgramInput, options: ExploreOptions) -> Page:
@@ -81,12 +85,12 @@ def explore_again(given: ProgramInput, options: ExploreOptions) -> Page:
 
     Args:
         given: The arguments of `propagate`.
-        options: The options of the page; the order is that of the arguments.
+        options: The options of the page.
     """
     known = keywords(given)
     names = [item.name for item in fields(SessionArguments) if item.name in known]
     session = SessionArguments(**{name: known[name] for name in names})
-    return explore(session, evolve(options, schedule=known.get("schedule")))
+    return explore(session, options)
 
 
 def _orders(options: ExploreOptions) -> Sequence[Order]:

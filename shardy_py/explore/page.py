@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import field
 
+from shardy_py.errors import Diagnostic
 from shardy_py.values import frozen
 
 _SCRIPTS = (
@@ -42,9 +43,11 @@ class Page:
 
     Args:
         data: What it shows, as `shardy_py.explore.collect.collect` returns it.
+        warnings: What is worth knowing of the program.
     """
 
     data: Mapping[str, Any] = field(repr=False)
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def html(self) -> str:

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from shardy_py.arguments import without_addresses
 from shardy_py.errors import Diagnostic, ShardyError, did_you_mean
+from shardy_py.values import without_addresses
 
 _LONG = 200
 

@@ -7,7 +7,7 @@ ends of a run. Everything else is a frozen value.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from shardy_py.errors import Diagnostic
@@ -400,6 +400,9 @@ class Block:
             self.last = op.prev
         op.parent = op.prev = op.next = None
 
+    def __repr__(self) -> str:
+        return f"<block of {self.parent_op!r}>"
+
 
 class Region:
     """A list of blocks."""
@@ -418,6 +421,9 @@ class Region:
         """The only block."""
         (block,) = self.blocks
         return block
+
+    def __repr__(self) -> str:
+        return f"<region of {self.parent!r}>"
 
 
 class Program:
@@ -518,3 +524,6 @@ class Program:
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, or None."""
         return self.shardings.get(value.id)
+
+    def __repr__(self) -> str:
+        return f"<Program with {', '.join(f'@{name}' for name in islice(self.functions, 3)) or 'no function'}>"

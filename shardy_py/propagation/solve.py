@@ -35,6 +35,12 @@ class Solution:
     problem: Problem
     shardings: list[int]
 
+    def __repr__(self) -> str:
+        values = self.problem.table.values
+        count = len(self.problem.slot_values)
+        sharded = sum(values[number] is not None for number in self.shardings[:count])
+        return f"<Solution: {sharded} of {count} tensors have a sharding>"
+
 
 def solve(
     problem: Problem,

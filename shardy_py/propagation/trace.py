@@ -139,6 +139,9 @@ class VisitLog:
     directions_of: DirectionsOf = lambda step, group, level: ()
     user_priorities: bool = True
 
+    def __repr__(self) -> str:
+        return f"<VisitLog of {len(self.visits)} visits>"
+
 
 class Recorder:
     """Recorder of one solve for its observer and its log; exists only where there is one of them.

@@ -13,6 +13,7 @@ from shardy_py.amounts import format_bytes, format_seconds
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint
 from shardy_py.analysis.advice.judge import Figures
 from shardy_py.analysis.advice.layouts import InputAdvice
+from shardy_py.report.diagnostics import diagnostics_data
 from shardy_py.report.terminal import HEADING, open_console, print_lines, print_table
 
 _HEADINGS = ("program", "bytes sent", "time", "peak memory")
@@ -61,8 +62,9 @@ def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
 
 
 def advice_json(advice: Advice | InputAdvice) -> str:
-    """Return advice as JSON text; see `Advice.to_json`."""
-    return json.dumps(advice.to_json(), indent=2, ensure_ascii=False)
+    """Return advice as JSON text, see `Advice.to_json`, with warnings."""
+    data = {**advice.to_json(), "warnings": diagnostics_data(advice.warnings)}
+    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _place(one: AdvisedConstraint) -> str:

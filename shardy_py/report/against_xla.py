@@ -8,6 +8,8 @@ from typing import IO
 
 from shardy_py.amounts import format_bytes, format_count
 from shardy_py.analysis.against_xla import Comparison, XlaComparison
+from shardy_py.errors import Diagnostic
+from shardy_py.report.diagnostics import diagnostics_data
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 
 _WORDS = ("what", "kind")
@@ -41,9 +43,10 @@ def print_against_xla(found: XlaComparison, *, file: IO[str] | None = None) -> N
         print_lines(console, [note], NOTE)
 
 
-def against_xla_json(found: XlaComparison, *, transfers: bool = False) -> str:
-    """Return a comparison as JSON text; see `XlaComparison.to_json`."""
-    return json.dumps(found.to_json(transfers=transfers), indent=2, ensure_ascii=False)
+def against_xla_json(found: XlaComparison, *, transfers: bool = False, warnings: Iterable[Diagnostic] = ()) -> str:
+    """Return a comparison as JSON text, see `XlaComparison.to_json`, with warnings."""
+    data = {**found.to_json(transfers=transfers), "warnings": diagnostics_data(warnings)}
+    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _rows(found: XlaComparison) -> Iterable[Sequence[str]]:

@@ -13,6 +13,7 @@ from rich.table import Table
 from shardy_py.amounts import format_bytes, format_seconds
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.analysis.sweep.outcomes import Row, outcome_data
+from shardy_py.report.diagnostics import diagnostics_data
 from shardy_py.report.terminal import BAD, make_tables, open_console, print_lines
 
 _HEADINGS = ("schedule", "time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
@@ -53,6 +54,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "sorted_by": comparison.sorted_by,
         "rows": [outcome_data(row) for row in comparison.rows],
         "refused": [outcome_data(item) for item in comparison.refused],
+        "warnings": diagnostics_data(comparison.warnings),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import asdict
 
+from shardy_py.api.communications import split_communications
 from shardy_py.api.main_function import argument_name, argument_names, arguments_of, result_name, result_names
 from shardy_py.api.memory import MemoryReport
 from shardy_py.api.result import Result
@@ -15,20 +16,27 @@ from shardy_py.api.rules import OpRule
 from shardy_py.ir.graph import Value
 from shardy_py.plugins import Registry
 from shardy_py.report.copies import copies_data
+from shardy_py.report.diagnostics import diagnostics_data
 from shardy_py.report.memory import memory_data
 
 
-def report_data(result: Result) -> dict[str, Any]:
+def report_data(result: Result, text: str | None = None) -> dict[str, Any]:
     """Return the summary, the coverage and the shardings of inputs and outputs as plain data.
 
     The copies of constants are there if they were recorded.
+
+    Args:
+        result: The result of a propagation.
+        text: The module as it was written, where that was in another form than its own.
     """
     arguments = arguments_of(result.main)
     copies = {} if result.copies is None else {"copies": copies_data(result.copies)}
+    communications = split_communications(result.communications, result.program, text)
     return {
         "function": result.main.attributes["sym_name"],
         "meshes": {name: str(mesh) for name, mesh in result.program.meshes.items()},
-        "communications": dict(result.communications),
+        "communications": dict(communications.written),
+        "left_to_partitioner": dict(communications.left),
         "summary": {**asdict(result.summary), "axes_used": dict(result.summary.axes_used)},
         "coverage": {
             "ops": result.coverage.ops,
@@ -43,13 +51,14 @@ def report_data(result: Result) -> dict[str, Any]:
             _value(result, value, result_name(value.index), own)
             for value, own in zip(result.main.function_results, result_names(result.main), strict=True)
         ],
+        "warnings": diagnostics_data(result.warnings),
         **copies,
     }
 
 
-def report_json(result: Result, *, memory: MemoryReport | None = None) -> str:
+def report_json(result: Result, *, text: str | None = None, memory: MemoryReport | None = None) -> str:
     """Return `report_data` as JSON text, with what tensors take on a device where that was asked for."""
-    return _dump(report_data(result) | ({} if memory is None else {"memory": memory_data(memory)}))
+    return _dump(report_data(result, text) | ({} if memory is None else {"memory": memory_data(memory)}))
 
 
 def rules_json(rules: Iterable[OpRule]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from shardy_py.analysis.diff import Decision, Divergence, ScheduleDiff
+from shardy_py.errors import Diagnostic
 from shardy_py.explain.answer.places import at_place
+from shardy_py.report.diagnostics import diagnostics_data
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -41,9 +43,10 @@ def diff_data(diff: ScheduleDiff) -> dict[str, Any]:
     }
 
 
-def diff_json(diff: ScheduleDiff) -> str:
-    """Return `diff_data` as JSON text."""
-    return json.dumps(diff_data(diff), indent=2, ensure_ascii=False)
+def diff_json(diff: ScheduleDiff, *, warnings: Iterable[Diagnostic] = ()) -> str:
+    """Return `diff_data` as JSON text, with warnings."""
+    data = {**diff_data(diff), "warnings": diagnostics_data(warnings)}
+    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _lines(diff: ScheduleDiff, limit: int) -> Iterator[str]:

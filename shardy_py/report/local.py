@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from shardy_py.errors import Diagnostic
+from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.memory import memory_data
 from shardy_py.report.terminal import open_console, print_lines, print_table
 
 if TYPE_CHECKING:
+    from shardy_py.api.memory import MemoryReport
     from shardy_py.targets.local import LocalProgram
     from shardy_py.targets.local.port import Port
 
@@ -46,9 +50,11 @@ def local_data(local: LocalProgram) -> dict[str, Any]:
     }
 
 
-def local_json(local: LocalProgram) -> str:
-    """Return `local_data` as JSON text."""
-    return json.dumps(local_data(local), indent=2, ensure_ascii=False)
+def local_json(local: LocalProgram, *, warnings: Iterable[Diagnostic] = (), memory: MemoryReport | None = None) -> str:
+    """Return `local_data` as JSON text, with warnings, and what shards take where that was asked for."""
+    sizes = {} if memory is None else {"memory": memory_data(memory)}
+    data = {**local_data(local), "warnings": diagnostics_data(warnings), **sizes}
+    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _rows(word: str, ports: Sequence[Port]) -> list[Sequence[str]]:

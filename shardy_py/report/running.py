@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 from attrs import asdict
@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from shardy_py.api.run_report import ResultLine, RunReport
+from shardy_py.errors import Diagnostic
+from shardy_py.report.diagnostics import diagnostics_data
 from shardy_py.report.terminal import BAD, GOOD, NOTE, make_tables, open_console, print_lines
 
 _HEADINGS = ("result", "type", "sharding", "largest", "not finite")
@@ -48,7 +50,7 @@ def _tables(console: Console, report: RunReport) -> list[Table]:
     ]
 
 
-def run_json(report: RunReport) -> str:
+def run_json(report: RunReport, *, warnings: Iterable[Diagnostic] = ()) -> str:
     """Return a run as JSON text; what is infinite is a string."""
     results = [_plain(asdict(line)) for line in report.results]
     for line, data in zip(report.results, results, strict=True):
@@ -62,6 +64,7 @@ def run_json(report: RunReport) -> str:
         "is_within": report.is_within,
         "notes": list(report.notes),
         "results": results,
+        "warnings": diagnostics_data(warnings),
     }
     return json.dumps(data, indent=2, ensure_ascii=False)
 

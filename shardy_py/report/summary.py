@@ -6,36 +6,56 @@ import sys
 from typing import IO
 
 from shardy_py.amounts import format_bytes
+from shardy_py.api.communications import split_communications
 from shardy_py.api.result import Result
 from shardy_py.report.styles import terminal_lines
 
 
-def print_report(result: Result, *, file: IO[str] | None = None) -> None:
-    """Print the summary, and the ops without a rule where there are any."""
+def print_report(result: Result, *, text: str | None = None, file: IO[str] | None = None) -> None:
+    """Print the summary, and the ops without a rule where there are any.
+
+    Args:
+        result: The result of a propagation.
+        text: The module as it was written, where that was in another form than its own.
+        file: Where to; stdout by default.
+    """
     # Written by hand: rich takes longer to import than a small program to propagate.
     stream = file or sys.stdout
-    print(terminal_lines(summary_text(result), stream), file=stream)
+    print(terminal_lines(summary_text(result, text), stream), file=stream)
     if not result.coverage.is_complete:
         from shardy_py.report.tables import print_missing
 
         print_missing(result.coverage, file=file)
 
 
-def summary_text(result: Result) -> str:
-    """Return the numbers of a propagation as lines, the numbers one below the other."""
-    summary, coverage, communications = result.summary, result.coverage, result.communications
+def summary_text(result: Result, text: str | None = None) -> str:
+    """Return the numbers of a propagation as lines, the numbers one below the other.
+
+    Args:
+        result: The result of a propagation.
+        text: The module as it was written, where that was in another form than its own.
+    """
+    summary, coverage = result.summary, result.coverage
+    communications = split_communications(result.communications, result.program, text)
     rows = [
         ("ops", f"{summary.ops}"),
         ("tensors", f"{summary.values}"),
         ("  with a sharding", f"{summary.values_with_sharding}"),
         ("  sharded along an axis", f"{summary.values_sharded}"),
         *((f'  along "{name}"', f"{count}") for name, count in summary.axes_used),
-        ("communications", f"{sum(communications.values())}"),
-        *((f"  {name}", f"{count}") for name, count in communications.items()),
+        ("communications", f"{communications.total}"),
+        *((f"  {name}", f"{count}") for name, count in communications.written.items()),
+        *((f"  {_words(kind)}, by a partitioner", f"{count}") for kind, count in communications.left.items()),
         ("parameter bytes", format_bytes(summary.parameter_bytes)),
         ("  per device", format_bytes(summary.parameter_bytes_per_device)),
         ("ops with a rule", f"{coverage.covered} of {coverage.ops}"),
+        *([("given shardings reduced", f"{summary.shardings_reduced}")] if summary.shardings_reduced else ()),
     ]
     width, digits = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = [f"  {name:<{width}}   {number:>{digits}}" for name, number in rows]
     return "\n".join(["Propagated", "", *lines, ""])
+
+
+def _words(kind: str) -> str:
+    """Return a kind of communication in words: ``all-reduce``."""
+    return kind.replace("_", "-")

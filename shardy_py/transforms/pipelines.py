@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from attrs import field
+from attrs import field, fields_dict
 
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.passes import NO_TEXT, Pass
 from shardy_py.plugins import Registry
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
@@ -52,6 +53,7 @@ from shardy_py.transforms.snapshots import SaveModulePass
 from shardy_py.transforms.stages import PassPipeline, Stage, snapshot_stage
 from shardy_py.values import frozen
 
+_ENGINE_OPTIONS = ("conservative_propagation", "propagation_strategy", "run_op_priority_propagation")
 EXPLICIT_BATCHING = "sdy-explicit-gather-scatter-batching"
 
 
@@ -122,7 +124,6 @@ class ExportPipeline(PassPipeline):
         keep_sharding_rules: Whether rules stay on the ops.
         dump_sharding_origins: Whether the edges' sharding origins are kept, on the ops they belong to.
         dump_propagation_edges: Whether the edges' propagation edges are kept, on the ops they belong to.
-        avoid_reshards_on_calls: Accepted for the sake of upstream, which ignores it, too.
         update_non_divisible_input_output_shardings: Whether shardings of inputs and outputs must divide their sizes.
     """
 
@@ -137,7 +138,6 @@ class ExportPipeline(PassPipeline):
     keep_sharding_rules: bool = False
     dump_sharding_origins: bool = False
     dump_propagation_edges: bool = False
-    avoid_reshards_on_calls: bool = False
     update_non_divisible_input_output_shardings: bool = True
 
     def stages(self) -> tuple[Stage, ...]:
@@ -279,6 +279,20 @@ class PropagationPipeline(PassPipeline):
     inline_calls: bool = False
     engine: Pass | None = field(default=None, metadata=NO_TEXT)
 
+    def __attrs_post_init__(self) -> None:
+        """Check that no option of the reference's engine stands beside another engine.
+
+        Raises:
+            OptionError: one does.
+        """
+        if self.engine is None:
+            return
+        defaults = fields_dict(PropagationPipeline)
+        found = [name for name in _ENGINE_OPTIONS if getattr(self, name) != defaults[name].default]
+        if found:
+            message = f"engine and {' and '.join(found)} exclude each other"
+            raise OptionError(Diagnostic("option-conflict", message, hint="give the engine these options"))
+
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
         return (*self._before(), Stage(self._propagation(), "the thing itself"), *self._after())
@@ -388,7 +402,6 @@ class PropagationPipeline(PassPipeline):
             keep_sharding_rules=self.keep_sharding_rules,
             dump_sharding_origins=self.debug_sharding_origins,
             dump_propagation_edges=self.debug_propagation_edge_sharding,
-            avoid_reshards_on_calls=self.dedup_functions_fully,
             update_non_divisible_input_output_shardings=self.update_non_divisible_input_output_shardings,
         )
 

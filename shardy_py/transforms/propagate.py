@@ -37,7 +37,7 @@ class PropagationPass(ABC):
 
     Args:
         keep_sharding_rules: Whether rules stay on the ops.
-        module_dump_directory: Where snapshots go; only the user-priority pass has any.
+        module_dump_directory: Where snapshots go; only the user-priority pass has any, others warn.
         conservative_propagation: Whether ops may not introduce sub-axes or uneven shards.
         debug_sharding_origins: Whether to leave on every value which annotation each axis goes back to.
         debug_propagation_edge_sharding: Whether to leave on every op how axes went through it.
@@ -81,6 +81,10 @@ class PropagationPass(ABC):
 
     def _snapshot(self, program: Program, context: PassContext) -> Snapshot | None:
         """Return the function that writes a snapshot after a user priority, if snapshots are wanted."""
+        if self.module_dump_directory:
+            message = f"the option module-dump-directory has no effect on {self.name}"
+            hint = f"snapshots are written after user priorities: run {UserPriorityPropagationPass.name}"
+            context.warnings.append(Diagnostic("option-without-effect", message, hint=hint))
         return None
 
 

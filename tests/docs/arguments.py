@@ -15,6 +15,7 @@ LINKS = {
     "module": "see also [programs from JAX](../how-to/programs-from-jax.md) and [frontends](plugins.md#frontends)",
     "op_priorities": "see [set priorities](../how-to/priorities.md)",
     "inline_calls": "see [inline calls](../how-to/inline-calls.md)",
+    "keep_uneven_shardings": "see [give shardings](../how-to/give-shardings.md#a-sharding-that-does-not-divide)",
     "dump_directory": "see [look at every pass](../how-to/look-at-every-pass.md)",
 }
 """The guides about arguments."""

@@ -195,3 +195,51 @@ def _equality(module: Any) -> list[tuple[Any, ...]]:
 def test_equality_is_that_of_attrs() -> None:
     """Whatever a class is made of, its values are equal, and have hashes, where those of attrs are and have."""
     assert _equality(values) == _equality(attrs)
+
+
+@values.frozen
+class _Leaf:
+    number: int = 0
+
+
+@values.frozen
+class _Tree:
+    items: tuple[Any, ...] = ()
+    text: str = ""
+    table: Any = None
+
+
+def test_a_long_value_is_shown_by_the_sizes_of_its_fields() -> None:
+    """Collections become their number of items, long texts and values are cut; nested values are short before."""
+    tree = _Tree(tuple(map(_Leaf, range(40))), "x" * 100, {"a": 1})
+    assert repr(tree) == f"_Tree(items=<40 _Leaf>, text='{'x' * 59}..., table={{'a': 1}})"
+    deep: Any = tree
+    for _ in range(40):
+        deep = _Tree((deep, deep), "y" * 80)
+    assert len(repr(deep)) < 1000
+    assert len(repr(_Tree(tuple(range(100_000))))) < 1000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [(), (1,), [[], {}], {"a": [], "b": {"c": ()}}, {1}, frozenset({2}), frozenset(), set(), ({"x": [None]}, "[]{}")],
+    ids=repr,
+)
+def test_collections_are_shown_as_python_shows_them(content: Any) -> None:
+    """Empty and nested ones, too."""
+    assert repr(_Tree(table=content)) == f"_Tree(items=(), text='', table={content!r})"
+
+
+def test_no_address_is_shown() -> None:
+    """Objects without a text of their own are shown by their class."""
+    shown = repr(_Tree((object(), [object()]), table=len.__class__))
+    assert " at 0x" not in shown
+    assert "<object object>" in shown
+
+
+def test_the_full_text_tells_long_values_apart() -> None:
+    """Keys are made of it: two values that are shown alike have different full texts."""
+    first, second = (_Tree(tuple(map(_Leaf, (*range(400), last)))) for last in (1, 2))
+    assert repr(first) == repr(second)
+    assert values.show_in_full(first) != values.show_in_full(second)
+    assert values.show_in_full(_Tree(table={"a": (first,)})) != values.show_in_full(_Tree(table={"a": (second,)}))

@@ -7,9 +7,15 @@ from itertools import chain, zip_longest
 from math import prod
 from typing import Any
 
-from attrs import field, fields
+from attrs import evolve, field, fields
 
-from shardy_py.analysis.advice.arguments import AdviceOptions, AdviceProgress, AdviseArguments, open_judge
+from shardy_py.analysis.advice.arguments import (
+    AdviceOptions,
+    AdviceProgress,
+    AdviseArguments,
+    check_limit,
+    open_judge,
+)
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint, Constraint
 from shardy_py.analysis.advice.judge import Figures, Goal, Judge, Shardings
 from shardy_py.analysis.advice.places import Place, find_places
@@ -68,8 +74,10 @@ def advise_session(session: Session, options: AdviceOptions) -> Advice:
     Raises:
         ShardyError: an option is not valid.
     """
+    check_limit(options.limit)
     goal, judge = open_judge(session, options)
-    return _Search(judge, goal, options.trials, options.progress).run(options.limit)
+    advice = _Search(judge, goal, options.trials, options.progress).run(options.limit)
+    return evolve(advice, warnings=session.warnings)
 
 
 @define(eq=False)

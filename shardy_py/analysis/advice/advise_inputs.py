@@ -9,7 +9,7 @@ from typing import get_args
 
 from attrs import evolve, field
 
-from shardy_py.analysis.advice.arguments import AdviceOptions, AdviceProgress, AdviseArguments, open_judge
+from shardy_py.analysis.advice.arguments import AdviceProgress, AdviseInputsArguments, PricingOptions, open_judge
 from shardy_py.analysis.advice.groups import Group, Spec, closed_sharding, divides, group_arguments
 from shardy_py.analysis.advice.judge import Figures, Goal, Judge
 from shardy_py.analysis.advice.layouts import InputAdvice, Layout, Role, name_roles
@@ -29,8 +29,8 @@ State = Mapping[Group, Spec]
 """Group to its spec; a group without one is left to propagation."""
 
 
-@takes(AdviseArguments)
-def advise_inputs(given: AdviseArguments) -> InputAdvice:
+@takes(AdviseInputsArguments)
+def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
     """Return shardings of the arguments of a program, one layout for each assignment of roles to axes.
 
     Axes with the role ``data`` split the batch, those with ``fsdp`` the batch and every parameter, those with
@@ -42,15 +42,15 @@ def advise_inputs(given: AdviseArguments) -> InputAdvice:
         ShardyError: the module or an option is not valid, or the program has no mesh.
     """
     session = given.options.open(narrow(given, ProgramInput), keep_names=True)
-    return advise_session_inputs(session, narrow(given, AdviceOptions))
+    return advise_session_inputs(session, narrow(given, PricingOptions))
 
 
-def advise_session_inputs(session: Session, options: AdviceOptions) -> InputAdvice:
+def advise_session_inputs(session: Session, options: PricingOptions) -> InputAdvice:
     """Return shardings of the arguments of a program.
 
     Args:
         session: The session; it must keep the names of the program that was given.
-        options: The options of the advice; ``limit`` does not count here.
+        options: The options of the advice.
 
     Raises:
         ShardyError: an option is not valid, or the program has no mesh.
@@ -67,7 +67,7 @@ def advise_session_inputs(session: Session, options: AdviceOptions) -> InputAdvi
     search = _InputSearch(judge, goal, options.trials, options.progress, groups, name, mesh)
     machine = None if judge.machine is None else judge.machine.name
     layouts = search.run()
-    return InputAdvice(goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine)
+    return InputAdvice(goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine, session.warnings)
 
 
 @define(eq=False)

@@ -28,8 +28,8 @@ def no_progress(done: int, total: int) -> None:
 
 
 @frozen(slots=False, kw_only=True)
-class AdviceOptions:
-    """Options of advice.
+class PricingOptions:
+    """Options of all advice: what outcomes are priced by, and how many.
 
     Args:
         machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file;
@@ -40,7 +40,6 @@ class AdviceOptions:
             is no machine.
         budget_memory: The bytes that a device may use at most; by default all that the machine has.
         trials: The largest number of outcomes to price.
-        limit: The largest number of constraints in the set.
         progress: Called after each trial.
     """
 
@@ -50,8 +49,18 @@ class AdviceOptions:
     minimise: Measure | None = None
     budget_memory: float | None = None
     trials: int = 200
-    limit: int = 4
     progress: AdviceProgress = no_progress
+
+
+@frozen(slots=False, kw_only=True)
+class AdviceOptions(PricingOptions):
+    """Options of advice on constraints.
+
+    Args:
+        limit: The largest number of constraints in the set.
+    """
+
+    limit: int = 4
 
 
 @frozen(slots=False)
@@ -66,7 +75,19 @@ class AdviseArguments(AdviceOptions, ProgramInput):
     options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
 
 
-def open_judge(session: Session, options: AdviceOptions) -> tuple[Goal, Judge]:
+@frozen(slots=False)
+class AdviseInputsArguments(PricingOptions, ProgramInput):
+    """Arguments of `advise_inputs`.
+
+    Args:
+        module: The program, in any form that `propagate` takes.
+        options: How to propagate, and more plugins.
+    """
+
+    options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
+
+
+def open_judge(session: Session, options: PricingOptions) -> tuple[Goal, Judge]:
     """Return what is to become small, and the judge of a program.
 
     Args:
@@ -79,9 +100,7 @@ def open_judge(session: Session, options: AdviceOptions) -> tuple[Goal, Judge]:
     if session.names is None:
         message = "the session does not keep the names of the given program"
         raise OptionError(Diagnostic("no-names", message, hint="open it with keep_names=True"))
-    for name, number, least in (("trials", options.trials, 1), ("limit", options.limit, 0)):
-        if number < least:
-            raise OptionError(Diagnostic(f"invalid-{name}", f"{name} is {number}", hint=f"give at least {least}"))
+    _check_least("trials", options.trials, least=1)
     measure = choose_measure(options.minimise, options.machine)
     machine = None if options.machine is None else get_machine(options.machine)
     memory = options.budget_memory
@@ -92,3 +111,17 @@ def open_judge(session: Session, options: AdviceOptions) -> tuple[Goal, Judge]:
             Diagnostic("invalid-budget", f"the budget is {shown(memory)} bytes", hint="allow some memory")
         )
     return Goal(measure, memory), Judge(session, machine, options.axes, options.schedule)
+
+
+def check_limit(limit: int) -> None:
+    """Check the largest number of constraints.
+
+    Raises:
+        OptionError: it is negative.
+    """
+    _check_least("limit", limit, least=0)
+
+
+def _check_least(name: str, number: int, *, least: int) -> None:
+    if number < least:
+        raise OptionError(Diagnostic(f"invalid-{name}", f"{name} is {number}", hint=f"give at least {least}"))

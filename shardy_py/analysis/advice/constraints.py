@@ -9,6 +9,7 @@ import attrs
 
 from shardy_py.analysis.advice.judge import Figures, Goal
 from shardy_py.analysis.advice.places import Place
+from shardy_py.errors import Diagnostic
 from shardy_py.explain.answer.places import short_place
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
@@ -96,6 +97,7 @@ class Advice:
         tried: How many different outcomes were priced.
         devices: The number of devices.
         machine: The name of the machine, or None.
+        warnings: What is worth knowing of the program.
     """
 
     goal: Goal
@@ -105,6 +107,7 @@ class Advice:
     tried: int
     devices: int
     machine: str | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
     def __str__(self) -> str:
         """Return the figures as they are and with each constraint, and each as a line of JAX."""

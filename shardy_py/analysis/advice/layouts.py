@@ -9,6 +9,7 @@ import attrs
 
 from shardy_py.analysis.advice.constraints import partition_spec
 from shardy_py.analysis.advice.judge import Figures, Goal
+from shardy_py.errors import Diagnostic
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
@@ -60,6 +61,7 @@ class InputAdvice:
         tried: How many different outcomes were priced.
         devices: The number of devices.
         machine: The name of the machine, or None.
+        warnings: What is worth knowing of the program.
     """
 
     goal: Goal
@@ -67,6 +69,7 @@ class InputAdvice:
     tried: int
     devices: int
     machine: str | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
     def __str__(self) -> str:
         """Return what each layout costs, the best first."""

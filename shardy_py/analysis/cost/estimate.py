@@ -24,6 +24,7 @@ from shardy_py.analysis.machine.machine import Machine
 from shardy_py.analysis.machine.placement import AxisLinks, Placement
 from shardy_py.analysis.machine.profile import Profile, choose_profile
 from shardy_py.api.memory import policy_of
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.identity import identity
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_names import ALL_SLICE
@@ -56,9 +57,12 @@ def estimate(
         profile: The profile of a backend or its name; None for that of the machine.
 
     Raises:
-        OptionError: a mesh does not fit the machine, or there is no such policy or profile.
+        OptionError: a mesh does not fit the machine, axes are given without one, or there is no such policy or profile.
         UnsupportedError: functions call each other in a circle.
     """
+    if axes and machine is None:
+        message = "axes says over which links of a machine the axes of the mesh run, and there is no machine"
+        raise OptionError(Diagnostic("no-machine", message, hint="give a machine, or leave axes out"))
     policy = None if layout is None else policy_of(layout)
     rules = choose_profile(profile, machine)
     flattener = Flattener(program, registry, rule_of or registry.get_sharding_rule, rules)

@@ -208,6 +208,12 @@ class Cost:
         title = f"Cost on one of {self.devices} devices, {self.machine or 'no machine'}"
         return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in rows)])
 
+    def __repr__(self) -> str:
+        seconds = self.seconds.value
+        time = "" if seconds is None else f"{format_seconds(seconds)}, "
+        sent, peak = _bytes(self.communication_bytes), _bytes(self.peak_bytes)
+        return f"<Cost on one of {self.devices} devices: {time}{sent} sent, {peak} of peak memory>"
+
     def _rows(self) -> Iterator[tuple[str, str]]:
         """Yield the main numbers with what they are called."""
         if self.seconds.value is not None:

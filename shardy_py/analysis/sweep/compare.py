@@ -36,4 +36,6 @@ def compare_schedules(given: CompareArguments) -> Comparison:
     with nullcontext() if given.store is None else sweep.open_store(given.store) as opened:
         outcomes = sweep.run(chosen, jobs=given.jobs, store=opened, progress=given.progress)
     problems = () if opened is None else opened.problems
-    return make_comparison(outcomes, first=chosen[0].name, sorted_by=measure, warnings=(*unknown, *problems))
+    return make_comparison(
+        outcomes, first=chosen[0].name, sorted_by=measure, warnings=(*session.warnings, *unknown, *problems)
+    )

@@ -60,7 +60,7 @@ class Comparison:
         first: The name of the schedule that the others are compared with.
         sorted_by: The measure that the rows are sorted by.
         refused: The schedules without a row, in the order in which they were given.
-        warnings: The problems of the store that outcomes were taken from.
+        warnings: What is worth knowing of the program, and the problems of the store that outcomes were taken from.
     """
 
     rows: tuple[Row, ...]

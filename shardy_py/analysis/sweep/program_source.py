@@ -17,7 +17,7 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.plugin_files import PluginFile
-from shardy_py.values import frozen
+from shardy_py.values import frozen, show_in_full
 
 if TYPE_CHECKING:
     from shardy_py.analysis.session import Session
@@ -119,7 +119,7 @@ class ProgramSource:
         plugins = [getattr(item, "__name__", type(item).__qualname__) for item in self.options.plugins]
         installed = [(info.name, info.origin, info.status) for info in self.options.load_registry().plugins]
         parts = (zlib.decompress(self.module), self.frontend, options, plugins, installed)
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        return hashlib.sha256(show_in_full(parts).encode()).hexdigest()
 
     def open(self) -> Session:
         """Return the session of the program."""

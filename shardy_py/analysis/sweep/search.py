@@ -107,7 +107,7 @@ class SearchResult:
         default: The trial of the default schedule.
         trials: All trials in order.
         minimise: The measure.
-        warnings: The problems of the store that outcomes were taken from.
+        warnings: What is worth knowing of the program, and the problems of the store that outcomes were taken from.
     """
 
     best: Row
@@ -150,7 +150,8 @@ def search_schedule(given: SearchArguments) -> SearchResult:
             return sweep.run(schedules, jobs=jobs, store=opened, progress=report)
 
         trials = _run_trials(space, evaluate, minimise=measure, budget=budget, seed=seed, at_once=_at_once(jobs))
-    return evolve(_result(trials, measure), warnings=() if opened is None else opened.problems)
+    problems = () if opened is None else opened.problems
+    return evolve(_result(trials, measure), warnings=(*session.warnings, *problems))
 
 
 def _check_numbers(seed: int, budget: int, jobs: int | None) -> None:

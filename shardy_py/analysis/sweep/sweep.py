@@ -15,13 +15,13 @@ from shardy_py.analysis.session import Session
 from shardy_py.analysis.sweep.evaluator import EvaluatorSource, SessionEvaluator, Setting
 from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome
-from shardy_py.analysis.sweep.program_source import ProgramSource, SessionOptions
+from shardy_py.analysis.sweep.program_source import DEFAULT_OPTIONS, ProgramSource, SessionOptions
 from shardy_py.analysis.sweep.store import SweepStore
 from shardy_py.analysis.sweep.workers import run_schedules
 from shardy_py.api.keywords import narrow
 from shardy_py.api.options import ProgramInput
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
-from shardy_py.values import define
+from shardy_py.values import define, show_in_full
 
 Progress = Callable[[int, int, Outcome], None]
 """Called with how many schedules are done, how many there are, and what became of the last one."""
@@ -68,7 +68,7 @@ class Sweep:
         setting = self.setting
         header = {
             "program": self.source.program.key,
-            "machine": _digest(repr((setting.machine, setting.axes, setting.layout))),
+            "machine": _digest(show_in_full((setting.machine, setting.axes, setting.layout))),
             "first": _digest(setting.first.text),
             "shardy_py": version("shardy_py"),
         }
@@ -143,9 +143,24 @@ def open_program(given: ProgramInput, options: SessionOptions) -> tuple[Session,
         ShardyError: the module or an option is not valid.
     """
     if isinstance(given.module, Session):
+        _check_session(given, options)
         return given.module, _no_source
     program = narrow(given, ProgramInput)
     return options.open(program), partial(ProgramSource.of, program, options)
+
+
+def _check_session(given: ProgramInput, options: SessionOptions) -> None:
+    """Check that nothing is given beside an open session that it would have had to be opened with.
+
+    Raises:
+        OptionError: there is.
+    """
+    names = ("mesh", "in_shardings", "out_shardings", "args", "kwargs")
+    found = [name for name in names if getattr(given, name) is not None]
+    found += ["options"] if options != DEFAULT_OPTIONS else []
+    if found:
+        message = f"an open session and {' and '.join(found)} exclude each other"
+        raise OptionError(Diagnostic("option-conflict", message, hint="give them to Session.open"))
 
 
 def _digest(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import excludes_option, needs_option
 from shardy_py.cli.options import MEASURES, axis_option, schedule_option, session_options
 
 
@@ -23,6 +24,8 @@ from shardy_py.cli.options import MEASURES, axis_option, schedule_option, sessio
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the program with the constraints.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options
+@excludes_option("--inputs", "inputs", "limit")
+@needs_option("--machine", "machine", "axes")
 def advise(**options: Any) -> None:
     """Advise constraints, or shardings of inputs, that make the program in FILE (- for stdin) cheaper."""
     from shardy_py.cli.advise import run_advise

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import needs, needs_option
 from shardy_py.cli.options import MEASURES, sweep_options
 
 
@@ -29,6 +30,14 @@ from shardy_py.cli.options import MEASURES, sweep_options
 @click.option("--plot", metavar="OUT", type=click.Path(), help="Draw a picture, .png or .svg.")
 @click.option("--save", metavar="OUT", type=click.Path(), help="Write the best schedule as a TOML file.")
 @sweep_options
+@needs_option("--random", "random", "seed")
+@needs(
+    "limit",
+    when=lambda given: given["json_file"] != "-",
+    problem="with --json -, which prints all rows and no table",
+    hint="leave one of the two out",
+)
+@needs_option("--machine", "machine", "axes")
 def compare(**options: Any) -> None:
     """Compare what schedules lead to for the module in FILE (- for stdin), and what that costs."""
     from shardy_py.cli.compare import run_compare

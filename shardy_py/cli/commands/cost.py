@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import excludes_option, needs_option
 from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_options
 
 
@@ -25,6 +26,11 @@ from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_
 @click.option("--against-xla", is_flag=True, help="Compile for host devices; print estimates beside XLA's figures.")
 @click.option("--timeout", default=600.0, show_default=True, type=AMOUNT, help="Seconds that XLA may take.")
 @session_options
+@needs_option("--json", "as_json", "transfers", "ops")
+@excludes_option("--against-xla", "against_xla", "ops", "top")
+@excludes_option("--json", "as_json", "top")
+@needs_option("--against-xla", "against_xla", "timeout")
+@needs_option("--machine", "machine", "axes")
 def cost(**options: Any) -> None:
     """Estimate what the program in FILE (- for stdin) costs on a machine: communication, computing, memory."""
     from shardy_py.cli.cost import run_cost

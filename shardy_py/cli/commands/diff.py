@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import excludes_option
 from shardy_py.cli.options import session_options
 
 
@@ -23,6 +24,7 @@ from shardy_py.cli.options import session_options
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Tensors to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options
+@excludes_option("--json", "as_json", "limit")
 def diff(**options: Any) -> None:
     """Show where the runs of two schedules over FILE (- for stdin) part, and what differs in the end."""
     from shardy_py.cli.diff import run_diff

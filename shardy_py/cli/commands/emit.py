@@ -7,10 +7,21 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
-from shardy_py.cli.options import module_options, plugin_choice
+from shardy_py.cli.needs import Parameters, needs, needs_option
+from shardy_py.cli.options import RANDOM_INPUTS, module_options, plugin_choice
 
 TARGETS = ("mlir", "llvm", "ptx")
 SPELLINGS = ("xla_gpu", "xla")
+
+
+def _is_listed(given: Parameters) -> bool:
+    return bool(given["as_list"] or given["as_coverage"])
+
+
+def _prints_module(given: Parameters) -> bool:
+    """Return whether the kernel is printed as a module of some target, and not drawn, run or explained."""
+    others = ("as_run", "as_time", "as_explanation", "draw")
+    return not _is_listed(given) and not any(given[name] for name in others)
 
 
 @click.command(cls=Command)
@@ -55,6 +66,41 @@ SPELLINGS = ("xla_gpu", "xla")
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write to this file, not to stdout.")
 @module_options
 @plugin_choice
+@needs(
+    "inputs",
+    "seed",
+    when=lambda given: given["as_run"] or given["as_time"],
+    problem="on a kernel that does not run",
+    hint="give --run or --time, too",
+)
+@needs(
+    "seed",
+    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    problem="on inputs of a file",
+    hint="leave --seed or --inputs out",
+)
+@needs_option("--run", "as_run", "outputs")
+@needs_option("--draw", "draw", "block", "warp")
+@needs("target", when=_prints_module, problem="where no module is printed", hint="leave --target out")
+@needs(
+    "stage",
+    when=lambda given: given["as_run"] or (_prints_module(given) and not given["as_json"]),
+    problem="where no module is printed or run",
+    hint="leave --stage out",
+)
+@needs(
+    "stages_dir",
+    "spelling",
+    when=lambda given: not _is_listed(given),
+    problem="on a list of pieces",
+    hint="choose one with --fusion N",
+)
+@needs(
+    "device_spec",
+    when=lambda given: not given["as_coverage"],
+    problem="on the coverage, which holds for all devices",
+    hint="leave --device-spec out",
+)
 def emit(**options: Any) -> None:
     """Print the kernel that a GPU would run for the fusion in FILE (- for stdin)."""
     from shardy_py.cli.emit import run_emit

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import needs
 from shardy_py.cli.options import schedule_option, session_options
 
 
@@ -29,6 +30,12 @@ from shardy_py.cli.options import schedule_option, session_options
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options
+@needs(
+    "limit",
+    when=lambda given: given["reshard"] is not None,
+    problem="without --reshard",
+    hint="give --reshard N, whose proposals are tried",
+)
 def explain(**options: Any) -> None:
     """Explain the sharding of a tensor, an op or a reshard of the module in FILE (- for stdin)."""
     from shardy_py.cli.explain import run_explain

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import needs_option
 from shardy_py.cli.options import schedule_option, session_options
 
 
@@ -23,6 +24,8 @@ from shardy_py.cli.options import schedule_option, session_options
 )
 @click.option("--machine", metavar="NAME|FILE", help="What the program runs on; without, there are no times.")
 @session_options
+@needs_option("--output", "output", "against", "sweep", "random", "proposals")
+@needs_option("--sweep", "sweep", "random")
 def explore(**options: Any) -> None:
     """Write a page that shows the program in FILE (- for stdin): shardings, reasons, costs."""
     from shardy_py.cli.explore import run_explore

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
-from shardy_py.cli.options import LAYOUTS, local_options, run_options, schedule_option, session_options
+from shardy_py.cli.needs import needs, needs_option
+from shardy_py.cli.options import LAYOUTS, RANDOM_INPUTS, local_options, run_options, schedule_option, session_options
 
 
 @click.command(cls=Command)
@@ -22,6 +23,26 @@ from shardy_py.cli.options import LAYOUTS, local_options, run_options, schedule_
 @click.option("--json", "as_json", is_flag=True, help="Print the shards and collectives, or the run, as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no table.")
 @session_options
+@needs_option("--run", "as_run", "inputs", "seed", "compare", "tolerance", "outputs")
+@needs_option("--compare", "compare", "tolerance")
+@needs(
+    "seed",
+    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    problem="on inputs of a file",
+    hint="leave --seed or --inputs out",
+)
+@needs(
+    "layout",
+    when=lambda given: not given["as_run"] and (given["as_json"] or not given["quiet"]),
+    problem="where no shards are reported",
+    hint="leave --run or --quiet out",
+)
+@needs(
+    "device",
+    when=lambda given: not given["as_json"] or given["output"] is not None,
+    problem="with --json, which prints no module",
+    hint="write the module with -o OUT",
+)
 def local(**options: Any) -> None:
     """Write the program that each device runs for the module in FILE (- for stdin).
 

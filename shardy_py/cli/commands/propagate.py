@@ -8,6 +8,7 @@ import click
 
 from shardy_py.cli.forms import FORMS
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import needs
 from shardy_py.cli.options import LAYOUTS, propagate_options
 
 
@@ -22,6 +23,19 @@ from shardy_py.cli.options import LAYOUTS, propagate_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout; the module with -o only.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no table.")
 @propagate_options
+@needs(
+    "target",
+    when=lambda given: not given["as_json"] or given["output"] is not None,
+    problem="with --json, which prints no module",
+    hint="write the module with -o OUT",
+)
+@needs(
+    "layout",
+    "record_copies",
+    when=lambda given: not given["quiet"] or given["as_json"],
+    problem="with --quiet, which prints no report",
+    hint="leave one of the two out, or give --json",
+)
 def propagate(**options: Any) -> None:
     """Propagate shardings through the module in FILE (- for stdin).
 

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
-from shardy_py.cli.options import AMOUNT, run_options, schedule_option, session_options
+from shardy_py.cli.needs import needs, needs_option
+from shardy_py.cli.options import AMOUNT, RANDOM_INPUTS, run_options, schedule_option, session_options
 
 
 @click.command(cls=Command)
@@ -19,6 +20,13 @@ from shardy_py.cli.options import AMOUNT, run_options, schedule_option, session_
 @click.option("--timeout", default=600.0, show_default=True, type=AMOUNT, help="Seconds it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options
+@needs_option("--compare", "compare", "tolerance")
+@needs(
+    "seed",
+    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    problem="on inputs of a file",
+    hint="leave --seed or --inputs out",
+)
 def run(**options: Any) -> None:
     """Propagate shardings through the module in FILE (- for stdin), and run the result on devices.
 

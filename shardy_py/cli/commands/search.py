@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.help import Command
+from shardy_py.cli.needs import needs_option
 from shardy_py.cli.options import MEASURES, sweep_options
 
 
@@ -21,6 +22,7 @@ from shardy_py.cli.options import MEASURES, sweep_options
 @click.option("--json", "json_file", metavar="OUT", type=click.Path(), help="Write all trials as JSON.")
 @click.option("--plot", metavar="OUT", type=click.Path(), help="Draw a picture, .png or .svg.")
 @sweep_options
+@needs_option("--machine", "machine", "axes")
 def search(**options: Any) -> None:
     """Search for a schedule that costs little for the module in FILE (- for stdin)."""
     from shardy_py.cli.search import run_search

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
 from shardy_py.explain.answer.op_explanation import FactorExplanation, OpExplanation, TensorOfOp
-from shardy_py.explain.record.labels import Labels
+from shardy_py.explain.record.labels import Labels, OpWithoutStep
 from shardy_py.explain.record.missing_axes import RefusalSearch
+from shardy_py.explain.record.ops_without_rule import NO_RULE
 from shardy_py.explain.record.reasons import Reason, StepRefusal
 from shardy_py.explain.record.slot_dims import slot_dim_of
 from shardy_py.explain.record.slot_moves import SlotMove
@@ -25,15 +25,18 @@ def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
     Args:
         trace: The trace.
         labels: The names to use.
-        step: The step of the op.
-
-    Raises:
-        OptionError: the op has no rule.
+        step: The step of the op, or the number of one through which nothing propagates.
     """
+    other = labels.other(step)
+    if other is not None:
+        return _explain_other(trace, labels, other)
     rule, label = trace.problem.step_rules[step], labels.of_step[step]
     if rule is None:
-        hint = "see the coverage report, and write a rule in a plugin"
-        raise OptionError(Diagnostic("missing-rule", "the op has no sharding rule", label.location, str(label), hint))
+        split = len(trace.problem.step_ops[step].operands)
+        slots = slots_of_visit(trace.problem, step)
+        return _explain_other(
+            trace, labels, OpWithoutStep(label, label.name, -1, slots[:split], slots[split:], "", NO_RULE)
+        )
     describer = Describer(trace, labels)
     return OpExplanation(
         str(label),
@@ -46,12 +49,25 @@ def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
     )
 
 
+def _explain_other(trace: Trace, labels: Labels, other: OpWithoutStep) -> OpExplanation:
+    """Explain an op through which nothing propagates."""
+    slots = [("operand", *item) for item in enumerate(other.operands)]
+    slots += [("result", *item) for item in enumerate(other.results)]
+    tensors = tuple([_tensor(trace, labels, f"{word} {number}", slot) for word, number, slot in slots])
+    label = other.label
+    return OpExplanation(str(label), label.location, "", tensors, (), (), (), other.reason, other.attributes)
+
+
+def _tensor(trace: Trace, labels: Labels, position: str, slot: int) -> TensorOfOp:
+    sharding = trace.history.last(slot) if slot >= 0 else None
+    return TensorOfOp(position, labels.value(slot), "" if sharding is None else str(sharding))
+
+
 def _tensors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> Iterator[TensorOfOp]:
     split = len(rule.operand_mappings)
     for position, slot in enumerate(slots_of_visit(trace.problem, step)):
-        sharding = trace.history.last(slot) if slot >= 0 else None
         name = f"operand {position}" if position < split else f"result {position - split}"
-        yield TensorOfOp(name, labels.value(slot), "" if sharding is None else str(sharding))
+        yield _tensor(trace, labels, name, slot)
 
 
 def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> Iterator[FactorExplanation]:

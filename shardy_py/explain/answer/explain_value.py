@@ -64,7 +64,8 @@ def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | Non
     if labels.value(slot) != subject.name:
         dimensions = [_of_edge(one, subject.name, labels.value(slot)) for one in dimensions]
     maker = labels.maker(slot)
-    op = None if maker is None else labels.of_step[maker]
+    other = labels.other_maker(slot) if maker is None else None
+    op = labels.of_step[maker] if maker is not None else None if other is None else other.label
     return ValueExplanation(
         subject.name,
         str(carrier.type),

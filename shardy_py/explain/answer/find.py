@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.record.labels import EDGE_SUFFIX, Labels
+from shardy_py.explain.record.labels import EDGE_SUFFIX, Labels, OpLabel
 from shardy_py.integers import as_integer, parse_integer
 
 _NUMBERED = re.compile(r"([\w.-]+)#(\d+)$")
@@ -46,14 +46,14 @@ def find_slot(labels: Labels, key: int | str) -> int:
     if copies:
         return labels.slots[copies[0]]
     step = _find_step(labels, text)
-    slot = None if step is None else next(iter(labels.results[step]), None)
+    slot = None if step is None else next((slot for slot in _results(labels, step) if slot >= 0), None)
     if slot is None:
         raise _unknown(key, "value", labels.slots)
     return slot
 
 
 def find_step(labels: Labels, key: str) -> int:
-    """Return the step of an op.
+    """Return the step of an op, or the number of one through which nothing propagates, see `Labels.other`.
 
     Args:
         labels: The names.
@@ -65,21 +65,22 @@ def find_step(labels: Labels, key: str) -> int:
         OptionError: there is no such op, or several.
     """
     if not isinstance(key, str):
-        raise _unknown(shown(key), "op", [str(label) for label in labels.of_step.values()])
+        raise _unknown(shown(key), "op", [str(label) for label in labels.ops.values()])
     step = _find_step(labels, key.strip())
     if step is None:
-        slot = labels.slots.get(f"%{key.strip().removeprefix('%')}", labels.slots.get(key.strip()))
-        step = None if slot is None else labels.maker(slot)
+        name = f"%{key.strip().removeprefix('%')}"
+        slot = labels.slots.get(name, labels.slots.get(key.strip(), labels.slots.get(f"{name}#0")))
+        step = None if slot is None else _maker(labels, slot)
     if step is None:
-        raise _unknown(key, "op", [str(label) for label in labels.of_step.values()])
+        raise _unknown(key, "op", [str(label) for label in labels.ops.values()])
     return step
 
 
 def _find_step(labels: Labels, key: str) -> int | None:
     numbered = _NUMBERED.match(key)
     name = numbered[1] if numbered else key
-    ops = {step: label for step, label in labels.of_step.items() if step >= 0}
-    shown_alike = [step for step, label in ops.items() if str(label) == key]
+    ops = labels.ops
+    shown_alike = [step for step, label in ops.items() if str(label) == key != label.name]
     if len(shown_alike) == 1:
         return shown_alike[0]
     named = [step for step, label in ops.items() if label.name.removesuffix(EDGE_SUFFIX) == name]
@@ -88,12 +89,32 @@ def _find_step(labels: Labels, key: str) -> int | None:
         return None if number is None or number >= len(named) else named[number]
     steps = named or [step for step, label in ops.items() if key and _is_part(key, label.location)]
     if len(steps) > 1:
-        found = ", ".join(str(labels.of_step[step]) for step in steps[:8])
+        found = ", ".join(_distinct_names(ops, steps[:8]))
         more = f" and {len(steps) - 8} more" if len(steps) > 8 else ""
         raise OptionError(
             Diagnostic("ambiguous-op", f"{len(steps)} ops match {key}", hint=f"take one of {found}{more}")
         )
     return steps[0] if steps else None
+
+
+def _results(labels: Labels, step: int) -> tuple[int, ...]:
+    other = labels.other(step)
+    return labels.results[step] if other is None else other.results
+
+
+def _maker(labels: Labels, slot: int) -> int | None:
+    """Return the number of the op that makes a value."""
+    step, other = labels.maker(slot), labels.other_maker(slot)
+    return step if step is not None or other is None else len(labels.results) + labels.others.index(other)
+
+
+def _distinct_names(ops: Mapping[int, OpLabel], steps: Iterable[int]) -> Iterator[str]:
+    """Yield what each op is found by: its name with its results, or where it has none its number among its like."""
+    for step in steps:
+        label = ops[step]
+        alike = [other for other, one in ops.items() if one.name == label.name]
+        is_named = sum(str(one) == str(label) for one in ops.values()) == 1 and str(label) != label.name
+        yield str(label) if is_named else f"{label.name}#{alike.index(step)}"
 
 
 def _is_part(key: str, location: str) -> bool:

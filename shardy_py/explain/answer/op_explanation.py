@@ -61,6 +61,8 @@ class OpExplanation:
         factors: The factors of its rule.
         accepted: The moves through it, in order.
         refused: The refusals of its last visit, and those in which a factor lost to another in earlier ones.
+        no_rule: Why nothing propagates through it, "" for an op with a rule.
+        attributes: The attributes of an op without a rule, shortened.
     """
 
     op: str
@@ -70,6 +72,8 @@ class OpExplanation:
     factors: tuple[FactorExplanation, ...]
     accepted: tuple[Move, ...]
     refused: tuple[Refusal, ...]
+    no_rule: str = ""
+    attributes: str = ""
 
     def __str__(self) -> str:
         return "\n".join(_op_lines(self))
@@ -77,10 +81,15 @@ class OpExplanation:
 
 def _op_lines(explanation: OpExplanation) -> Iterator[str]:
     yield f"{explanation.op}{at_place(explanation.location)}"
-    yield f"  rule: {explanation.rule}"
+    if explanation.attributes:
+        yield f"  attributes: {explanation.attributes}"
+    yield f"  rule: {explanation.rule or 'none'}"
     for tensor in explanation.tensors:
         yield f"  {tensor.position} {tensor.value}: {tensor.sharding or 'no sharding'}"
     yield ""
+    if explanation.no_rule:
+        yield f"nothing propagates through it: {explanation.no_rule}"
+        return
     for factor in explanation.factors:
         blocked = ", propagation blocked" if factor.is_blocked else ""
         kind = factor.kind + (f" by {factor.combiner}" if factor.combiner not in ("", "add") else "")

@@ -37,6 +37,29 @@ class OpLabel:
         return self.results if self.results.startswith(self.name) else f"{self.name} {self.results}".rstrip()
 
 
+@frozen
+class OpWithoutStep:
+    """An op through which nothing propagates: it has no sharding rule, or nothing to pass on.
+
+    Args:
+        label: Its name in the given program.
+        name: The name of the op in the result, such as ``sdy.constant`` for a constant of a dialect.
+        index: Its index among all ops of the program.
+        operands: The slots of its operands; -1 for one that cannot be sharded.
+        results: The slots of its results; -1 for one that cannot be sharded.
+        attributes: Its attributes, shortened; they tell calls of different targets apart.
+        reason: Why nothing propagates through it.
+    """
+
+    label: OpLabel
+    name: str
+    index: int
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    attributes: str
+    reason: str
+
+
 @frozen(eq=False)
 class Labels:
     """The names of the slots and steps of a problem.
@@ -48,6 +71,8 @@ class Labels:
         results: Step to the slots of the results of its op.
         aliases: Other names of arguments and results of the main function to their slots.
         unseen: The names of values in the text that propagation does not see.
+        others: The ops through which nothing propagates, in program order.
+        indices: Step to the index of its op among all ops of the program.
     """
 
     of_slot: Mapping[int, str]
@@ -56,6 +81,8 @@ class Labels:
     results: dict[int, tuple[int, ...]]
     aliases: dict[str, int] = field(factory=dict)
     unseen: frozenset[str] = frozenset()
+    others: tuple[OpWithoutStep, ...] = ()
+    indices: Mapping[int, int] = field(factory=dict)
     _alias_of: Mapping[int, str] = field(init=False, repr=False)
     _makers: Mapping[int, int] = field(init=False, repr=False)
 
@@ -79,6 +106,22 @@ class Labels:
         """Return the step of the op that makes a value, or None."""
         return self._makers.get(slot)
 
+    @property
+    def ops(self) -> dict[int, OpLabel]:
+        """Number to the label of every op, in program order: a step, or a number that `other` takes."""
+        steps = [(self.indices.get(step, 0), step, label) for step, label in self.of_step.items() if step >= 0]
+        others = [(one.index, number, one.label) for number, one in enumerate(self.others, start=len(self.results))]
+        # Where steps have no index there are no others, and steps are in program order.
+        return {number: label for _, number, label in sorted([*steps, *others], key=lambda item: item[:2])}
+
+    def other(self, number: int) -> OpWithoutStep | None:
+        """Return the op of a number that is not a step."""
+        return self.others[number - len(self.results)] if number >= len(self.results) else None
+
+    def other_maker(self, slot: int) -> OpWithoutStep | None:
+        """Return the op that makes a value and through which nothing propagates, or None."""
+        return next((one for one in self.others if slot in one.results), None)
+
     def location(self, slot: int) -> str:
         """Return the place of the op that makes a value, or ""."""
         maker = self.maker(slot)
@@ -97,7 +140,11 @@ class Labels:
             step: evolve(label, results=_join(of_slot, self.results.get(step, ())))
             for step, label in self.of_step.items()
         }
-        return Labels(of_slot, of_step, slots, self.results, self.aliases, unseen)
+        others = tuple(
+            evolve(one, label=OpLabel(one.name, _join(of_slot, _sharded(one.results)), one.label.location))
+            for one in self.others
+        )
+        return Labels(of_slot, of_step, slots, self.results, self.aliases, unseen, others, self.indices)
 
 
 def program_names(program: Program, main: Op, printed: Mapping[int, str]) -> dict[int, str]:
@@ -241,6 +288,11 @@ def _label_of_step(problem: Problem, step: int, of_slot: Mapping[int, str], resu
 def _result_slots(problem: Problem, step: int) -> tuple[int, ...]:
     slots = [problem.slot_of.get(value.id) for value in problem.step_ops[step].results]
     return tuple([slot for slot in slots if slot is not None])
+
+
+def _sharded(slots: Iterable[int]) -> list[int]:
+    """Return the slots of values that can be sharded."""
+    return [slot for slot in slots if slot >= 0]
 
 
 def _join(of_slot: Mapping[int, str], slots: Iterable[int]) -> str:

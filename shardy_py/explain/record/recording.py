@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from shardy_py.explain.record.annotations import capture_annotations
 from shardy_py.explain.record.given_names import GivenNames
-from shardy_py.explain.record.ops_without_rule import capture_ops_without_rule
+from shardy_py.explain.record.ops_without_rule import capture_ops_without_rule, capture_other_ops
 from shardy_py.explain.record.trace import Trace
 from shardy_py.ir.constant_copies import CopyLog
 from shardy_py.ir.graph import Op, Program
@@ -47,6 +49,11 @@ class Recording:
         """
         problem = solution.problem
         labels = self.names.labels(program, problem, copies)
+        given_names: dict[int, str] = {}
+        for original, stand_in, _ in () if copies is None else copies.stand_ins():
+            given_names[stand_in.id] = given_names.get(original.id, original.name)
+        others, indices = capture_other_ops(program, problem, labels, given_names)
+        labels = evolve(labels, others=others, indices=indices)
         annotations = capture_annotations(problem, labels, self.given)
         without_rule = capture_ops_without_rule(program, problem, labels.of_slot)
         reductions = {} if semantics is None else capture_reductions(problem, semantics)

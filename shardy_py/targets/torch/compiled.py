@@ -142,6 +142,9 @@ class TorchProgram:
                 whole = known[argument.name].detach().to(self._torch_device)
                 self._shards[argument.name] = port.part(whole, self.devices.device)
 
+    def __repr__(self) -> str:
+        return f"<TorchProgram for the mesh {self.local.mesh}>"
+
     @property
     def collectives(self) -> Mapping[str, int]:
         """Kind of collective to how often it ran in all calls so far."""

@@ -40,10 +40,11 @@ class RemoveSubAxesInInputOutputShardingsPass(NoFields):
         for value in [*arguments, *main.function_results]:
             sharding = table.get(value.id)
             if sharding is not None:
-                table[value.id] = sharding.map_dims(_cut)
+                table[value.id] = sharding.map_dims(whole_axes)
 
 
-def _cut(dim: DimensionSharding) -> DimensionSharding:
+def whole_axes(dim: DimensionSharding) -> DimensionSharding:
+    """Return an open dimension without its first sub-axis and what follows it; a closed one stays as it is."""
     if dim.is_closed or not any(axis.sub_axis for axis in dim.axes):
         return dim
     return evolve(dim, axes=tuple(takewhile(lambda axis: axis.sub_axis is None, dim.axes)))

@@ -41,13 +41,14 @@ class UpdateNonDivisibleInputOutputShardingsPass(NoFields):
         table = program.shardings
         names = context.semantics.names_with_data_flow(program.op_names)
         for op in ops_among(program, (FUNCTION, CALL, *names)):
-            for value in _inputs_and_outputs(op, context.semantics):
+            for value in inputs_and_outputs(op, context.semantics):
                 sharding = table.get(value.id)
                 if sharding is not None:
                     table[value.id] = even.of(sharding, value.type)
 
 
-def _inputs_and_outputs(op: Op, semantics: OpSemantics) -> Sequence[Value]:
+def inputs_and_outputs(op: Op, semantics: OpSemantics) -> Sequence[Value]:
+    """Return the values of a function, a call or a data-flow op whose shardings must divide their sizes."""
     values: Sequence[Value] = ()
     if op.name == FUNCTION:
         values = (*entry_arguments(op), *op.function_results)

@@ -158,3 +158,27 @@ def test_the_command_runs_as_a_process(tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("<stdin>:1:")
     assert "Traceback" not in done.stderr
+
+
+def test_a_reduced_sharding_is_a_warning(opt):
+    """Where the pass runs that reduces it, with the option that leaves it out."""
+    text = SHARDED.replace("4xf32", "5xf32")
+    for flag in ("-sdy-propagation-pipeline", "-sdy-update-non-divisible-input-output-shardings"):
+        code, out, err = opt(text, flag)
+        assert code == 0
+        assert '[{"x"}]>}) ->' not in out
+        assert "in.mlir:2:1: warning: 'func.func' op the sharding [{\"x\"}] given for argument arg0" in err
+        assert "update-non-divisible-input-output-shardings=false" in err
+    flag = "-sdy-propagation-pipeline=update-non-divisible-input-output-shardings=false"
+    code, out, err = opt(text, flag)
+    assert (code, err) == (0, "")
+    assert '#sdy.sharding<@m, [{"x"}]>}) ->' in out
+    assert opt(text, "-sdy-basic-propagate")[2] == ""
+
+
+def test_an_option_without_effect_is_a_warning(opt, tmp_path):
+    """Snapshots are written after user priorities only."""
+    code, _, err = opt(SHARDED, f"-sdy-basic-propagate=module-dump-directory={tmp_path / 'dumps'}")
+    assert code == 0
+    assert "warning: the option module-dump-directory has no effect on sdy-basic-propagate" in err
+    assert not (tmp_path / "dumps").exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from attrs import evolve, field
@@ -13,9 +13,11 @@ from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import ConstantLike, OpSemantics
 from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MANUAL_COMPUTATION, MESH
 from shardy_py.ir.passes import PassContext
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import evenly_sharded
 from shardy_py.values import define, frozen
 
 _HOLDERS = (CONSTRAINT, MESH)
@@ -96,11 +98,33 @@ class _Constrainer:
             if is_main and sharding is not None:
                 # Arrays that go in and out are whole: nobody outside would add up the parts.
                 table[value.id] = evolve(sharding, unreduced_axes=())
+        even = self._even_interface((*arguments, *function.function_results)) if is_main else {}
+        constrained = [value for value in arguments if value.id in even] if is_main else arguments
         for block in function.regions[0].blocks:
-            self._visit_block(block, () if is_main else arguments)
+            self._visit_block(block, constrained)
+        table.update(even)
         if not is_main:
             for value in (*arguments, *function.function_results):
                 table.pop(value.id, None)
+
+    def _even_interface(self, values: Iterable[Value]) -> dict[int, TensorSharding]:
+        """Return the shardings of arrays that go in and out in place of uneven ones, which no array of JAX has.
+
+        An array goes in by the whole axes that divide its sizes; a constraint inside has the sharding of the program.
+        """
+        found = {}
+        for value in values:
+            sharding = self._wanted(value)
+            if sharding is None:
+                continue
+            mesh = resolve_mesh(sharding.mesh, self.program.meshes)
+            shape = static_shape(value.type)
+            even = sharding if mesh is None or shape is None else evenly_sharded(sharding, shape, mesh)
+            if even != sharding:
+                found[value.id] = evolve(
+                    even, dim_shardings=tuple(map(_whole_axes, even.dim_shardings, sharding.dim_shardings))
+                )
+        return found
 
     def _visit_block(self, block: Block, arguments: Sequence[Value]) -> None:
         """Constrain the results of the ops of a block, what their regions hold, and some arguments of the block."""
@@ -208,6 +232,11 @@ class _Constrainer:
         if found is None:
             found = self._replicated[rank] = TensorSharding.fully_closed(self.mesh, rank)
         return found
+
+
+def _whole_axes(even: DimensionSharding, given: DimensionSharding) -> DimensionSharding:
+    """Return an even dimension without the part of an axis that a given one has whole."""
+    return evolve(even, axes=tuple(axis for axis in even.axes if axis in given.axes))
 
 
 def _block_of(value: Value) -> Block | None:

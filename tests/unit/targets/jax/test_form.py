@@ -237,3 +237,22 @@ func.func @main(%x: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {shard
     clamps = [re.findall(r"%\w+", line)[1:] for line in lines if "stablehlo.clamp" in line]
     known = {line.split(" ")[0]: line.split("<")[1].split(">")[0] for line in lines if "stablehlo.constant" in line}
     assert [known[name] for first, _, last in clamps for name in (first, last)] == bounds
+
+
+def test_uneven_arrays_go_in_and_out_by_the_axes_that_divide() -> None:
+    """JAX has no arrays of uneven shards; inside, the values have the shardings of the program."""
+    text = """sdy.mesh @mesh = <["a"=2, "b"=2]>
+    func.func @main(%x: tensor<10x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {}]>})
+        -> (tensor<10x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b", "a"}, {}]>}) {
+      %0 = stablehlo.negate %x : tensor<10x8xf32>
+      return %0 : tensor<10x8xf32>
+    }"""
+    result = sdy.propagate(text, keep_uneven_shardings=True)
+    assert [str(item) for item in (*result.arguments, *result.results)] == [
+        '<@mesh, [{"a", "b"}, {}]>',
+        '<@mesh, [{"b", "a"}, {}]>',
+    ]
+    lines = [line.strip() for line in str(result.for_xla()).splitlines()]
+    (function,) = (line for line in lines if line.startswith("func.func"))
+    assert re.findall(r"@mesh, (\[.*?\])>", function) == ['[{"a"}, {}]', '[{"b"}, {}]']
+    assert constrained(lines, "%arg0") == ['<@mesh, [{"a", "b"}, {}]> : tensor<10x8xf32>']

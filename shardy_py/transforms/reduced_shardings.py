@@ -1,0 +1,120 @@
+"""Shardings that a user gives to inputs and outputs, and that finishing reduces: warnings before the first pass.
+
+Propagation only adds axes behind those that are given, and finishing keeps the longest prefix that divides a dimension.
+So what becomes of a given sharding is known before anything runs, in a session as well as in `propagate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.callgraph import callee_of
+from shardy_py.ir.graph import Op, Program, Value
+from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.op_index import ops_among
+from shardy_py.ir.op_names import CALL, FUNCTION
+from shardy_py.ir.types import static_shape
+from shardy_py.sharding.manual_axes import resolve_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import whole_axes
+from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+    evenly_sharded,
+    inputs_and_outputs,
+)
+from shardy_py.transforms.prepare.remove_size_one_axes import remove_size_one_axes
+
+CODE = "sharding-reduced"
+"""The code of the warnings."""
+
+
+def warn_of_reduced_shardings(
+    program: Program,
+    main: Op | None,
+    semantics: OpSemantics,
+    *,
+    hint: str,
+    name_of: Callable[[Value], str] = lambda value: "",
+    inline_calls: bool = False,
+) -> tuple[Diagnostic, ...]:
+    """Return a warning for each given sharding of an input or output that finishing will reduce.
+
+    Args:
+        program: The program, before any pass; shardings are in its table.
+        main: Its main function, None for a module without one.
+        semantics: Answers questions about ops.
+        hint: The option that keeps these shardings.
+        name_of: Returns the user's own name of a value, or "".
+        inline_calls: Whether calls, and with them the inputs and outputs of other functions, will be gone.
+    """
+    found = []
+    for op in _interfaces(program, main, semantics, inline_calls=inline_calls):
+        for value in inputs_and_outputs(op, semantics):
+            given = program.shardings.get(value.id)
+            if given is None:
+                continue
+            reasons = _reduce(value, given, program.meshes, is_main=op is main)
+            if reasons is not None:
+                reduced, why = reasons
+                subject = _describe(op, value, main, name_of(value))
+                message = f"the sharding {_dims(given)} given for {subject} becomes {_dims(reduced)}: {why}"
+                found.append(Diagnostic(CODE, message, op.location, op.name, hint, severity="warning"))
+    return tuple(found)
+
+
+def _interfaces(program: Program, main: Op | None, semantics: OpSemantics, *, inline_calls: bool) -> Iterator[Op]:
+    """Yield the ops that are there after all passes and have inputs or outputs whose shardings are reduced."""
+    ops = ops_among(program, (FUNCTION, CALL, *semantics.names_with_data_flow(program.op_names)))
+    called = {callee_of(op) for op in ops if op.name == CALL}
+    for op in ops:
+        if op.name == FUNCTION and op is not main:
+            is_private = op.attributes.get("sym_visibility") == "private"
+            if inline_calls or (is_private and op.attributes["sym_name"] not in called):
+                continue
+        if op.name != CALL or not inline_calls:
+            yield op
+
+
+def _reduce(
+    value: Value, given: TensorSharding, meshes: Mapping[str, Mesh], *, is_main: bool
+) -> tuple[TensorSharding, str] | None:
+    """Return what finishing leaves of a sharding, with the reason; None where it leaves all of it."""
+    shape, mesh = static_shape(value.type), resolve_mesh(given.mesh, meshes)
+    if shape is None or mesh is None:
+        return None
+    given = remove_size_one_axes(given, mesh)
+    even = evenly_sharded(given, shape, mesh)
+    reduced = even.map_dims(whole_axes) if is_main else even
+    reasons = [
+        _reason(index, size, before, mesh)
+        for index, (size, before, after) in enumerate(
+            zip(shape, given.dim_shardings, reduced.dim_shardings, strict=False)
+        )
+        if before.axes != after.axes
+    ]
+    return (reduced, "; ".join(reasons)) if reasons else None
+
+
+def _reason(index: int, size: int, dim: DimensionSharding, mesh: Mesh) -> str:
+    parts = dim.sharded_size(mesh)
+    if size % parts:
+        return f"dimension {index} of size {size} does not divide into {parts} shards"
+    return f"dimension {index} is open, and an open one of the main function takes whole axes only"
+
+
+def _describe(op: Op, value: Value, main: Op | None, name: str) -> str:
+    """Return what a value is called in a message: ``argument arg0 (params)``."""
+    called = f" ({name})" if name else ""
+    if op.name == FUNCTION:
+        is_argument = value.owner is not op
+        short = f"{'arg' if is_argument else 'result'}{value.index}"
+        of = "" if op is main else f" of @{op.attributes['sym_name']}"
+        return f"{'argument' if is_argument else 'result'} {short}{called}{of} of type {value.type}"
+    if value.owner is op:
+        return f"result {value.index} of type {value.type}"
+    return f"region argument {value.index} of type {value.type}"
+
+
+def _dims(sharding: TensorSharding) -> str:
+    return f"[{', '.join(map(str, sharding.dim_shardings))}]"
