@@ -59,9 +59,10 @@ class TorchForms:
         self._require_torch()
         arguments = arguments_of(self.main)
         placements = {
-            item.name: self.placements(arguments[number], str(number))
+            name: self.placements(arguments[number], name)
             for number, item in enumerate(self.program.origin.arguments)
             if item.kind in ("parameter", "buffer")
+            for name in item.names
         }
         return distribute(module, device_mesh, placements, self._mesh(None))
 

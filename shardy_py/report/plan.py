@@ -31,9 +31,10 @@ def plan_data(result: Result) -> dict[str, Any]:
             axis: {module: _entry(entry) for module, entry in plan.items()} for axis, plan in plans.items() if plan
         },
         "placements": {
-            item.name: [str(placement) for placement in result.placements(number)]
+            name: [str(placement) for placement in result.placements(number)]
             for number, item in enumerate(arguments)
             if item.kind in ("parameter", "buffer")
+            for name in item.names
         },
     }
 

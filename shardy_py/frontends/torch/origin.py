@@ -20,11 +20,18 @@ class Argument:
         name: The fully qualified name of a parameter, buffer or constant, or the name of an input.
         kind: What it is.
         node: The name of its placeholder, or of the attribute of a graph module.
+        aliases: The other names of the same tensor: weights that are tied are one argument.
     """
 
     name: str
     kind: ArgumentKind
     node: str
+    aliases: tuple[str, ...] = field(default=(), converter=tuple)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the tensor, that of the argument first."""
+        return (self.name, *self.aliases)
 
 
 @frozen

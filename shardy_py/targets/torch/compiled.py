@@ -136,10 +136,11 @@ class TorchProgram:
         self._shards: dict[str, Any] = {}
         for argument, port in zip(local.origin.arguments, local.arguments, strict=True):
             if argument.kind != "input":
-                if argument.name not in known:
+                name = next((name for name in argument.names if name in known), None)
+                if name is None:
                     message = f"there is no tensor for the {argument.kind} {argument.name!r}"
                     raise OptionError(Diagnostic("missing-parameter", message, hint="give state={name: tensor}"))
-                whole = known[argument.name].detach().to(self._torch_device)
+                whole = known[name].detach().to(self._torch_device)
                 self._shards[argument.name] = port.part(whole, self.devices.device)
 
     @property
@@ -207,5 +208,6 @@ class TorchProgram:
 def _state_of(native: Any) -> dict[str, Any]:
     state = dict(getattr(native, "state_dict", {}) or {}) if not callable(getattr(native, "state_dict", None)) else {}
     if not state:
-        state = {**dict(native.named_parameters()), **dict(native.named_buffers())}
+        named = (native.named_parameters, native.named_buffers)
+        state = {name: tensor for each in named for name, tensor in each(remove_duplicate=False)}
     return {**state, **dict(getattr(native, "constants", {}) or {})}

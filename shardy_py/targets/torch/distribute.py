@@ -18,7 +18,7 @@ def distribute(
     Args:
         module: The module; it stays as it is. ``load_state_dict(..., assign=True)`` puts them into it.
         device_mesh: The devices, with the dimensions of the mesh.
-        placements: The placements by name.
+        placements: The placements by name; tied parameters become one DTensor under all of their names.
         mesh: The mesh of the propagation.
 
     Raises:
@@ -35,10 +35,14 @@ def distribute(
     if missing:
         message = f"the module has no parameter or buffer {missing[0]!r}"
         raise OptionError(Diagnostic("unknown-parameter", message, hint="give the module that was exported"))
-    return {
-        name: distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(found))
-        for name, found in placements.items()
-    }
+    made: dict[tuple[int, tuple[Placement, ...]], Any] = {}
+    distributed = {}
+    for name, found in placements.items():
+        key = id(state[name]), tuple(found)
+        if key not in made:
+            made[key] = distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(found))
+        distributed[name] = made[key]
+    return distributed
 
 
 def check_device_mesh(device_mesh: Any, mesh: Mesh) -> None:
