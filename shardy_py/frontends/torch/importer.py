@@ -19,9 +19,10 @@ from shardy_py.frontends.torch.functional import (
     results_without_writes,
     without_writes,
 )
+from shardy_py.frontends.torch.inferred_sizes import inferred_dims
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
-from shardy_py.frontends.torch.places import location_of, module_path_of
+from shardy_py.frontends.torch.places import location_of, module_of
 from shardy_py.frontends.torch.regions import REGION_OPS, inlined_call
 from shardy_py.frontends.torch.rewrites import REWRITES
 from shardy_py.frontends.torch.signature import Signature, read_signature
@@ -33,6 +34,11 @@ from shardy_py.ir.types import TensorType
 
 _FIRST_OFTEN_ALONE = frozenset(("aten.embedding_bag.default", "aten.embedding_bag.padding_idx"))
 """Operators whose results but the first serve gradients only; without these the first can be sharded alone."""
+
+
+_SIZED_RESHAPES = frozenset(
+    f"aten.{name}.default" for name in ("view", "_unsafe_view", "view_copy", "reshape", "_reshape_alias")
+)
 
 
 def import_program(native: Any, *, frontend: Frontend) -> Program:
@@ -65,8 +71,11 @@ class Importer:
         self._frontend = frontend
         self._node_names: dict[int, str] = {}
         self._module_paths: dict[int, str] = {}
+        self._module_types: dict[str, str] = {}
+        self._inferred_dims: dict[int, tuple[int, ...]] = {}
         self._overloads: dict[str, Any] = {}
-        self._node = self._module_path = ""
+        self._node = ""
+        self._module_path: str | None = None
 
     def run(self) -> Program:
         """Return the op graph."""
@@ -88,6 +97,8 @@ class Importer:
             self._node_names,
             self._module_paths,
             self._overloads,
+            self._module_types,
+            self._inferred_dims,
         )
         return program
 
@@ -100,7 +111,7 @@ class Importer:
                 self.values[node] = _attribute_of(module, node.target)
             elif node.op == "call_function":
                 with self.builder.at(location_of(node)):
-                    self._node, self._module_path = node.name, module_path_of(node)
+                    self._enter(node)
                     self.values[node] = self._call(node)
             elif node.op not in ("placeholder", "get_attr"):
                 raise _refuse(node, f"the node {node.name} is a {node.op}", "export the module: torch.export.export")
@@ -136,8 +147,15 @@ class Importer:
 
     def note_module(self, op_id: int) -> None:
         """Note the module path of an op of the node at hand."""
-        if self._module_path:
+        if self._module_path is not None:
             self._module_paths[op_id] = self._module_path
+
+    def _enter(self, node: Any) -> None:
+        """Begin with the ops of a node."""
+        module = module_of(node)
+        self._node, self._module_path = node.name, None if module is None else module[0]
+        if module is not None:
+            self._module_types.setdefault(*module)
 
     def name_results(self, node: Any, results: Sequence[Value | None]) -> None:
         """Name the results of a node."""
@@ -189,6 +207,8 @@ class Importer:
             fake = getattr(node.args[0], "meta", {}).get("val")
             results = drawn_in_order(self.emit, call, fake, is_written=target is not node.target)
         results = self.emit(call) if results is None else results
+        if name in _SIZED_RESHAPES and results[0] is not None and results[0].defining_op is not None:
+            self._inferred_dims[results[0].defining_op.id] = inferred_dims(node)
         if target is not node.target:
             results = [self._as_written(call, *pair) for pair in zip_longest(results, own)]
         self.name_results(node, results[: len(own)])

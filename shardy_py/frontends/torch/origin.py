@@ -60,8 +60,11 @@ class TorchOrigin:
         arguments: The arguments of the main function.
         outputs: The outputs of the graph, in order.
         node_names: Value id to the name of the node that makes it.
-        module_paths: Op id to the path of the module that calls it.
+        module_paths: Op id to the path of the module that calls it, "" for the root; only where it is known.
         overloads: Op name to the operator.
+        module_types: Path of a module to the name of its class, where it is known.
+        inferred_dims: Op id of a reshape to the dimensions of its result whose sizes follow from the operand, as the
+            source has -1 there, or flattens; PyTorch writes the sizes of the whole tensor.
     """
 
     native: Any
@@ -70,6 +73,8 @@ class TorchOrigin:
     node_names: Mapping[int, str] = field(repr=False)
     module_paths: Mapping[int, str] = field(repr=False)
     overloads: Mapping[str, Any] = field(repr=False)
+    module_types: Mapping[str, str] = field(factory=dict, repr=False)
+    inferred_dims: Mapping[int, tuple[int, ...]] = field(factory=dict, repr=False)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
