@@ -19,7 +19,7 @@ from shardy_py.frontends.torch.functional import (
     results_without_writes,
     without_writes,
 )
-from shardy_py.frontends.torch.inferred_sizes import inferred_dims
+from shardy_py.frontends.torch.inferred_sizes import inferred_dims, shape_indices
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
 from shardy_py.frontends.torch.places import location_of, module_of
@@ -73,6 +73,7 @@ class Importer:
         self._module_paths: dict[int, str] = {}
         self._module_types: dict[str, str] = {}
         self._inferred_dims: dict[int, tuple[int, ...]] = {}
+        self._shape_indices: dict[int, tuple[int, ...]] = {}
         self._overloads: dict[str, Any] = {}
         self._node = ""
         self._module_path: str | None = None
@@ -99,6 +100,7 @@ class Importer:
             self._overloads,
             self._module_types,
             self._inferred_dims,
+            self._shape_indices,
         )
         return program
 
@@ -157,6 +159,14 @@ class Importer:
         if module is not None:
             self._module_types.setdefault(*module)
 
+    def _note_sizes(self, node: Any, call: Call, results: Sequence[Value | None]) -> None:
+        """Note the sizes and numbers of the op of a node that the module computes from its tensors."""
+        op = next((value.defining_op for value in results if value is not None), None)
+        if op is not None and call.name in _SIZED_RESHAPES:
+            self._inferred_dims[op.id] = inferred_dims(node)
+        elif op is not None and call.pointwise and (indices := shape_indices(node)):
+            self._shape_indices[op.id] = indices
+
     def name_results(self, node: Any, results: Sequence[Value | None]) -> None:
         """Name the results of a node."""
         self._name(node.name, results)
@@ -207,8 +217,7 @@ class Importer:
             fake = getattr(node.args[0], "meta", {}).get("val")
             results = drawn_in_order(self.emit, call, fake, is_written=target is not node.target)
         results = self.emit(call) if results is None else results
-        if name in _SIZED_RESHAPES and results[0] is not None and results[0].defining_op is not None:
-            self._inferred_dims[results[0].defining_op.id] = inferred_dims(node)
+        self._note_sizes(node, call, results)
         if target is not node.target:
             results = [self._as_written(call, *pair) for pair in zip_longest(results, own)]
         self.name_results(node, results[: len(own)])

@@ -1,24 +1,22 @@
-"""Sizes of reshapes that the module infers from its tensors.
+"""Sizes and numbers that the module computes from its tensors.
 
 A module that runs on shards reshapes these. Where its source has -1, or flattens, or takes the size from the shape of
-the tensor itself, the size follows the shard; any other size stays that of the whole tensor. Exported programs have
-numbers in place of all but some -1, so the source is read.
+the tensor itself, the size follows the shard; any other size stays that of the whole tensor. A number that is computed
+from a shape follows the shard, too, where it should not. Exported programs have numbers in place of all but some -1, so
+the source is read.
 """
 
 from __future__ import annotations
 
 import ast
-import linecache
-import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.frontends.torch.places import original_target
+from shardy_py.frontends.torch.source_lines import SourceLine, source_line_of
 
-_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in [^\n]*\n(?P<code>[^\n]*)')
-_Scope = tuple[ast.AST, ast.Call]
-"""A function, or a line, and the call of a reshape in it."""
+_ANY_DIM = tuple(range(-8, 8))
+_OF_NUMBERS = ("float", "int", "min", "max", "pow", "abs", "round", "sqrt", "ceil", "floor", "log", "log2", "exp")
 
 
 def inferred_dims(node: Any) -> tuple[int, ...]:
@@ -35,18 +33,30 @@ def inferred_dims(node: Any) -> tuple[int, ...]:
         return tuple(range(len(sizes)))
     if -1 in sizes:
         return (list(sizes).index(-1),)
-    method = original.removeprefix("aten.").partition(".")[0]
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    if method not in ("reshape", "view") or not frames:
+    method, line = _method_of(original), source_line_of(node)
+    if method not in ("reshape", "view") or line is None:
         return ()
-    file, line, code = frames[-1]
-    tree = _parsed(file, _source_of(file, int(line), code))
-    dims = _dims_in_source(tree, int(line), code, method, len(sizes))
+    dims = _dims_in_source(line, method, len(sizes))
     if dims is None:
-        # Exports name the lines of forward methods only: a function that one calls is not seen. What repeats heads of
-        # keys and values, or changes nothing, takes the sizes from its tensor, as it serves all models.
+        # In a function that is not seen. What repeats heads of keys and values, or changes nothing, takes the sizes
+        # from its tensor, as it serves all models.
         return tuple(range(len(sizes))) if _repeats(node) or _changes_nothing(node) else ()
     return dims
+
+
+def shape_indices(node: Any) -> tuple[int, ...]:
+    """Return the indices of shapes that the number in a call is computed from, such as that of ``y / y.shape[-1]``.
+
+    Args:
+        node: A node that computes elements from those of a tensor and a number.
+    """
+    numbers = [item for item in (*node.args, *node.kwargs.values()) if type(item) in (int, float)]
+    line = source_line_of(node) if numbers else None
+    return () if line is None else _indices_in_source(line, _method_of(original_target(node) or str(node.target)))
+
+
+def _method_of(operator: str) -> str:
+    return operator.removeprefix("aten.").partition(".")[0].rstrip("_")
 
 
 def _repeats(node: Any) -> bool:
@@ -61,65 +71,32 @@ def _changes_nothing(node: Any) -> bool:
     return before is not None and after is not None and tuple(before.shape) == tuple(after.shape)
 
 
-def _source_of(file: str, line: int, code: str) -> str:
-    """Return the source of a file, or "" where it is another one than that of the export."""
-    lines = linecache.getlines(file)
-    is_same = line <= len(lines) and lines[line - 1].strip() == code.strip()
-    return "".join(lines) if is_same else ""
-
-
-@lru_cache(maxsize=16)
-def _parsed(file: str, source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source, file) if source else None
-    except SyntaxError:
-        return None
-
-
-def _dims_in_source(tree: ast.Module | None, line: int, code: str, method: str, rank: int) -> tuple[int, ...] | None:
+def _dims_in_source(line: SourceLine | None, method: str, rank: int) -> tuple[int, ...] | None:
     """Return the dimensions whose sizes follow from the tensor, by the only call of a reshape in a line, if it has one.
 
-    >>> _dims_in_source(None, 1, "x = self.o(y.transpose(1, 2).reshape(*shape, -1))", "reshape", 3)
+    >>> from shardy_py.frontends.torch.source_lines import line_of_code
+    >>> _dims_in_source(line_of_code("x = self.o(y.transpose(1, 2).reshape(*shape, -1))"), "reshape", 3)
     (2,)
-    >>> _dims_in_source(None, 1, "return y.view(y.shape[0], self.heads, y.size(1) // 2)", "view", 3)
+    >>> _dims_in_source(line_of_code("return y.view(y.shape[0], self.heads, y.size(1) // 2)"), "view", 3)
     (0, 2)
     """
-    scopes = _scopes_of_line(code) if tree is None else _scopes_in(tree, line)
-    found = [scope for scope in scopes if getattr(scope[1].func, "attr", "") == method]
+    if line is None:
+        return None
+    calls = [node for node in line.expressions() if isinstance(node, ast.Call)]
+    found = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == method]
     if len(found) != 1:
         return () if found else None
-    scope, call = found[0]
+    (call,) = found
     sizes = _written_sizes(call)
-    base = _base_name(call.func.value if isinstance(call.func, ast.Attribute) else call)
+    base = _base_name(call.func)
     stars = [number for number, item in enumerate(sizes) if isinstance(item, ast.Starred)]
     dims = []
     for number, item in enumerate(sizes):
         if number in stars or (stars and stars[0] < number < stars[-1]):
             continue
-        if ast.unparse(item) == "-1" or (base and _is_of_shape(item, base, scope, call)):
+        if ast.unparse(item) == "-1" or (base and _is_of_shape(item, base, line)):
             dims.append(number - len(sizes) + rank if stars and stars[-1] < number else number)
     return tuple(dims)
-
-
-def _scopes_in(tree: ast.Module, line: int) -> Iterator[_Scope]:
-    """Yield the calls in a line, each with the innermost function around it."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    around = [item for item in functions if item.lineno <= line <= (item.end_lineno or item.lineno)]
-    scope = max(around, key=lambda item: item.lineno, default=None)
-    if scope is None:
-        return
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            yield scope, node
-
-
-def _scopes_of_line(code: str) -> list[_Scope]:
-    text = code.strip()
-    try:
-        tree = ast.parse(f"{text} pass" if text.endswith(":") else text)
-    except SyntaxError:
-        return []
-    return [(tree, node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
 def _written_sizes(call: ast.Call) -> Sequence[ast.expr]:
@@ -140,12 +117,12 @@ def _base_name(expression: ast.AST) -> str:
     return "" if expression.id in ("self", "torch", "F") else expression.id
 
 
-def _is_of_shape(size: ast.expr, base: str, scope: ast.AST, call: ast.Call) -> bool:
+def _is_of_shape(size: ast.expr, base: str, line: SourceLine) -> bool:
     """Return whether a size is computed from the shape of a tensor that a variable holds."""
     if any(_is_shape(node, base) for node in ast.walk(size)):
         return True
-    assigned = list(_assignments(scope, call))
-    names = {node.id for node in ast.walk(size) if isinstance(node, ast.Name)}
+    assigned = [(_names_in(target), value) for target, value in line.assignments()]
+    names = _names_in(size)
     for number, (targets, value) in enumerate(assigned):
         if not names & targets or not any(_is_shape(node, base) for node in ast.walk(value)):
             continue
@@ -158,15 +135,76 @@ def _is_of_shape(size: ast.expr, base: str, scope: ast.AST, call: ast.Call) -> b
 
 
 def _is_shape(node: ast.AST, base: str) -> bool:
-    is_shape = isinstance(node, ast.Attribute) and node.attr in ("shape", "size")
-    return is_shape and _base_name(node.value) == base  # type: ignore[attr-defined]
+    return isinstance(node, ast.Attribute) and node.attr in ("shape", "size") and _base_name(node.value) == base
 
 
-def _assignments(scope: ast.AST, call: ast.Call) -> Iterator[tuple[set[str], ast.expr]]:
-    """Yield the variables that the statements before a call assign, with what they assign, in order."""
-    statements = [node for node in ast.walk(scope) if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign))]
-    for node in sorted(statements, key=lambda item: item.lineno):
-        if node.value is None or (node.end_lineno or node.lineno) >= call.lineno:
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        yield {own.id for target in targets for own in ast.walk(target) if isinstance(own, ast.Name)}, node.value
+def _names_in(expression: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+
+
+def _indices_in_source(line: SourceLine, method: str) -> tuple[int, ...]:
+    """Return the indices of shapes from which a number in a line is computed.
+
+    >>> from shardy_py.frontends.torch.source_lines import line_of_code
+    >>> _indices_in_source(line_of_code("return self.down(y * y.size(-1) ** -0.5)"), "mul")
+    (-1,)
+    >>> _indices_in_source(line_of_code("return y.view(y.shape[0], -1) * 2"), "mul")
+    ()
+    """
+    variables: dict[str, tuple[int, ...]] = {}
+    for target, value in line.assignments():
+        _assign(target, value, variables)
+    indices: list[int] = []
+    for node in line.expressions():
+        if isinstance(node, ast.BinOp):
+            indices += (*_indices(node.left, variables), *_indices(node.right, variables))
+        elif isinstance(node, ast.AugAssign):
+            indices += _indices(node.value, variables)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method:
+            indices += (index for item in node.args for index in _indices(item, variables))
+    return tuple(dict.fromkeys(indices))
+
+
+def _assign(target: ast.expr, value: ast.expr, variables: dict[str, tuple[int, ...]]) -> None:
+    """Note the variables that hold sizes of a shape, with the indices of these from both ends."""
+    if isinstance(target, ast.Name):
+        variables[target.id] = _ANY_DIM if _is_whole_shape(value) else _indices(value, variables)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        count = len(target.elts)
+        for number, item in enumerate(target.elts):
+            if isinstance(item, ast.Name):
+                variables[item.id] = (number, number - count) if _is_whole_shape(value) else ()
+
+
+def _is_whole_shape(value: ast.expr) -> bool:
+    is_call = isinstance(value, ast.Call) and not value.args and not value.keywords
+    inner = value.func if is_call and isinstance(value, ast.Call) else value
+    return isinstance(inner, ast.Attribute) and inner.attr == ("size" if is_call else "shape")
+
+
+def _indices(expression: ast.expr, variables: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the indices of shapes that a number is computed from; none for what is not a number."""
+    match expression:
+        case ast.Name(id=name):
+            return variables.get(name, ())
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=index):
+            return _constant(index)
+        case ast.Subscript(value=ast.Name(id=name)):
+            return variables.get(name, ())
+        case ast.Call(func=ast.Attribute(attr="size"), args=[index]):
+            return _constant(index)
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments) if name in _OF_NUMBERS:
+            return tuple(index for item in arguments for index in _indices(item, variables))
+        case ast.BinOp(left=left, right=right):
+            return (*_indices(left, variables), *_indices(right, variables))
+        case ast.UnaryOp(operand=operand):
+            return _indices(operand, variables)
+    return ()
+
+
+def _constant(index: ast.expr) -> tuple[int, ...]:
+    try:
+        value = ast.literal_eval(index)
+    except ValueError:
+        return _ANY_DIM
+    return (value,) if type(value) is int else _ANY_DIM

@@ -65,6 +65,7 @@ class TorchOrigin:
         module_types: Path of a module to the name of its class, where it is known.
         inferred_dims: Op id of a reshape to the dimensions of its result whose sizes follow from the operand, as the
             source has -1 there, or flattens; PyTorch writes the sizes of the whole tensor.
+        shape_indices: Op id to the indices of shapes from which the source computes a number of the op.
     """
 
     native: Any
@@ -75,6 +76,7 @@ class TorchOrigin:
     overloads: Mapping[str, Any] = field(repr=False)
     module_types: Mapping[str, str] = field(factory=dict, repr=False)
     inferred_dims: Mapping[int, tuple[int, ...]] = field(factory=dict, repr=False)
+    shape_indices: Mapping[int, tuple[int, ...]] = field(factory=dict, repr=False)
 
     @property
     def argument_names(self) -> tuple[str, ...]:

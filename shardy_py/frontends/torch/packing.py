@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import asdict
 
+from shardy_py.frontends.torch.calls import POINTWISE
 from shardy_py.frontends.torch.origin import Argument, Output, TorchOrigin
 from shardy_py.frontends.torch.packed import PackedProgram
 from shardy_py.ir.attributes import Attribute
@@ -73,7 +74,7 @@ class _Packer:
         attributes = {name: value for name, value in op.attributes.items() if not name.startswith(_OF_SHARDY)}
         regions = [self._pack_block(block) for region in op.regions for block in region.blocks]
         module = self._origin.module_paths.get(op.id)
-        inferred = self._origin.inferred_dims.get(op.id, ())
+        inferred = self._origin.inferred_dims.get(op.id) or self._origin.shape_indices.get(op.id, ())
         return [op.name, operands, results, attributes, op.location, module, inferred, regions]
 
     def _number(self, values: Sequence[Value]) -> list[Any]:
@@ -96,6 +97,7 @@ class _Unpacker:
         self._values: list[Value] = []
         self._module_paths: dict[int, str] = {}
         self._inferred_dims: dict[int, tuple[int, ...]] = {}
+        self._shape_indices: dict[int, tuple[int, ...]] = {}
 
     def run(self) -> Program:
         builder, block = self._builder, self._data["block"]
@@ -117,6 +119,7 @@ class _Unpacker:
             {},
             self._data["module_types"],
             self._inferred_dims,
+            self._shape_indices,
         )
         return program
 
@@ -131,7 +134,8 @@ class _Unpacker:
             if module is not None:
                 self._module_paths[op.id] = module
             if inferred:
-                self._inferred_dims[op.id] = tuple(inferred)
+                noted = self._shape_indices if attributes.get(POINTWISE) else self._inferred_dims
+                noted[op.id] = tuple(inferred)
 
     def _add_op(
         self,

@@ -201,9 +201,12 @@ class _Tracer:
         if rule is None:
             return "has no sharding rule"
         dims = [self._of(value).dim for value in op.operands]
+        sharded = [(value, dim) for value, dim in zip(op.operands, dims, strict=True) if dim is not None]
         factor = _common_factor(rule, op, dims, self.count)
         if isinstance(factor, str):
             return factor
+        if any(_is_size_of(value, dim, self.program.origin.shape_indices.get(op.id, ())) for value, dim in sharded):
+            return "has a number that is computed from the size of the sharded dimension"
         if draws_numbers(op):
             return "draws random numbers, which are others on shards"
         results = [_dim_of(rule, mapping, factor) for mapping in rule.result_mappings]
@@ -249,6 +252,10 @@ def _common_factor(rule: OpShardingRule, op: Op, dims: Sequence[int | None], cou
             name = _operand_name(op, number)
             return f"has an operand{name} that is whole along the dimension of which another one is a shard"
     return factor
+
+
+def _is_size_of(value: Value, dim: int, indices: Sequence[int]) -> bool:
+    return dim in indices or dim - len(value.shape) in indices
 
 
 def _dim_of(rule: OpShardingRule, mapping: Sequence[Sequence[int]], factor: int) -> int | None:
