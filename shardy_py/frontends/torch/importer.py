@@ -10,6 +10,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.torch import foreach
 from shardy_py.frontends.torch.calls import Call, schema_arguments
 from shardy_py.frontends.torch.drawing import drawn_in_order
 from shardy_py.frontends.torch.functional import (
@@ -211,7 +212,7 @@ class Importer:
         self._overloads[name] = target
         args, kwargs = arguments_without_writes(node, target, args, kwargs)
         call = Call(name, schema_arguments(target, args, kwargs), types, _is_pointwise(target), location_of(node))
-        rewrite = REWRITES.get(name)
+        rewrite = foreach.apart if name.startswith(foreach.PREFIX) else REWRITES.get(name)
         results = rewrite(self.emit, call) if rewrite is not None else None
         if results is None and _is_random(target) and node.args:
             fake = getattr(node.args[0], "meta", {}).get("val")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from attrs import field
@@ -10,6 +10,10 @@ from attrs import field
 from shardy_py.values import frozen
 
 ArgumentKind = Literal["parameter", "buffer", "constant", "input"]
+
+
+def _as_names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names)
 
 
 @frozen
@@ -26,7 +30,7 @@ class Argument:
     name: str
     kind: ArgumentKind
     node: str
-    aliases: tuple[str, ...] = field(default=(), converter=tuple)
+    aliases: tuple[str, ...] = field(default=(), converter=_as_names)
 
     @property
     def names(self) -> tuple[str, ...]:

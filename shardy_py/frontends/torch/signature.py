@@ -9,6 +9,7 @@ from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.origin import Argument, ArgumentKind
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Value
 from shardy_py.values import frozen
 
@@ -147,7 +148,7 @@ def _identity_of(tensor: Any) -> Any:
         storage = tensor.untyped_storage()._cdata
     except (NotImplementedError, RuntimeError):
         # Sparse tensors and those of some devices have no storage.
-        return id(tensor)
+        return identity(tensor)
     return storage, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()), str(tensor.dtype)
 
 

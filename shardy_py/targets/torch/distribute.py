@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.identity import identity
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.torch.placements import Placement, to_torch_placements
 
@@ -38,7 +39,7 @@ def distribute(
     made: dict[tuple[int, tuple[Placement, ...]], Any] = {}
     distributed = {}
     for name, found in placements.items():
-        key = id(state[name]), tuple(found)
+        key = identity(state[name]), tuple(found)
         if key not in made:
             made[key] = distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(found))
         distributed[name] = made[key]

@@ -105,10 +105,10 @@ def find_layers(program: Program) -> Layers:
     biases = {call.bias.id for own in calls.values() for call in own if call.bias is not None}
     names = {name for argument, value in finder.arguments if value.id in biases for name in argument.names}
     first: dict[tuple[LayerKind, int, int | None], str] = {}
-    for path, own in calls.items():
-        key = own[0].kind, own[0].weight.id, None if own[0].bias is None else own[0].bias.id
+    for path, each in calls.items():
+        key = each[0].kind, each[0].weight.id, None if each[0].bias is None else each[0].bias.id
         module = first.setdefault(key, path)
-        calls[path] = tuple(evolve(call, module=module) for call in own)
+        calls[path] = tuple(evolve(call, module=module) for call in each)
     return Layers(calls, {name: reason for name, reason in refused.items() if name not in names})
 
 
@@ -149,8 +149,7 @@ class _Finder:
         if reason is not None:
             return reason
         given, output = op.operands[0 if kind == "linear" else 1], op.results[0]
-        call = LayerCall(path, kind, weight, op, given, output, through | {op.id})
-        call = self._with_bias(call)
+        call = self._with_bias(LayerCall(path, kind, weight, op, given, output, through | {op.id}))
         if call is None:
             return "its bias is not added to its product alone"
         if self._computes_more(call):

@@ -1,4 +1,4 @@
-"""What each process holds when a module runs by a parallel plan.
+"""Shards that each process holds when a module runs by a parallel plan.
 
 Between the layers of a plan a process runs the module as it is, on the tensors that the layers give it: whole ones, or
 shards along one dimension. `trace_shards` follows them op by op. An op on shards is right if it gives the shard of what
@@ -66,7 +66,7 @@ class Conflict:
 
 @frozen(eq=False)
 class ShardTrace:
-    """What `trace_shards` found.
+    """The inputs of layers and the conflicts that `trace_shards` meets.
 
     Args:
         inputs: Module of a planned layer to the dimensions along which its inputs are sharded, one per call.

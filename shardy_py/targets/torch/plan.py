@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from attrs import evolve, field
 
-from shardy_py.errors import Diagnostic, OptionError, VerificationError, as_warnings
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, VerificationError, as_warnings
 from shardy_py.ir.graph import Program
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
@@ -110,7 +110,7 @@ def make_plan(program: Program, registry: Registry, *, axis: str | None = None, 
     """
     mesh = next(iter(program.meshes.values()), Mesh())
     layers = find_layers(program)
-    placements = _placements_of_parameters(program, mesh)
+    placements = _placements_of_parameters(program, mesh, layers)
     number = _axis_number([item.name for item in mesh.axes], placements, layers, axis)
     if number is None:
         return ParallelPlan({}, program=program, registry=registry)
@@ -209,14 +209,30 @@ def _entry(call: LayerCall, style: Style, is_gathered: bool, trace: ShardTrace) 
     return PlanEntry(style, None if is_own else given, output)
 
 
-def _placements_of_parameters(program: Program, mesh: Mesh) -> dict[str, tuple[Placement, ...]]:
+def _placements_of_parameters(program: Program, mesh: Mesh, layers: Layers) -> dict[str, tuple[Placement, ...]]:
+    """Return the placements of parameters and buffers by name.
+
+    Raises:
+        UnsupportedError: placements cannot say the sharding of the weight of a layer.
+    """
     block = program.functions["main"].regions[0].blocks[0]
-    return {
-        name: placements_of(program.shardings.get(value.id), mesh, name=item.name)
-        for item, value in zip(program.origin.arguments, block.arguments, strict=True)
-        if item.kind in ("parameter", "buffer")
-        for name in item.names
-    }
+    weights = {call.weight.id for calls in layers.calls.values() for call in calls}
+    placements: dict[str, tuple[Placement, ...]] = {}
+    for item, value in zip(program.origin.arguments, block.arguments, strict=True):
+        if item.kind not in ("parameter", "buffer"):
+            continue
+        sharding = program.shardings.get(value.id)
+        try:
+            placements |= dict.fromkeys(item.names, placements_of(sharding, mesh, name=item.name))
+        except UnsupportedError:
+            if value.id in weights:
+                raise
+            # Along a part of an axis it is sharded along the axis; no style says either.
+            axes = [{axis.name for axis in dim.axes} for dim in sharding.dim_shardings] if sharding is not None else []
+            own = [next((n for n, used in enumerate(axes) if axis.name in used), None) for axis in mesh.axes]
+            placed = tuple(_REPLICATED if dim is None else Placement("shard", dim) for dim in own)
+            placements |= dict.fromkeys(item.names, placed)
+    return placements
 
 
 def _axis_number(

@@ -45,7 +45,7 @@ def _tie(styles: dict[str, Any], paths: list[str]) -> None:
     known: list[tuple[Any, Any]] = []
     styled: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    class TiedStyle(ParallelStyle):  # type: ignore[misc]
+    class TiedStyle(ParallelStyle):
         """The style of a layer whose weight other layers read, too."""
 
         def __init__(self, style: Any) -> None:
