@@ -17,6 +17,19 @@ from tests.torch.models import export
 pytestmark = pytest.mark.torch
 
 
+def test_the_tensor_that_says_a_dtype_is_not_moved() -> None:
+    """`type_as` takes nothing else from it."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.float().square().type_as(x)
+
+    program = torch.export.export(Model(), (torch.ones(8, 4).bfloat16(),)).run_decompositions({})
+    result = sdy.propagate(program, {"data": 4}, in_shardings={"x": ("data",)})
+    assert not result.redistributions
+    assert str(result.placements(0)[0]) == "Shard(0)"
+
+
 class _Model(torch.nn.Module):
     def __init__(self, call: Callable[..., Any]) -> None:
         super().__init__()
