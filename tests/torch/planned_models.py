@@ -58,6 +58,15 @@ class WithNorm(Pair):
         return x + self.down(self.between(self.up(x).transpose(1, 2)).transpose(1, 2))
 
 
+class DividedBySize(Pair):
+    """A pair that divides by the number of columns between, read from the shape or from a variable."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.up(x)
+        count = y.size(-1)
+        return self.down(torch.tanh(y) * count**-0.5 + y / y.shape[-1])
+
+
 class Added(nn.Module):
     """A parameter of whole size beside the output of a layer."""
 
@@ -259,6 +268,7 @@ MODELS: Mapping[str, Planned] = {
         lambda: WithNorm(nn.Conv1d(INNER, INNER, 3, padding=1, groups=INNER, bias=False)), {"up.weight": COLUMNS}
     ),
     "added": Planned(Added, {"up.weight": COLUMNS}),
+    "divided by size": Planned(lambda: DividedBySize(F.gelu), {"up.weight": COLUMNS}),
     "rows": Planned(lambda: Pair(F.gelu), {"down.weight": ROWS}),
     "up alone": Planned(lambda: Pair(F.gelu), {"up.weight": COLUMNS, "down.weight": "[{}, {}]"}),
     "up by rows": Planned(lambda: Pair(F.gelu), {"up.weight": ROWS}),

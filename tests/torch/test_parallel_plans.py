@@ -72,6 +72,7 @@ def test_heads_whose_number_follows_from_the_shard_stay_sharded(name: str) -> No
         ("whole", "add"),
         ("mask", "masked_fill"),
         ("two columns", "squeeze"),
+        ("divided by size", "mul"),
         ("groups", "group_norm"),
     ],
 )
