@@ -100,16 +100,36 @@ def _apply(
 ) -> None:
     problems: list[Diagnostic] = []
     values = kind.values(function)
+    annotated: dict[int, tuple[frozenset[str], int | str, TensorSharding]] = {}
     for key, spec in entries:
         try:
-            found = values.find_all(key)
             # None changes nothing, but has to be given for something.
-            given = {} if spec is None else {value.id: _checked(program, value, spec, mesh_name) for value in found}
-            program.shardings.update(given)
+            for value, names in values.find_all(key):
+                if spec is None:
+                    continue
+                sharding = _checked(program, value, spec, mesh_name)
+                _refuse_other_name(annotated.get(value.id), names, sharding)
+                annotated[value.id] = names, key, sharding
+                program.shardings[value.id] = sharding
         except ShardyError as error:
             problems += (_located(item, function, key, kind) for item in error.diagnostics)
     if problems:
         raise OptionError(*problems)
+
+
+def _refuse_other_name(
+    earlier: tuple[frozenset[str], int | str, TensorSharding] | None, names: frozenset[str], sharding: TensorSharding
+) -> None:
+    """Check that two names of one tensor do not have different shardings; of two entries for one name the last counts.
+
+    Raises:
+        OptionError: they have.
+    """
+    if earlier is None or not earlier[0] or not names or earlier[0] & names or earlier[2] == sharding:
+        return
+    message = f"it is {sharding}, but the same tensor is {earlier[2]} under its name {earlier[1]!r}"
+    hint = "tied weights are one tensor with one sharding: give it under one of the names"
+    raise OptionError(Diagnostic("tied-shardings", message, hint=hint))
 
 
 def _entries(given: InShardings | OutShardings | None, kind: _Kind) -> Iterator[tuple[int | str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shardy_py.api.main_values import MainValues
 from shardy_py.arguments import shown
@@ -56,12 +56,29 @@ def main_arguments(function: Op) -> MainValues:
 
     An own name of a program of JAX is that of the parameter with the path in it: ``params['w']``.
     """
-    return MainValues(function, arguments_of(function), _own_argument_names(function), "argument", argument_name)
+    return MainValues(
+        function,
+        arguments_of(function),
+        _own_argument_names(function),
+        "argument",
+        argument_name,
+        argument_aliases(function),
+    )
 
 
 def main_results(function: Op) -> MainValues:
     """Return the results of a function, to find by number or name; JAX calls one ``result['loss']``."""
     return MainValues(function, function.function_results, _own_result_names(function), "result", result_name)
+
+
+def argument_aliases(function: Op) -> Mapping[str, int]:
+    """Return the further names of arguments, to their numbers: a tied weight of PyTorch has several."""
+    program = function.program
+    if program.frontend is None:
+        return {}
+    count = len(arguments_of(function))
+    aliases = frontend_of(program).argument_aliases(program, function)
+    return {name: number for name, number in aliases.items() if 0 <= number < count}
 
 
 def argument_names(function: Op) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from attrs import field
+
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.integers import as_integer, parse_integer
@@ -23,6 +25,7 @@ class MainValues:
         own_names: What each is called where it comes from, or ""; the last ones may be left out.
         noun: What one of them is called: ``argument``.
         name_of: Its name by its number.
+        aliases: Further names, to their numbers.
     """
 
     function: Op
@@ -30,15 +33,22 @@ class MainValues:
     own_names: Sequence[str]
     noun: str
     name_of: Callable[[int], str]
+    aliases: Mapping[str, int] = field(factory=dict)
 
-    def find_all(self, key: int | str) -> list[Value]:
+    def find_all(self, key: int | str) -> list[tuple[Value, frozenset[str]]]:
         """Return what a key stands for: those that match a glob, or the one of a number or name.
+
+        Each comes with those of its own names that the key stands for, which a number does not.
 
         Raises:
             OptionError: there is none, or several of that name.
         """
-        matching = self._match(key) if isinstance(key, str) else []
-        return matching or [self.find(key)]
+        matching = self._match(key) if isinstance(key, str) else {}
+        if matching:
+            return [(self.values[number], frozenset(names)) for number, names in matching.items()]
+        value = self.find(key)
+        names = {key.removeprefix("%")} & self._numbers.keys() if isinstance(key, str) else ()
+        return [(value, frozenset(names))]
 
     def find(self, key: int | str) -> Value:
         """Return the one of a number or a name.
@@ -66,6 +76,8 @@ class MainValues:
         for number, name in enumerate(self.own_names):
             if name:
                 found.setdefault(name, []).append(number)
+        for name, number in self.aliases.items():
+            found.setdefault(name, [number])
         return found
 
     @cached_property
@@ -73,15 +85,20 @@ class MainValues:
         padded = (*self.own_names, *[""] * (len(self.values) - len(self.own_names)))
         return [name or self.name_of(number) for number, name in enumerate(padded)]
 
-    def _match(self, pattern: str) -> list[Value]:
-        if not any(character in pattern for character in "*?[") or pattern in self._names:
-            return []
+    def _match(self, pattern: str) -> dict[int, list[str]]:
+        """Return the names that match a glob, by number; a glob that is a name itself matches nothing."""
+        names = [*zip(self._names, range(len(self.values)), strict=False), *self.aliases.items()]
+        if not any(character in pattern for character in "*?[") or any(pattern == name for name, _ in names):
+            return {}
         # JAX's names have brackets; in a glob that matches nothing they are plain characters.
         for glob in (pattern, pattern.replace("[", "[[]")):
-            found = [value for value, name in zip(self.values, self._names, strict=False) if fnmatchcase(name, glob)]
-            if found:
-                return found
-        return []
+            matching: dict[int, list[str]] = {}
+            for name, number in names:
+                if fnmatchcase(name, glob):
+                    matching.setdefault(number, []).append(name)
+            if matching:
+                return dict(sorted(matching.items()))
+        return {}
 
     def _two_meanings(self, key: int | str, named: int, index: int) -> OptionError:
         message = f"{shown(key)} is the name of {self.noun} {named}, but the number of {self.noun} {index}"
@@ -90,7 +107,7 @@ class MainValues:
     def _unknown(self, key: int | str, *, is_known: bool) -> OptionError:
         count = len(self.values)
         known = f"{self.name_of(0)} to {self.name_of(count - 1)}" if count else "none"
-        called = ", ".join(name for name in self.own_names if name)
+        called = ", ".join(name for name in (*self.own_names, *self.aliases) if name)
         what = f"several {self.noun}s" if is_known else f"no {self.noun}"
         return self._refuse(
             f"@{self.function.attributes.get('sym_name')} has {what} {shown(key)}",

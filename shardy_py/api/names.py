@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from shardy_py.api.main_function import main_arguments
+from shardy_py.api.main_function import argument_aliases, arguments_of, main_arguments
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
@@ -43,6 +43,8 @@ class ValueNames:
                     by_name.setdefault(name.removeprefix("%"), value)
                     if native is not None:
                         by_native[native] = value
+        for name, number in argument_aliases(main).items():
+            by_name.setdefault(name, arguments_of(main)[number])
         return cls(main, by_name, by_native)
 
     def find(self, key: Any) -> Value:

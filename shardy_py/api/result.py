@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from warnings import warn
 
 from attrs import evolve, field
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from shardy_py.schedule.given import ScheduleLike
     from shardy_py.targets.jax import CompiledModule
     from shardy_py.targets.local import LocalProgram
-    from shardy_py.targets.torch import Placement, PlanEntry, Redistribution, TorchProgram
+    from shardy_py.targets.torch import ParallelPlan, Placement, Redistribution, TorchProgram
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -176,18 +177,30 @@ class Result:
         """
         return self._torch.placements(self.value(value), str(value))
 
-    def parallelize_plan(self, *, axis: str | None = None) -> dict[str, PlanEntry]:
+    def parallelize_plan(
+        self, *, axis: str | None = None, verify: bool = True, warnings: list[Diagnostic] | None = None
+    ) -> ParallelPlan:
         """Return the style of each linear and embedding layer of a program of PyTorch, by module path.
 
-        `shardy_py.targets.torch.to_parallel_styles` makes of it what ``parallelize_module`` takes.
+        `shardy_py.targets.torch.to_parallel_styles` makes of it what ``parallelize_module`` takes. A layer whose output
+        an op behind it cannot take in shards gathers it. Parameters that are sharded, but by no style, are warned of.
 
         Args:
             axis: The dimension of the mesh; by default the only one along which weights of such layers are sharded.
+            verify: Whether to check that a module by the plan computes what it computes without one.
+            warnings: Gets what no style says; without it, Python's `warnings` do.
 
         Raises:
             OptionError: it is no program of PyTorch, or weights are sharded along several dimensions.
+            VerificationError: the plan does not compute what the program does.
         """
-        return self._torch.plan(axis)
+        plan = self._torch.plan(axis, verify=verify)
+        if warnings is not None:
+            warnings.extend(plan.warnings)
+        else:
+            for item in plan.warnings:
+                warn(str(item), stacklevel=2)
+        return plan
 
     def distribute(self, module: Any, device_mesh: Any) -> dict[str, Any]:
         """Return the parameters and buffers of a module as DTensors, by fully qualified name.

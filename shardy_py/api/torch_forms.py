@@ -15,8 +15,8 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.torch import (
+    ParallelPlan,
     Placement,
-    PlanEntry,
     Redistribution,
     TorchProgram,
     distribute,
@@ -50,18 +50,20 @@ class TorchForms:
         sharding = sharding_of(self.program, value, self.registry)
         return placements_of(sharding, self._mesh(sharding), name=name)
 
-    def plan(self, axis: str | None) -> dict[str, PlanEntry]:
+    def plan(self, axis: str | None, *, verify: bool = True) -> ParallelPlan:
         """Return the style of each linear and embedding layer, by module path."""
-        return make_plan(self.program, self.explicit, axis=axis)
+        self._require_torch()
+        return make_plan(self.program, self.registry, axis=axis, verify=verify)
 
     def distribute(self, module: Any, device_mesh: Any) -> dict[str, Any]:
         """Return the parameters and buffers of a module as DTensors, by fully qualified name."""
         self._require_torch()
         arguments = arguments_of(self.main)
         placements = {
-            item.name: self.placements(arguments[number], str(number))
+            name: self.placements(arguments[number], name)
             for number, item in enumerate(self.program.origin.arguments)
             if item.kind in ("parameter", "buffer")
+            for name in item.names
         }
         return distribute(module, device_mesh, placements, self._mesh(None))
 

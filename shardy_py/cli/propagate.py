@@ -14,6 +14,7 @@ from shardy_py.cli.forms import form_text
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
+from shardy_py.errors import Diagnostic
 from shardy_py.report.summary import print_report
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def run_propagate(
     if plan is not None:
         from shardy_py.report.plan import plan_json
 
-        write_atomically(plan, plan_json(result))
+        not_planned: list[Diagnostic] = []
+        write_atomically(plan, plan_json(result, warnings=not_planned))
+        print_warnings(not_planned)
     if graph is not None:
         write_atomically(graph, graph_text(result.to_networkx(), graph))
     _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)

@@ -108,6 +108,10 @@ class Frontend(Protocol):
         """Return the names of a function's arguments in the native program, "" for none. Default: no names."""
         return ()
 
+    def argument_aliases(self, program: Program, function: Op) -> Mapping[str, int]:
+        """Return the further names of a function's arguments, to their numbers. Default: none."""
+        return {}
+
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a `Registry` extended by the semantics that a program itself gives its ops. Default: the same one."""
         return registry

@@ -77,6 +77,11 @@ class GuardedFrontend(Frontend):
         found: Sequence[str] = self._ask("argument_names", program, function, check=_texts)
         return found
 
+    def argument_aliases(self, program: Program, function: Op) -> Mapping[str, int]:
+        """Return the further names of the arguments of a function, to their numbers."""
+        found: Mapping[str, int] = self._ask("argument_aliases", program, function, check=_aliases)
+        return found
+
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a registry extended by the frontend."""
         return self._ask("extend_registry", program, registry, check=_as(type(registry), "a Registry"))
@@ -131,3 +136,12 @@ def _texts(answer: Any, op: Op) -> tuple[str, ...]:
     if not isinstance(answer, (list, tuple)) or not all(isinstance(item, str) for item in answer):
         raise Unfit(f"returned {shown(answer)}, not a list of names", "return () for none")
     return tuple(answer)
+
+
+def _aliases(answer: Any, op: Op) -> Any:
+    if not isinstance(answer, Mapping):
+        raise Unfit(f"returned {shown(answer)}, not a mapping of names to numbers", "return {} for none")
+    for name, number in answer.items():
+        if not isinstance(name, str) or type(number) is not int:
+            raise Unfit(f"gives {shown(number)} for {shown(name)}, not the number of an argument for a name")
+    return answer

@@ -57,6 +57,51 @@ def _convolution_backward(groups: int, *, transposed: bool = False) -> Callable[
     return call
 
 
+def _bytes(x: torch.Tensor) -> torch.Tensor:
+    return (x * 20).clamp(-100, 100).to(torch.int8)
+
+
+def _scaled(x: torch.Tensor, y: torch.Tensor, *, by_row: bool) -> torch.Tensor:
+    """Return the product of matrices of 8 bits, with one scale or one per row and column."""
+    scales = (x.abs().amax(1, keepdim=True), y.abs().amax(1, keepdim=True).t()) if by_row else (torch.ones(()),) * 2
+    eight = [item.to(torch.float8_e4m3fn) for item in (x, y)]
+    return torch._scaled_mm(eight[0], eight[1].t(), *scales, out_dtype=torch.float32)
+
+
+def _whole(x: torch.Tensor) -> torch.Tensor:
+    """Return small whole numbers of 16 bits, whose sums are exact in any order."""
+    return (x * 2).round().bfloat16()
+
+
+def _ends(size: int) -> torch.Tensor:
+    return torch.tensor([2, size], dtype=torch.int32)
+
+
+def _foreach(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    """Return what an optimizer computes on lists of tensors."""
+    pair, other = [x, y], [x + 1, y - 1]
+    return [
+        *torch._foreach_add(pair, other, alpha=2),
+        *torch._foreach_add(pair, 3.0),
+        *torch._foreach_mul(pair, [2.0, 3.0]),
+        *torch._foreach_mul(pair, torch.tensor(2.0)),
+        *torch._foreach_addcmul(pair, other, other, 0.5),
+        *torch._foreach_addcdiv(pair, other, [item.abs() + 1 for item in pair], [0.5, 2.0]),
+        *torch._foreach_lerp(pair, other, 0.1),
+        *torch._foreach_lerp(pair, other, [item.abs() for item in other]),
+        *torch._foreach_sqrt([item.abs() for item in pair]),
+        *torch._foreach_pow(pair, 2),
+        *torch._foreach_pow(2.0, pair),
+        *torch._foreach_maximum(pair, 0.1),
+        *torch._foreach_minimum(pair, other),
+        *torch._foreach_clamp_max(pair, [0.1, 0.2]),
+        *torch._foreach_sign(pair),
+        *torch._foreach_norm(pair),
+        *torch._foreach_norm(pair, 1),
+        *torch._foreach_max(pair),
+    ]
+
+
 def _bag_gradients(mode: int) -> Callable[..., Any]:
     """Return sums of rows of a table, with weights where these are allowed, and their gradients."""
 
@@ -155,6 +200,29 @@ UNARY = {
     "histc": lambda x: torch.histc(x, 4, -2.0, 2.0),
 }
 OTHERS: dict[str, Case] = {
+    "lists": (_foreach, lambda n: (_floats(n, 4), _floats(4, n, 2))),
+    "product of bytes": (
+        lambda x, y: torch._int_mm(_bytes(x), _bytes(y)),
+        lambda n: (_floats(n, 4), _floats(4, n + 1)),
+    ),
+    "scaled product": (lambda x, y: _scaled(x, y, by_row=False), lambda n: (_floats(16, 32), _floats(16, 32))),
+    "product scaled by rows": (lambda x, y: _scaled(x, y, by_row=True), lambda n: (_floats(16, 32), _floats(16, 32))),
+    "packed product": (
+        lambda x, w, s: torch._weight_int8pack_mm(x, _bytes(w), s.abs()),
+        lambda n: (_floats(n, 16), _floats(n + 2, 16), _floats(n + 2)),
+    ),
+    "grouped sums": (
+        lambda x, y: torch._grouped_mm(_whole(x).t(), _whole(y), offs=_ends(x.shape[0])),
+        lambda n: (_floats(n, 8), _floats(n, 16)),
+    ),
+    "grouped columns": (
+        lambda x, y: torch._grouped_mm(_whole(x), _whole(y), offs=_ends(8)),
+        lambda n: (_floats(2, n, 8), _floats(8, 8)),
+    ),
+    "grouped batches": (
+        lambda x, y: torch._grouped_mm(_whole(x), _whole(y)),
+        lambda n: (_floats(2, n, 8), _floats(2, 8, 8)),
+    ),
     "type as a tensor of another shape": (lambda x: x[0].type_as(x.double()), _square),
     "inverse": (lambda x: torch.linalg.inv(x[..., :4] @ x[..., :4].mT + torch.eye(4)), _square),
     "windows": (lambda x, k: functional.unfold(x, 3, padding=1), _image),

@@ -216,6 +216,8 @@ CALLS: dict[str, Arguments] = {
     "_scaled_dot_product_flash_attention_for_cpu_backward.default": given(
         HEADS[2] / 3, *HEADS, ATTENDED[0], ATTENDED[1], 0.0, False
     ),
+    "_int_mm.default": given(numbers(9, 6, 8).to(torch.int8), numbers(9, 8, 10).to(torch.int8)),
+    "_weight_int8pack_mm.default": given(floats(6, 8), numbers(9, 10, 8).to(torch.int8), floats(10).abs()),
     "_grouped_mm.default": given(floats(16, 8), floats(2, 8, 16), offs=torch.tensor([8, 16], dtype=torch.int32)),
     # Reductions.
     **dict.fromkeys(

@@ -18,6 +18,7 @@ from shardy_py.ir.builder import Builder
 from shardy_py.ir.graph import Op
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
 from shardy_py.targets.torch.calls import call, operator
+from shardy_py.targets.torch.exported import to_array
 from tests.torch.random_calls import UNKNOWN
 from tests.torch.rule_calls import CALLS
 
@@ -125,4 +126,4 @@ def _type(item: torch.Tensor) -> Any:
 
 
 def _array(item: torch.Tensor) -> Any:
-    return item.detach().resolve_conj().numpy()
+    return to_array(item.resolve_conj())

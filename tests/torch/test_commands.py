@@ -56,6 +56,7 @@ def test_propagate_writes_a_plan(model: str, shardy: Run, tmp_path: Path) -> Non
     assert list(plan["plans"]) == ["model"]
     assert plan["placements"]["layers.0.self_attn.k_proj.weight"] == ["Replicate()", "Shard(0)"]
     assert "tokens" not in plan["placements"]
+    assert plan["warnings"] == []
 
 
 def test_other_programs_have_no_plan(shardy: Run, tmp_path: Path) -> None:

@@ -13,8 +13,22 @@ from torch.nn import functional
 import shardy_py as sdy
 from shardy_py.targets.torch import collectives, make_local_torch_program, runner
 from tests.torch.models import export
+from tests.torch.simulated import simulated
 
 pytestmark = pytest.mark.torch
+
+
+def test_the_tensor_that_says_a_dtype_is_not_moved() -> None:
+    """`type_as` takes nothing else from it."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.float().square().type_as(x)
+
+    program = torch.export.export(Model(), (torch.ones(8, 4).bfloat16(),)).run_decompositions({})
+    result = sdy.propagate(program, {"data": 4}, in_shardings={"x": ("data",)})
+    assert not result.redistributions
+    assert str(result.placements(0)[0]) == "Shard(0)"
 
 
 class _Model(torch.nn.Module):
@@ -69,3 +83,22 @@ def test_a_gather_inside_an_op_names_what_is_gathered() -> None:
     assert [str(item) for item in found.before] == ["Replicate()", "Shard(0)"]
     assert [str(item) for item in found.after] == ["Replicate()", "Replicate()"]
     assert found.bytes == 3 * 4 * 4 * 4
+
+
+def test_constants_are_not_moved() -> None:
+    """What any device can make is made where it is needed; the numbers are those of one process."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            order = torch.argsort(x[:, 0])
+            inverse, sorted_rows = torch.empty_like(order), torch.zeros_like(x)
+            inverse[order] = torch.arange(8)
+            sorted_rows[order] = x
+            return inverse, sorted_rows, torch.full_like(x, 3.0).flip(0) * x
+
+    x = torch.randn(8, 4)
+    program = export(Model(), x)
+    result = sdy.propagate(program, {"data": 4}, in_shardings={"x": ("data",)})
+    assert not [item for item in result.redistributions if item.node.startswith(("arange", "empty", "zeros", "full"))]
+    for found, expected in zip(simulated(program, [x], {"data": 4}, {"x": ("data",)}), Model()(x), strict=True):
+        assert torch.equal(found, expected)

@@ -35,6 +35,8 @@ def test_four_processes_compute_what_one_does(batch: int, tmp_path: Path) -> Non
         assert seen["distance"] <= 1e-5
         assert seen["ran"] == seen["predicted"]
         assert seen["combined"]
+        # Parameters require gradients: the call that is not under no_grad says that none are recorded.
+        assert seen["warned"] == 1
         assert seen["placements"] == ["R", "S(1)"]
 
 

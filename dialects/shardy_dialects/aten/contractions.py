@@ -13,6 +13,7 @@ from shardy_dialects.aten.arguments import (
     operand_number,
     operand_shape,
     result_shape,
+    tied,
 )
 from shardy_py.ir.graph import Op
 from shardy_py.plugins import Contraction, Dialect, Pure
@@ -53,6 +54,40 @@ def _matmul(op: Op) -> Any:
         factors.add(right[-1], {1: len(right) - 1}, {0: place})
     factors.add(left[-1], {0: len(left) - 1, 1: max(len(right) - 2, 0)}, {}, kind=_REDUCED)
     return factors.build()
+
+
+def _scaled_product(op: Op) -> Any:
+    """Return the rule of a product of matrices that are scaled: by a number, or rows and columns by numbers of theirs.
+
+    Where parts of a row have numbers of their own, or the sum is scaled or gets a bias, it must not be split.
+    """
+    left, right = operand_shape(op, 0), operand_shape(op, 1)
+    rows, columns = {0: 0}, {1: 1}
+    is_split = operand_number(op, "bias") is None and operand_number(op, "scale_result") is None
+    whole: list[tuple[int, int]] = []
+    for name, own, size, dim in (("scale_a", rows, left[0], 0), ("scale_b", columns, right[1], 1)):
+        number = operand_number(op, name)
+        shape = () if number is None else operand_shape(op, number)
+        if number is None or all(each == 1 for each in shape):
+            continue
+        if len(shape) == 2 and shape[dim] == size and shape[1 - dim] == 1:
+            own[number] = dim
+        else:
+            is_split = False
+            whole += [(number, other) for other in range(len(shape))]
+    bias = operand_number(op, "bias")
+    factors = Factors(op).add(left[0], rows, {0: 0}, kind=REPLICATED if whole else FactorKind.PASS_THROUGH)
+    columns |= {} if bias is None else {bias: 0}
+    factors.add(right[1], columns, {0: 1}, kind=REPLICATED if whole else FactorKind.PASS_THROUGH)
+    factors.add(left[1], {0: 1, 1: 0}, {}, kind=_REDUCED if is_split else REPLICATED)
+    for number, dim in whole:
+        factors.add(operand_shape(op, number)[dim], {number: dim}, {}, kind=REPLICATED)
+    return factors.build()
+
+
+def _packed_product(op: Op) -> Any:
+    """Return the rule of rows times the rows of a matrix of bytes, each of which has a scale."""
+    return tied(op, [({0: 0}, {0: 0}), ({1: 0, 2: 0}, {0: 1}), ({0: 1, 1: 1}, {}, _REDUCED)])
 
 
 def _einsum(op: Op) -> Any:
@@ -242,9 +277,19 @@ def _attention_backward(op: Op) -> Any:
 def register(aten: Dialect) -> None:
     """Define the ops."""
     contracting = [Pure, Contraction]
-    for name in ("mm.default", "bmm.default", "matmul.default", "mv.default", "dot.default", "vdot.default"):
+    for name in (
+        "mm.default",
+        "_int_mm.default",
+        "bmm.default",
+        "matmul.default",
+        "mv.default",
+        "dot.default",
+        "vdot.default",
+    ):
         aten.op(f"aten.{name}", traits=contracting, rule=_matmul)
     aten.op("aten.linear.default", traits=[Pure], rule=_linear)
+    aten.op("aten._scaled_mm.default", traits=[Pure], rule=_scaled_product)
+    aten.op("aten._weight_int8pack_mm.default", traits=[Pure], rule=_packed_product)
     aten.op("aten.einsum.default", traits=[Pure], rule=_einsum)
     for name in ("outer.default", "ger.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_outer)

@@ -72,6 +72,10 @@ class TorchFrontend(Frontend):
         """Return the fully qualified names of parameters and buffers, and the names of inputs."""
         return program.origin.argument_names
 
+    def argument_aliases(self, program: Program, function: Op) -> Mapping[str, int]:
+        """Return the further names of tied parameters and buffers."""
+        return {name: number for number, item in enumerate(program.origin.arguments) for name in item.aliases}
+
     def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
         """Return the names of parameters and inputs, and those of the nodes."""
         from shardy_py.frontends.torch.names import printed_names

@@ -10,6 +10,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.frontends.torch import foreach
 from shardy_py.frontends.torch.calls import Call, schema_arguments
 from shardy_py.frontends.torch.drawing import drawn_in_order
 from shardy_py.frontends.torch.functional import (
@@ -19,9 +20,10 @@ from shardy_py.frontends.torch.functional import (
     results_without_writes,
     without_writes,
 )
+from shardy_py.frontends.torch.inferred_sizes import inferred_dims, shape_indices
 from shardy_py.frontends.torch.load import import_torch
 from shardy_py.frontends.torch.origin import Output, TorchOrigin
-from shardy_py.frontends.torch.places import location_of, module_path_of
+from shardy_py.frontends.torch.places import location_of, module_of
 from shardy_py.frontends.torch.regions import REGION_OPS, inlined_call
 from shardy_py.frontends.torch.rewrites import REWRITES
 from shardy_py.frontends.torch.signature import Signature, read_signature
@@ -33,6 +35,11 @@ from shardy_py.ir.types import TensorType
 
 _FIRST_OFTEN_ALONE = frozenset(("aten.embedding_bag.default", "aten.embedding_bag.padding_idx"))
 """Operators whose results but the first serve gradients only; without these the first can be sharded alone."""
+
+
+_SIZED_RESHAPES = frozenset(
+    f"aten.{name}.default" for name in ("view", "_unsafe_view", "view_copy", "reshape", "_reshape_alias")
+)
 
 
 def import_program(native: Any, *, frontend: Frontend) -> Program:
@@ -65,8 +72,12 @@ class Importer:
         self._frontend = frontend
         self._node_names: dict[int, str] = {}
         self._module_paths: dict[int, str] = {}
+        self._module_types: dict[str, str] = {}
+        self._inferred_dims: dict[int, tuple[int, ...]] = {}
+        self._shape_indices: dict[int, tuple[int, ...]] = {}
         self._overloads: dict[str, Any] = {}
-        self._node = self._module_path = ""
+        self._node = ""
+        self._module_path: str | None = None
 
     def run(self) -> Program:
         """Return the op graph."""
@@ -88,6 +99,9 @@ class Importer:
             self._node_names,
             self._module_paths,
             self._overloads,
+            self._module_types,
+            self._inferred_dims,
+            self._shape_indices,
         )
         return program
 
@@ -100,7 +114,7 @@ class Importer:
                 self.values[node] = _attribute_of(module, node.target)
             elif node.op == "call_function":
                 with self.builder.at(location_of(node)):
-                    self._node, self._module_path = node.name, module_path_of(node)
+                    self._enter(node)
                     self.values[node] = self._call(node)
             elif node.op not in ("placeholder", "get_attr"):
                 raise _refuse(node, f"the node {node.name} is a {node.op}", "export the module: torch.export.export")
@@ -136,8 +150,23 @@ class Importer:
 
     def note_module(self, op_id: int) -> None:
         """Note the module path of an op of the node at hand."""
-        if self._module_path:
+        if self._module_path is not None:
             self._module_paths[op_id] = self._module_path
+
+    def _enter(self, node: Any) -> None:
+        """Begin with the ops of a node."""
+        module = module_of(node)
+        self._node, self._module_path = node.name, None if module is None else module[0]
+        if module is not None:
+            self._module_types.setdefault(*module)
+
+    def _note_sizes(self, node: Any, call: Call, results: Sequence[Value | None]) -> None:
+        """Note the sizes and numbers of the op of a node that the module computes from its tensors."""
+        op = next((value.defining_op for value in results if value is not None), None)
+        if op is not None and call.name in _SIZED_RESHAPES:
+            self._inferred_dims[op.id] = inferred_dims(node)
+        elif op is not None and call.pointwise and (indices := shape_indices(node)):
+            self._shape_indices[op.id] = indices
 
     def name_results(self, node: Any, results: Sequence[Value | None]) -> None:
         """Name the results of a node."""
@@ -183,12 +212,13 @@ class Importer:
         self._overloads[name] = target
         args, kwargs = arguments_without_writes(node, target, args, kwargs)
         call = Call(name, schema_arguments(target, args, kwargs), types, _is_pointwise(target), location_of(node))
-        rewrite = REWRITES.get(name)
+        rewrite = foreach.apart if name.startswith(foreach.PREFIX) else REWRITES.get(name)
         results = rewrite(self.emit, call) if rewrite is not None else None
         if results is None and _is_random(target) and node.args:
             fake = getattr(node.args[0], "meta", {}).get("val")
             results = drawn_in_order(self.emit, call, fake, is_written=target is not node.target)
         results = self.emit(call) if results is None else results
+        self._note_sizes(node, call, results)
         if target is not node.target:
             results = [self._as_written(call, *pair) for pair in zip_longest(results, own)]
         self.name_results(node, results[: len(own)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from attrs import field
@@ -10,6 +10,10 @@ from attrs import field
 from shardy_py.values import frozen
 
 ArgumentKind = Literal["parameter", "buffer", "constant", "input"]
+
+
+def _as_names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names)
 
 
 @frozen
@@ -20,11 +24,18 @@ class Argument:
         name: The fully qualified name of a parameter, buffer or constant, or the name of an input.
         kind: What it is.
         node: The name of its placeholder, or of the attribute of a graph module.
+        aliases: The other names of the same tensor: weights that are tied are one argument.
     """
 
     name: str
     kind: ArgumentKind
     node: str
+    aliases: tuple[str, ...] = field(default=(), converter=_as_names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the tensor, that of the argument first."""
+        return (self.name, *self.aliases)
 
 
 @frozen
@@ -53,8 +64,12 @@ class TorchOrigin:
         arguments: The arguments of the main function.
         outputs: The outputs of the graph, in order.
         node_names: Value id to the name of the node that makes it.
-        module_paths: Op id to the path of the module that calls it.
+        module_paths: Op id to the path of the module that calls it, "" for the root; only where it is known.
         overloads: Op name to the operator.
+        module_types: Path of a module to the name of its class, where it is known.
+        inferred_dims: Op id of a reshape to the dimensions of its result whose sizes follow from the operand, as the
+            source has -1 there, or flattens; PyTorch writes the sizes of the whole tensor.
+        shape_indices: Op id to the indices of shapes from which the source computes a number of the op.
     """
 
     native: Any
@@ -63,6 +78,9 @@ class TorchOrigin:
     node_names: Mapping[int, str] = field(repr=False)
     module_paths: Mapping[int, str] = field(repr=False)
     overloads: Mapping[str, Any] = field(repr=False)
+    module_types: Mapping[str, str] = field(factory=dict, repr=False)
+    inferred_dims: Mapping[int, tuple[int, ...]] = field(factory=dict, repr=False)
+    shape_indices: Mapping[int, tuple[int, ...]] = field(factory=dict, repr=False)
 
     @property
     def argument_names(self) -> tuple[str, ...]:

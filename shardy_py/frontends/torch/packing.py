@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import asdict
 
+from shardy_py.frontends.torch.calls import POINTWISE
 from shardy_py.frontends.torch.origin import Argument, Output, TorchOrigin
 from shardy_py.frontends.torch.packed import PackedProgram
 from shardy_py.ir.attributes import Attribute
@@ -57,6 +58,7 @@ class _Packer:
             "arguments": [asdict(item) for item in self._origin.arguments],
             "outputs": [asdict(item) for item in self._origin.outputs],
             "block": block,
+            "module_types": dict(self._origin.module_types),
             "names": {n: names[v.id] for n, v in enumerate(self._values) if v.id in names},
             "shardings": {n: str(shardings[v.id]) for n, v in enumerate(self._values) if v.id in shardings},
         }
@@ -71,8 +73,9 @@ class _Packer:
         results = self._number(op.results)
         attributes = {name: value for name, value in op.attributes.items() if not name.startswith(_OF_SHARDY)}
         regions = [self._pack_block(block) for region in op.regions for block in region.blocks]
-        module = self._origin.module_paths.get(op.id, "")
-        return [op.name, operands, results, attributes, op.location, module, regions]
+        module = self._origin.module_paths.get(op.id)
+        inferred = self._origin.inferred_dims.get(op.id) or self._origin.shape_indices.get(op.id, ())
+        return [op.name, operands, results, attributes, op.location, module, inferred, regions]
 
     def _number(self, values: Sequence[Value]) -> list[Any]:
         """Number values and return their types."""
@@ -93,6 +96,8 @@ class _Unpacker:
         self._builder = Builder(meshes=meshes)
         self._values: list[Value] = []
         self._module_paths: dict[int, str] = {}
+        self._inferred_dims: dict[int, tuple[int, ...]] = {}
+        self._shape_indices: dict[int, tuple[int, ...]] = {}
 
     def run(self) -> Program:
         builder, block = self._builder, self._data["block"]
@@ -112,19 +117,25 @@ class _Unpacker:
             {self._values[int(number)].id: name for number, name in self._data["names"].items()},
             self._module_paths,
             {},
+            self._data["module_types"],
+            self._inferred_dims,
+            self._shape_indices,
         )
         return program
 
     def _add_ops(self, ops: Sequence[Any]) -> None:
-        for name, operands, results, attributes, location, module, regions in ops:
+        for name, operands, results, attributes, location, module, inferred, regions in ops:
             given = [self._values[number] for number in operands]
             with self._builder.at(location):
                 if name == RETURN:
                     self._builder.return_(*given)
                     continue
                 op = self._add_op(name, given, list(map(_type, results)), _attributes(attributes), regions)
-            if module:
+            if module is not None:
                 self._module_paths[op.id] = module
+            if inferred:
+                noted = self._shape_indices if attributes.get(POINTWISE) else self._inferred_dims
+                noted[op.id] = tuple(inferred)
 
     def _add_op(
         self,

@@ -174,6 +174,13 @@ def _filled(value: float | None) -> Rewrite:
     return rewrite
 
 
+def _cast_alike(emit: Emit, call: Call) -> list[Value | None] | None:
+    """Cast to the dtype of another tensor, of which nothing else is taken."""
+    (type_,) = call.types
+    assert type_ is not None, "a cast has a result"
+    return [_cast(emit, call, call.arguments["self"], type_)]
+
+
 _CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d")
 _TRANSPOSED = ("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input")
 _LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "soft_margin_loss", "kl_div")
@@ -194,6 +201,8 @@ REWRITES: Mapping[str, Rewrite] = {
     # What such a tensor holds is not said.
     "aten.new_empty.default": _filled(0),
     "aten.new_empty_strided.default": _filled(0),
+    "aten.type_as.default": _cast_alike,
+    "aten.to.other": _cast_alike,
     "aten.mean.default": _mean,
     "aten.mean.dim": _mean,
     "aten.nll_loss_forward.default": _nll_loss_forward,
@@ -242,9 +251,7 @@ def _cast(emit: Emit, call: Call, value: Value, type_: TensorType) -> Value:
 
 
 def _dtype(type_: TensorType) -> str:
-    return {"f64": "torch.float64", "f32": "torch.float32", "bf16": "torch.bfloat16", "f16": "torch.float16"}.get(
-        type_.element_type, "torch.float32"
-    )
+    return f"torch.{DTYPES[type_.element_type]}"
 
 
 def _type(value: Value) -> TensorType:

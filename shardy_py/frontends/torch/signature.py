@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.torch.origin import Argument, ArgumentKind
+from shardy_py.identity import identity
 from shardy_py.ir.graph import Value
 from shardy_py.values import frozen
 
@@ -18,6 +19,10 @@ _KINDS: dict[str, ArgumentKind] = {
     "CONSTANT_TENSOR": "constant",
     "USER_INPUT": "input",
 }
+
+
+_Read = tuple[Argument, Any, tuple[Any, ...], Any]
+"""An argument, its fake tensor, the nodes that stand for it, and its tensor, or None for an input."""
 
 
 @frozen(eq=False)
@@ -64,38 +69,40 @@ def read_signature(native: Any) -> Signature:
 def _of_exported(native: Any) -> Signature:
     module, signature = native.graph_module, native.graph_signature
     placeholders = {node.name: node for node in module.graph.nodes if node.op == "placeholder"}
-    arguments, nodes, constants = [], [], {}
+    state = {**native.state_dict, **native.constants}
+    read: list[_Read] = []
+    constants = {}
     for spec in signature.input_specs:
         kind, node = spec.kind.name, placeholders[spec.arg.name]
         value = node.meta.get("val")
         if hasattr(value, "dtype") and kind in _KINDS:
-            arguments.append((Argument(spec.target or spec.arg.name, _KINDS[kind], node.name), value))
-            nodes.append((node,))
+            argument = Argument(spec.target or spec.arg.name, _KINDS[kind], node.name)
+            read.append((argument, value, (node,), state.get(spec.target)))
         elif kind == "USER_INPUT" and type(value) in (int, float, bool, str, type(None)):
             constants[node] = value
         else:
             raise _refuse(node, kind)
+    tied = _tied(read)
+    first_names = {name: argument.name for argument, *_ in tied for name in argument.names}
     outputs = tuple(
         (
             spec.target or getattr(spec.arg, "name", None) or "",
-            spec.target or "" if "MUTATION" in spec.kind.name else "",
+            first_names.get(spec.target, spec.target or "") if "MUTATION" in spec.kind.name else "",
         )
         for spec in signature.output_specs
     )
-    return Signature(native, module, tuple(arguments), tuple(nodes), constants, outputs)
+    return _signature(native, module, tied, constants, outputs)
 
 
 def _of_graph_module(module: Any) -> Signature:
-    arguments: list[tuple[Argument, Any]] = []
-    nodes: list[tuple[Any, ...]] = []
+    read: list[_Read] = []
     readers: dict[str, list[Any]] = {}
     constants = {}
     for node in module.graph.nodes:
         if node.op == "placeholder":
             value = node.meta.get("val")
             if hasattr(value, "dtype"):
-                arguments.append((Argument(node.name, "input", node.name), value))
-                nodes.append((node,))
+                read.append((Argument(node.name, "input", node.name), value, (node,), None))
             elif value is None or type(value) in (int, float, bool, str):
                 if "val" not in node.meta:
                     raise _refuse(node, "placeholder without a fake tensor")
@@ -104,12 +111,45 @@ def _of_graph_module(module: Any) -> Signature:
                 raise _refuse(node, type(value).__name__)
         elif node.op == "get_attr" and hasattr(_attribute(module, node.target), "dtype"):
             readers.setdefault(node.target, []).append(node)
-    trained = {name for name, _ in module.named_parameters()}
-    for name, own in readers.items():
+    trained = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    for name, nodes in readers.items():
         kind: ArgumentKind = "parameter" if name in trained else "buffer"
-        arguments.append((Argument(name, kind, name), _attribute(module, name)))
-        nodes.append(tuple(own))
-    return Signature(module, module, tuple(arguments), tuple(nodes), constants)
+        tensor = _attribute(module, name)
+        read.append((Argument(name, kind, name), tensor, tuple(nodes), tensor))
+    return _signature(module, module, _tied(read), constants, ())
+
+
+def _signature(
+    native: Any, module: Any, read: Sequence[_Read], constants: Mapping[Any, Any], outputs: tuple[tuple[str, str], ...]
+) -> Signature:
+    """Return a signature with the inputs first, so that number 0 is the first input of ``forward``."""
+    ordered = sorted(read, key=lambda item: item[0].kind != "input")
+    arguments = tuple((argument, value) for argument, value, _, _ in ordered)
+    return Signature(native, module, arguments, tuple(nodes for _, _, nodes, _ in ordered), constants, outputs)
+
+
+def _tied(read: Sequence[_Read]) -> list[_Read]:
+    """Return the arguments with one for all names of a tensor, such as the weight of an embedding and of its head."""
+    tied: dict[Any, _Read] = {}
+    for argument, value, nodes, tensor in read:
+        key = argument.name if tensor is None else _identity_of(tensor)
+        if key not in tied:
+            tied[key] = argument, value, nodes, tensor
+            continue
+        first, first_value, first_nodes, _ = tied[key]
+        named = evolve(first, aliases=(*first.aliases, argument.name))
+        tied[key] = named, first_value, (*first_nodes, *nodes), tensor
+    return list(tied.values())
+
+
+def _identity_of(tensor: Any) -> Any:
+    """Return what tensors have in common that are the same elements in the same form."""
+    try:
+        storage = tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        # Sparse tensors and those of some devices have no storage.
+        return identity(tensor)
+    return storage, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()), str(tensor.dtype)
 
 
 def _attribute(module: Any, target: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from warnings import warn
 
 from attrs import field
 
@@ -133,13 +134,17 @@ class TorchProgram:
         self.devices.prepare([range(len(ranks))])
         self._draws = any(map(draws_numbers, local.program.walk()))
         known = _state_of(local.origin.native) if state is None else state
+        self._is_trained = False
+        self._is_warned = False
         self._shards: dict[str, Any] = {}
         for argument, port in zip(local.origin.arguments, local.arguments, strict=True):
             if argument.kind != "input":
-                if argument.name not in known:
+                name = next((name for name in argument.names if name in known), None)
+                if name is None:
                     message = f"there is no tensor for the {argument.kind} {argument.name!r}"
                     raise OptionError(Diagnostic("missing-parameter", message, hint="give state={name: tensor}"))
-                whole = known[argument.name].detach().to(self._torch_device)
+                self._is_trained |= bool(known[name].requires_grad)
+                whole = known[name].detach().to(self._torch_device)
                 self._shards[argument.name] = port.part(whole, self.devices.device)
 
     def __repr__(self) -> str:
@@ -160,6 +165,7 @@ class TorchProgram:
             OptionError: there are not as many as the program has, or it draws random numbers and the generators of the
                 processes are in different states.
         """
+        self._warn_of_gradients(inputs)
         shards = self.run_shards(*inputs)
         origin = self.local.origin
         outputs = []
@@ -171,6 +177,18 @@ class TorchProgram:
             else:
                 outputs.append(self._whole(output.result, shards[output.result]))
         return outputs
+
+    def _warn_of_gradients(self, inputs: Sequence[Any]) -> None:
+        """Warn once where PyTorch would record gradients, which the program does not."""
+        import torch
+
+        asks = self._is_trained or any(getattr(tensor, "requires_grad", False) for tensor in inputs)
+        if self._is_warned or not asks or not torch.is_grad_enabled():
+            return
+        self._is_warned = True
+        message = "gradients are not recorded: the outputs of the program do not require any"
+        hint = "call it under torch.no_grad(), or export a training step with its backward pass"
+        warn(Diagnostic("no-gradients", message, hint=hint).show("warning"), stacklevel=3)
 
     def run_shards(self, *inputs: Any) -> list[Any]:
         """Return the shards of all results on this device, those that are written to buffers included."""
@@ -210,5 +228,6 @@ class TorchProgram:
 def _state_of(native: Any) -> dict[str, Any]:
     state = dict(getattr(native, "state_dict", {}) or {}) if not callable(getattr(native, "state_dict", None)) else {}
     if not state:
-        state = {**dict(native.named_parameters()), **dict(native.named_buffers())}
+        named = (native.named_parameters, native.named_buffers)
+        state = {name: tensor for each in named for name, tensor in each(remove_duplicate=False)}
     return {**state, **dict(getattr(native, "constants", {}) or {})}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.identity import identity
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.torch.placements import Placement, to_torch_placements
 
@@ -18,7 +19,7 @@ def distribute(
     Args:
         module: The module; it stays as it is. ``load_state_dict(..., assign=True)`` puts them into it.
         device_mesh: The devices, with the dimensions of the mesh.
-        placements: The placements by name.
+        placements: The placements by name; tied parameters become one DTensor under all of their names.
         mesh: The mesh of the propagation.
 
     Raises:
@@ -35,10 +36,14 @@ def distribute(
     if missing:
         message = f"the module has no parameter or buffer {missing[0]!r}"
         raise OptionError(Diagnostic("unknown-parameter", message, hint="give the module that was exported"))
-    return {
-        name: distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(found))
-        for name, found in placements.items()
-    }
+    made: dict[tuple[int, tuple[Placement, ...]], Any] = {}
+    distributed = {}
+    for name, found in placements.items():
+        key = identity(state[name]), tuple(found)
+        if key not in made:
+            made[key] = distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(found))
+        distributed[name] = made[key]
+    return distributed
 
 
 def check_device_mesh(device_mesh: Any, mesh: Mesh) -> None:

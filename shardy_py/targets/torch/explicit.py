@@ -6,6 +6,7 @@ from shardy_py.ir.graph import Program
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.program_copy import copy_program
 from shardy_py.plugins import Registry
+from shardy_py.targets.torch.remade_constants import RemakeConstantsPass
 from shardy_py.targets.torch.uneven_reshapes import GatherUnevenReshapesPass
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
@@ -30,6 +31,8 @@ def explicit_program(program: Program, registry: Registry) -> Program:
         ResolvePermutationFactorsPass(),
         GatherUnevenReshapesPass(),
         CanonicalizeReshardsPass(),
+        # Before the reshards become collectives.
+        RemakeConstantsPass(),
         ReshardToCollectivesPass(),
         CanonicalizeCollectivesPass(),
     )
