@@ -1,0 +1,65 @@
+"""Signals that ask a process to end: what it has begun is undone first.
+
+By default such a signal ends the process where it stands, and leaves half-written files and other processes behind.
+That is as it should be while there is nothing to undo: no library can delay it. So handlers are installed for the time
+of a block only, and only where nobody else has installed one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class Terminated(KeyboardInterrupt):
+    """The process is asked to end, for example by a scheduler of jobs whose time is over.
+
+    Attributes:
+        number: The number of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def raise_on_termination() -> Iterator[None]:
+    """Raise `Terminated` in a block where a signal asks the process to end; a second signal is ignored.
+
+    In a thread that is not the main one nothing changes, as Python handles signals in the main thread.
+    """
+    replaced: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for other in replaced:
+            signal.signal(other, signal.SIG_IGN)
+        raise Terminated(number)
+
+    if threading.current_thread() is threading.main_thread():
+        replaced += [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in replaced:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def unwind_on_termination() -> Iterator[None]:
+    """Leave a block before a signal ends the process, so that the block can undo what it has begun."""
+    try:
+        with raise_on_termination():
+            yield
+    except Terminated as error:
+        if signal.getsignal(error.number) is signal.SIG_DFL:
+            os.kill(os.getpid(), error.number)
+        raise
