@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import click
 
+from shardy_py.cli.errors import NamedInput
+
 _HYPHEN = "\ue000"
 """A character for private use that stands for a hyphen while lines are broken, which happens behind hyphens, too."""
 
@@ -33,7 +35,7 @@ class WholeWordsContext(click.Context):
     formatter_class = WholeWords
 
 
-class Command(click.Command):
+class Command(NamedInput):
     """A command whose help has whole words."""
 
     context_class = WholeWordsContext

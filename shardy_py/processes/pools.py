@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
 
-from shardy_py.processes.start import no_current_folder
+from shardy_py.processes.safe_path import no_current_folder
 
 
 @contextmanager

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-SAFE_PATH = "PYTHONSAFEPATH"
-"""The variable that keeps the current folder off the path of every Python that starts, of whatever library."""
+from shardy_py.processes.safe_path import SAFE_PATH
+
 _ROOT = str(Path(__file__).resolve().parents[2])
 _START = (
     "import sys; sys.path[:] = {path} or sys.path + [{root}]; "
@@ -22,8 +20,8 @@ _START = (
 def start_worker(worker: str, *, stderr: IO[bytes], python: str = "") -> subprocess.Popen[bytes]:
     """Start the process of a worker, with pipes to its standard input and from its standard output.
 
-    It imports from where this process does, so that it runs the same code, ``PYTHONPATH`` included; but nothing from
-    the current folder, where a file called ``random.py`` would take the place of the module of that name.
+    It imports from where this process does, so that it runs the same code, ``PYTHONPATH`` included, but nothing from
+    the current folder.
 
     Args:
         worker: The module whose function ``main`` it runs.
@@ -51,20 +49,6 @@ def search_path() -> list[str]:
     path = [item for item in map(str, sys.path) if item and (os.path.realpath(item) != here or here in asked)]
     # A checkout that was imported as the current folder is still needed, behind all else.
     return path if _ROOT in path else [*path, _ROOT]
-
-
-@contextmanager
-def no_current_folder() -> Iterator[None]:
-    """Keep the current folder off the path of each Python that a library starts in a block, such as joblib's."""
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(SAFE_PATH, None)
-        else:
-            os.environ[SAFE_PATH] = before
 
 
 def _flags() -> list[str]:
