@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -115,8 +116,9 @@ def answer_reader(prepare: Callable[[], None], read: Callable[[bytes, str], byte
 
 def give_up_rights() -> None:
     """Let this process write no files, start no processes and open no connections from Python, to its end."""
-    # An import would write the bytecode of a module.
+    # An import would write the bytecode of a module, and whoever asks for the folder of temporary files a file in it.
     sys.dont_write_bytecode = True
+    tempfile.gettempdir()
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITES
